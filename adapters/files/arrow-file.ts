@@ -1,4 +1,4 @@
-/** An Arrow IPC file whose batches are read one at a time (columnar format, "IPC File Format"). */
+/** Reads an Arrow IPC file one batch at a time (columnar format, "IPC File Format"). */
 import { Budget, defaultMaxBytes, tooLarge } from '../../src/arrow/budget.js'
 import type { Batch } from '../../src/arrow/column.js'
 import type { DecodedStream } from '../../src/arrow/decode-stream.js'
@@ -23,7 +23,7 @@ const headBytes = 8
 /** Length of the footer and closing magic. */
 const tailBytes = 4 + fileMagic.length
 
-/** The schema and the batches of a file, of which the footer is read. Throws code 13 for one that is cut off or broken. */
+/** Read the footer of a file; the batches are read on demand. Throws InvalidInput for a file that is cut off or broken. */
 export async function openArrowFile(
   file: LocalFile,
   signal: AbortSignal | undefined,
@@ -65,7 +65,7 @@ async function* readBatches(
   }
 }
 
-/** Inner dictionaries first: those that hold them need their values. */
+/** Read all dictionaries. Inner ones come first, because the dictionaries that contain them need their values. */
 async function readDictionaries(
   file: LocalFile,
   decoder: IpcDecoder,
@@ -91,7 +91,7 @@ async function readDictionaries(
   }
 }
 
-/** The message of a block, and where its body begins. */
+/** Read the message of a block. `at`: where its body begins. */
 async function readMessage(
   file: LocalFile,
   { offset, metadataBytes, bodyBytes }: Block,

@@ -1,4 +1,4 @@
-/** The columns of a CSV file: their names and types as soon as they are known, and its records as rows of them. */
+/** The columns of a CSV file: collects records until names and types are known, then converts records to rows. */
 import { typeFromJson } from '../../src/arrow/schema-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType } from '../../src/arrow/types.js'
@@ -10,11 +10,11 @@ import type { Records } from './csv-records.js'
 import { setOwn } from './json-text.js'
 import { readText } from './read-value.js'
 
-/** Rows from which types are inferred, and what they may hold in characters. */
+/** Types are inferred from this many rows, or from rows with this many characters. */
 const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
 
-/** More names than any table has: what claims to have more is no CSV, or has another delimiter. */
+/** No real table has more columns: a file that seems to have more is not CSV, or has another delimiter. */
 const mostColumns = 10_000
 
 interface Column {
@@ -22,7 +22,7 @@ interface Column {
   readonly type: DataType
   /** Whether an empty text is a value of the type. */
   readonly holdsEmpty: boolean
-  /** Whether the type is a guess, which later cells may show to be wrong. */
+  /** Whether the type is inferred, and later cells may prove it wrong. */
   readonly guessed: boolean
 }
 
@@ -31,13 +31,13 @@ const text: DataType = { kind: 'utf8', large: false }
 export class CsvColumns {
   readonly #options: ReadCsvOptions
   readonly #nulls: ReadonlySet<string>
-  /** Characters of the longest text that means null: longer ones need no look. */
+  /** Characters of the longest text that means null: longer texts need no look-up. */
   readonly #longestNull: number
   readonly #nameOf: (line: number) => string
-  /** Types that need no guess, by name. */
-  readonly #said = new Map<string, DataType>()
+  /** Types that the options give, by column name. */
+  readonly #given = new Map<string, DataType>()
   #names: readonly string[] | null = null
-  /** One per column whose type is to be guessed, while it is. */
+  /** One per column; null if its type is given. */
   #guesses: readonly (ColumnGuess | null)[] = []
   #columns: readonly Column[] | null = null
   #waiting: Records[] = []
@@ -52,19 +52,19 @@ export class CsvColumns {
     if (options.columns !== undefined) this.#open(options.columns, 'columns')
   }
 
-  /** Takes in the next records. */
+  /** Add the next records. */
   add(records: Records): void {
     const body = this.#names === null ? this.#readHeader(records) : records
     this.#waiting.push(body)
     if (this.#columns === null && this.#names !== null) this.#see(body, this.#names.length)
   }
 
-  /** No more records come: what was seen says the types. */
+  /** Note the end of the records: types follow from the rows seen. */
   end(): void {
-    this.#columns ??= (this.#names ?? []).map((name, i) => this.#settle(name, i))
+    this.#columns ??= (this.#names ?? []).map((name, i) => this.#resolveColumn(name, i))
   }
 
-  /** The records of which rows can be made. */
+  /** Take the records that can be converted to rows. */
   take(): readonly Records[] {
     if (this.#columns === null) return []
     const taken = this.#waiting
@@ -72,7 +72,7 @@ export class CsvColumns {
     return taken
   }
 
-  /** Throws codes 13 and 20 for records that do not fit the columns. */
+  /** Convert records to rows. Throws InvalidInput and SchemaValidation for records that do not fit the columns. */
   rows({ records, lines }: Records): Row[] {
     const columns = this.#columns!
     const rows: Row[] = []
@@ -104,7 +104,7 @@ export class CsvColumns {
     return value
   }
 
-  /** Takes the names out of the first record that is not blank. */
+  /** Read the names from the first record that is not blank. Returns the records after it. */
   #readHeader({ records, lines }: Records): Records {
     const header = records.findIndex(cells => !isBlank(cells))
     if (header === -1) return { records: [], lines: [] }
@@ -134,14 +134,14 @@ export class CsvColumns {
     const known = schema === undefined ? met : new Set(schema.fields.map(field => field.name))
     const unknown = [...names, ...Object.keys(types)].find(name => !known.has(name))
     if (unknown !== undefined) throw columnNotFound(unknown, [...known])
-    for (const { name, type } of schema?.fields ?? []) this.#said.set(name, type)
-    for (const [name, type] of Object.entries(types)) this.#said.set(name, typeFromJson(type))
+    for (const { name, type } of schema?.fields ?? []) this.#given.set(name, type)
+    for (const [name, type] of Object.entries(types)) this.#given.set(name, typeFromJson(type))
     this.#names = names
-    this.#guesses = names.map(name => (infer && !this.#said.has(name) ? new ColumnGuess() : null))
+    this.#guesses = names.map(name => (infer && !this.#given.has(name) ? new ColumnGuess() : null))
     if (this.#guesses.every(guess => guess === null)) this.end()
   }
 
-  /** Looks at rows until there are enough, wherever the text was cut into blocks. */
+  /** Infer types from rows until enough were seen. How the text was cut into blocks does not matter. */
   #see({ records, lines }: Records, width: number): void {
     for (let r = 0; r < records.length; r++) {
       const cells = records[r]!
@@ -160,9 +160,9 @@ export class CsvColumns {
     }
   }
 
-  #settle(name: string, index: number): Column {
+  #resolveColumn(name: string, index: number): Column {
     const guess = this.#guesses[index]?.type() ?? null
-    const type = this.#said.get(name) ?? guess ?? text
+    const type = this.#given.get(name) ?? guess ?? text
     const value = type.kind === 'dictionary' ? type.value : type
     const holdsEmpty = value.kind === 'utf8' || value.kind === 'binary' || value.kind === 'fixed_size_binary'
     return { name, type, holdsEmpty, guessed: guess !== null }
@@ -179,7 +179,7 @@ export class CsvColumns {
     const where = this.#nameOf(line)
     return schemaMismatch(`${where}: column ${quote(name)} is ${typeName(type)}, got ${quote(cell)}`, {
       hint: guessed
-        ? `rows before it are all of that type: pass types: { ${quote(name)}: 'utf8' }, a schema, or infer: false`
+        ? `all rows before it are of that type: pass types: { ${quote(name)}: 'utf8' }, a schema, or infer: false`
         : undefined,
     })
   }

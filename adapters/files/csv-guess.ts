@@ -1,9 +1,9 @@
-/** The types of CSV columns, from their first cells: a type only where every cell is plainly of it. */
+/** Infers the types of CSV columns from their first cells. A column gets a type only if every cell plainly has this type. */
 import { parseInstant } from '../../src/arrow/instant.js'
 import type { DataType } from '../../src/arrow/types.js'
 import { readText } from './read-value.js'
 
-/** What a text may be, as bits: the lowest that is left of a column is its type. */
+/** The types that a text can have, as bits. The lowest bit that all cells of a column share is its type. */
 const Kind = { Integer: 1, Float: 2, Boolean: 4, Date: 8, Timestamp: 16, Numbers: 32 } as const
 const anyKind = 63
 
@@ -14,15 +14,15 @@ const date = /^\d{4}-\d\d-\d\d$/
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/
 const numbers = /^\[(.+)\]$/s
 
-/** The shortest text of a float has no more digits; of one with more some would be lost. */
+/** The shortest text of a float64 has at most this many digits. A text with more would lose some. */
 const floatDigits = 17
 
-/** What one column may be after the cells seen so far. */
+/** The types that one column can have after the cells seen so far. */
 export class ColumnGuess {
   #kinds = anyKind
   #seen = false
 
-  /** Takes in a cell that is not null and not empty. */
+  /** Note a cell that is neither null nor empty. */
   see(text: string): void {
     this.#seen = true
     if (this.#kinds === 0) return
@@ -30,9 +30,9 @@ export class ColumnGuess {
   }
 
   /**
-   * int64, float64, bool, date32, timestamp(ms) or list<float64>; null where none holds all cells, or there were none:
-   * text. Texts with leading zeros, integers past int64 or past 2^53 among floats, numbers of more digits than a float
-   * has and times finer than a millisecond are text: as any other type they would be changed.
+   * Return int64, float64, bool, date32, timestamp(ms) or list<float64>; null for text: no type fits all cells, or there were none. Some
+   * values stay text because any other type would change them: numbers with leading zeros, integers beyond int64, integers beyond 2^53
+   * among floats, numbers with more digits than a float64 has, and times finer than a millisecond.
    */
   type(): DataType | null {
     if (!this.#seen) return null
@@ -57,7 +57,7 @@ export class ColumnGuess {
   }
 }
 
-/** A later cell of a column whose type was guessed; undefined where it would have been guessed otherwise. */
+/** Read a later cell of a column with an inferred type. Returns undefined if inference would not have chosen the type for this text. */
 export function readGuessed(text: string, type: DataType): unknown {
   if (type.kind === 'int') return integer.test(text) && fitsInt64(text) ? BigInt(text) : undefined
   if (type.kind === 'float') return isFloat(text) ? Number(text) : undefined
@@ -91,7 +91,7 @@ function isFloat(text: string): boolean {
   return isInRange && digits.length <= floatDigits
 }
 
-/** The numbers of a JSON array that holds one or more, and nothing else. Undefined also where a float would round one. */
+/** Return the numbers of a JSON array of one number or more. Undefined for anything else, and if a float64 would round one. */
 function readNumbers(text: string): number[] | undefined {
   const inside = numbers.exec(text)?.[1]
   if (inside === undefined) return undefined

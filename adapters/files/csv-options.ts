@@ -6,17 +6,17 @@ import { array, boolean, options, record, string } from '../../src/protocol/shap
 import type { ReadOptions } from './source.js'
 
 export interface ReadCsvOptions extends ReadOptions {
-  /** What stands between cells, one character; default `,`. */
+  /** Delimiter between cells, one character. Default `,`. */
   readonly delimiter?: string | undefined
-  /** Names of the columns of a file without a header row; absent: the first row has them. */
+  /** Column names of a file without a header row. Default: the first row has the names. */
   readonly columns?: readonly string[] | undefined
-  /** Types of all columns; columns of it that the file does not have are left out of the rows. */
+  /** Types of all columns. Columns of the schema that the file does not have are left out of the rows. */
   readonly schema?: Schema | undefined
-  /** Types of some columns, by the names `int64`, `float64`, `utf8`, `bool`, `date32`, `timestamp:us:UTC` ... */
+  /** Types of some columns by name: `int64`, `float64`, `utf8`, `bool`, `date32`, `timestamp:us:UTC` ... */
   readonly types?: Readonly<Record<string, string>> | undefined
-  /** Whether to infer the types of columns of which none is said; default true. Else they are text. */
+  /** Whether to infer the types of columns whose type is not given. Default true; otherwise these columns are text. */
   readonly infer?: boolean | undefined
-  /** Texts that mean null, in quotes or not; default `['']`. An empty cell of a column that is neither text nor binary always does. */
+  /** Texts that mean null, quoted or not. Default `['']`. An empty cell of a column that is neither text nor binary is always null. */
   readonly nulls?: readonly string[] | undefined
 }
 

@@ -1,7 +1,7 @@
 /**
- * CSV text (RFC 4180) as records of cells, by csv-parse.
+ * Splits CSV text (RFC 4180) into records of cells, with csv-parse.
  *
- * - A record ends with LF, CRLF or CR, or with the text; quotes hold line ends and delimiters.
+ * - A record ends with LF, CRLF or CR, or at the end of the text. Quoted cells may contain line ends and delimiters.
  * - A blank line is a record of one empty cell.
  */
 import { CsvError, Parser } from 'csv-parse'
@@ -10,17 +10,17 @@ import { longestLine } from './text-blocks.js'
 
 export interface Records {
   readonly records: readonly (readonly string[])[]
-  /** The line each record begins on. */
+  /** For each record: the line on which it begins, from 1. */
   readonly lines: readonly number[]
 }
 
-/** A delimiter is one UTF-16 unit, no quote, no line end and nothing that numbers and words are made of. */
+/** Check a delimiter: one UTF-16 unit that is not a quote, a line end, or a character of numbers and words. Throws InvalidInput. */
 export function checkDelimiter(delimiter: string): void {
   if (/^[^\r\n"\w.+-]$/.test(delimiter)) return
-  throw invalidInput(`a delimiter is one character such as , or ; or a tab, got ${quote(delimiter)}`)
+  throw invalidInput(`the delimiter must be one character such as , or ; or a tab, got ${quote(delimiter)}`)
 }
 
-/** Takes records as they are found: in a stream's buffer, those before an error would be lost, and their lines not counted. */
+/** Collects records as they are parsed. In the stream's buffer, records before an error would be lost, and their lines not counted. */
 class Collector extends Parser {
   records: string[][] = []
 
@@ -33,22 +33,22 @@ class Collector extends Parser {
 
 export class RecordSplitter {
   readonly #parser: Collector
-  /** How messages call a line. */
+  /** Return how messages name a line. */
   readonly #nameOf: (line: number) => string
-  /** Where the next record begins. */
+  /** The line on which the next record begins. */
   #line = 1
-  /** Bytes since a record has ended. */
+  /** Bytes since the end of the last record. */
   #pending = 0
 
   constructor(delimiter: string, nameOf: (line: number) => string) {
     const record_delimiter = ['\r\n', '\n', '\r']
     this.#parser = new Collector({ delimiter, record_delimiter, relax_column_count: true })
-    // Who writes is told.
+    // The callback of `write` gets the error as well.
     this.#parser.on('error', () => {})
     this.#nameOf = nameOf
   }
 
-  /** The records that end in the next bytes of the text. Throws code 13 for what is no CSV, and for a record past 64 MiB. */
+  /** Return the records that end in the next bytes. Throws InvalidInput for text that is not CSV, and for a record of more than 64 MiB. */
   async push(bytes: Uint8Array): Promise<Records> {
     const found = await this.#run(done => this.#parser.write(bytes, done))
     this.#pending = found.records.length > 0 ? 0 : this.#pending + bytes.length
@@ -58,7 +58,7 @@ export class RecordSplitter {
     })
   }
 
-  /** The last record, where no line end follows it. Throws code 13 where the text has ended within quotes. */
+  /** Return the last record, if no line end follows it. Throws InvalidInput if the text ends within quotes. */
   end(): Promise<Records> {
     return this.#run(done => this.#parser.end(done))
   }
@@ -81,12 +81,12 @@ export class RecordSplitter {
     const cell = `cell ${Number(error.column) + 1}`
     const problem =
       error.code === 'CSV_QUOTE_NOT_CLOSED'
-        ? `the quotes of ${cell} are not closed`
+        ? `the quote of ${cell} is not closed`
         : error.code === 'CSV_INVALID_CLOSING_QUOTE'
-          ? `${cell} goes on after its closing quotes`
-          : `${cell} holds a quote and does not begin with one`
+          ? `${cell} continues after its closing quote`
+          : `${cell} contains a quote but does not begin with one`
     return invalidInput(`${this.#nameOf(this.#line)}: ${problem}`, {
-      hint: 'a cell that holds quotes stands in quotes, and those within are written twice; check the delimiter',
+      hint: 'put a cell that contains quotes into quotes, and double the quotes in it; check the delimiter',
       cause: error,
     })
   }

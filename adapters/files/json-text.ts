@@ -1,20 +1,20 @@
-/** JSON text without loss: integers no number holds come and go as bigint. */
+/** Reads and writes JSON text without loss: integers that a number cannot represent are bigints. */
 import { types } from 'node:util'
 import { invalidInput, quote } from '../../src/errors.js'
 import { JsonKind, JsonReader } from '../../src/sql/functions/json.js'
 
-/** Levels of nesting; more than any type has. */
+/** The deepest nesting; no type has more levels. */
 const deepest = 128
 
-/** More digits than any type holds. */
+/** The most digits of an integer; no type has more. */
 const longestInteger = 400
 
-/** What only a number with a long integer part or exponent holds: those are looked at one by one. */
+/** Matches every text with a number that has a long integer part or exponent. Only such texts are read number by number. */
 const mayBeLong = /(?:^|[^.\d])\d{16}|\d[eE]\+?\d{3}/
 
 /**
- * The value of a JSON text. Integers beyond 2^53 are bigints; a number past the range of a float is refused.
- * Throws code 13 without saying where: the caller knows.
+ * Parse a JSON text. Integers beyond 2^53 are bigints. Throws InvalidInput for invalid JSON and for a number beyond the range of a float64;
+ * the message is without position, which the caller adds.
  */
 export function parseJson(text: string): unknown {
   let value: unknown
@@ -63,13 +63,13 @@ function numberOf(source: string): number | bigint {
   return BigInt(source)
 }
 
-/** `__proto__` is a name like any other, but assignment takes it for the prototype. */
+/** Set a property. `__proto__` is an ordinary name here, but an assignment would set the prototype. */
 export function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The JSON text of a plain value (see write-value.ts). */
+/** Return the JSON text of a plain value (see write-value.ts). */
 export function jsonText(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -97,8 +97,8 @@ function arrayText(values: ArrayLike<unknown>): string {
 }
 
 /**
- * The shortest text that gives the number back, with the sign of -0. A float beyond 2^53 has an exponent: its digits alone
- * would be those of another integer.
+ * Return the shortest text that gives the number back, including the sign of -0. A float beyond 2^53 gets an exponent, because its digits
+ * alone would read as another integer.
  */
 function numberText(value: number): string {
   if (Object.is(value, -0)) return '-0'

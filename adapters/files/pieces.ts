@@ -1,4 +1,4 @@
-/** Rows on their way out, whatever they are: a few of them at a time. */
+/** Cuts rows to be written into pieces, whatever form they have. */
 import { types } from 'node:util'
 import { checkKeys } from '../../src/arrow/build-column.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
@@ -16,33 +16,33 @@ import { Pacer } from '../../src/primitives/pacer.js'
 import { isPlain, plainOf, plainValue } from './write-value.js'
 
 /**
- * What `search().batches()` gives, or row objects: all items are record batches of one schema, or all are objects with the
- * columns of the first. A table of apache-arrow is as good as its batches.
+ * Rows to write: the result of `search().batches()`, or row objects. All items are record batches with one schema, or all are objects with
+ * the columns of the first. A table of apache-arrow stands for its batches.
  */
 export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | Row>
 
-/** Rows of a piece at most. */
+/** Most rows of a piece. */
 const pieceRows = 1024
 
-/** Values of a piece of text, the elements of lists among them: a few milliseconds of work. */
+/** About how many values a piece of text has, elements of lists included: a few milliseconds of work. */
 const textCells = 8 * 1024
 
 /** Either a batch, or row objects. */
 export type RowPiece = { readonly batch: Batch } | { readonly rows: readonly Row[] }
 
 /**
- * The rows as they come, gathered or cut into pieces of at most 1024 rows and some `mostCells` values. Throws code 13 for
- * what is no rows.
+ * Gather or cut the rows into pieces of at most 1024 rows and about `mostCells` values. Throws InvalidInput for values that are not rows,
+ * SchemaValidation for batches with different schemas.
  */
 export async function* rowPieces(
   source: FileRows,
   signal?: AbortSignal,
   mostCells = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<RowPiece> {
-  if (typeof source !== 'object' || source === null) throw noRows(source)
+  if (typeof source !== 'object' || source === null) throw notRows(source)
   const whole = fromForeignArrow(source)
   if (whole === null && !(Symbol.iterator in source) && !(Symbol.asyncIterator in source))
-    throw noRows(source)
+    throw notRows(source)
   const pacer = new Pacer(signal)
   if (whole !== null) {
     for (const batch of whole.batches) yield* batchPieces(batch, mostCells, pacer)
@@ -55,7 +55,7 @@ export async function* rowPieces(
   for await (const item of eachOrAborted(source, signal)) {
     const arrow = fromForeignArrow(item)
     if ((arrow !== null && count > 0) || (arrow === null && schema !== null)) {
-      throw invalidInput('the rows of a file are all record batches or all objects, these are both')
+      throw invalidInput('the rows must be all record batches or all objects, not both')
     }
     if (arrow === null) {
       checkRow(item, count++)
@@ -70,14 +70,14 @@ export async function* rowPieces(
     }
     schema ??= arrow.schema
     if (!equalSchemas(schema, arrow.schema)) {
-      throw schemaMismatch('the record batches of a file have one schema, these have several')
+      throw schemaMismatch('all record batches of a file must have the same schema')
     }
     for (const batch of arrow.batches) yield* batchPieces(batch, mostCells, pacer)
   }
   if (rows.length > 0) yield { rows }
 }
 
-/** A batch without rows is a piece as well: it has the columns. */
+/** Cut a batch into pieces. A batch without rows gives one piece, because it has the columns. */
 async function* batchPieces(batch: Batch, mostCells: number, pacer: Pacer): AsyncGenerator<RowPiece> {
   const cells = batch.columns.reduce((sum, column) => sum + leavesOf(column), 0)
   const rows = Math.max(1, Math.min(pieceRows, Math.floor((mostCells / Math.max(1, cells)) * batch.length)))
@@ -87,7 +87,7 @@ async function* batchPieces(batch: Batch, mostCells: number, pacer: Pacer): Asyn
   }
 }
 
-/** Values of a column, those inside others counted instead of them. */
+/** Count the values of a column. Nested values are counted instead of the values that contain them. */
 function leavesOf(column: Column): number {
   if (column.children.length === 0) return column.length
   return column.children.reduce((sum, child) => sum + leavesOf(child), 0)
@@ -106,8 +106,8 @@ function checkRow(row: unknown, index: number): void {
   throw invalidInput(`row ${index} is not an object of columns: ${quote(row)}`)
 }
 
-function noRows(source: unknown): SheafError {
-  return invalidInput(`rows are an iterable of record batches or of objects, got ${quote(source)}`)
+function notRows(source: unknown): SheafError {
+  return invalidInput(`rows must be an iterable of record batches or of objects, got ${quote(source)}`)
 }
 
 /** Some rows as columns of plain values (see write-value.ts). */
@@ -118,8 +118,8 @@ export interface PlainPiece {
 }
 
 /**
- * The rows for a file of text. Row objects have the columns of the first one; a missing one is null.
- * Throws code 13 for a value that text cannot hold, 20 for a row with other columns.
+ * Convert rows for a text file. Row objects have the columns of the first; a missing value is null. Throws InvalidInput for a value that
+ * text cannot represent, SchemaValidation for a row with other columns.
  */
 export async function* plainPieces(source: FileRows, signal?: AbortSignal): AsyncGenerator<PlainPiece> {
   let names: string[] | null = null
@@ -171,10 +171,10 @@ function plainCells(
   return values
 }
 
-/** Characters that are made into bytes at a time. */
+/** Characters that are encoded at a time. */
 const textAtOnce = 64 * 1024
 
-/** The texts of the rows of a piece, as UTF-8. */
+/** Encode the texts of the rows of a piece as UTF-8. */
 export function* encodeRows(length: number, rowText: (row: number) => string): Generator<Uint8Array> {
   let text = ''
   for (let row = 0; row < length; row++) {

@@ -1,4 +1,4 @@
-/** What `sheaf/files` offers. */
+/** The exports of `sheaf/files`. */
 
 export type { ReadCsvOptions } from './csv-options.js'
 export type { FileRows } from './pieces.js'

@@ -1,4 +1,4 @@
-/** Arrow IPC files and streams as record batches. */
+/** Reads Arrow IPC files and streams as record batches. */
 import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { fileMagic } from '../../src/arrow/ipc-message.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
@@ -10,12 +10,16 @@ import { openArrowFile } from './arrow-file.js'
 import { type FileSource, isPacked, type ReadOptions, readChunks, readShape } from './source.js'
 
 /**
- * The record batches of an Arrow IPC file or stream (LZ4; ZSTD where Node has it), each read when it is asked for; of data
- * without any one that is empty, for its columns. The file is closed when no more are.
+ * Read the record batches of an Arrow IPC file or stream, each on demand (LZ4; ZSTD if this Node version has it). Data without a batch
+ * gives one empty batch, for its columns. The file is closed when the iteration ends.
  *
- * One batch is in memory at a time, of at most 1 GiB; a file of the file format that does not come from a path of its own
- * (packed, or in chunks) as a whole, since its dictionaries may come last.
- * @throws code 13 for what is no Arrow data, cut off or broken; 0 for types that Sheaf does not hold.
+ * One batch is in memory at a time, of at most 1 GiB. A file in the IPC file format that is gzipped or comes in chunks is in memory as a
+ * whole, since its dictionaries may come last.
+ *
+ * ```js
+ * for await (const batch of readArrow('docs.arrow')) await table.add(batch)
+ * ```
+ * @throws InvalidInput for data that is not Arrow, cut off or broken; Unsupported for types that Sheaf does not have.
  */
 export function readArrow(source: FileSource, options?: ReadOptions): AsyncGenerator<ArrowBatch>
 export async function* readArrow(

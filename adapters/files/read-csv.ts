@@ -1,4 +1,4 @@
-/** CSV files as rows. */
+/** Reads CSV files as rows. */
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import type { Row } from '../../src/client/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
@@ -10,21 +10,30 @@ import { checkDelimiter, RecordSplitter } from './csv-records.js'
 import { type FileSource, lineOf } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
-/** Bytes of a step: a quarter of a millisecond, ten where it is the first of the process. */
+/** Bytes parsed at a time: a quarter of a millisecond of work, ten milliseconds for the first in a process. */
 const pieceBytes = 4 * 1024
 
 /**
- * The rows of a CSV file (RFC 4180, UTF-8): quoted cells, lines that end with LF, CRLF or CR, a header row. Read as they are
- * asked for; the file is closed when no more are.
+ * Read the rows of a CSV file on demand (RFC 4180, UTF-8): quoted cells, lines that end with LF, CRLF or CR, a header row. The file is
+ * closed when the iteration ends.
  *
- * Without a schema the types of columns are inferred from the first 10,000 rows: integers are bigints, floats numbers,
- * `true` and `false` booleans, ISO 8601 dates and times to the millisecond Dates, JSON arrays of numbers arrays. What is not plainly one of these in every row is text, and so are texts that another type would change: 007,
- * integers past int64, numbers of more than 17 digits.
- * With one, texts are read as its types say (see read-value.ts).
+ * Without a schema, the types of columns are inferred from the first 10,000 rows:
  *
- * An empty cell is null, in quotes or not; with `nulls: []` it is an empty text where the column can hold one. A blank line
- * is a row only where there is one column.
- * @throws code 13 for a file that is no CSV, 20 for a cell that is not of its column's type, naming line and column.
+ * - Integers become bigints, floats numbers, `true` and `false` booleans.
+ * - ISO 8601 dates and times up to milliseconds become Dates, JSON arrays of numbers become arrays.
+ * - A column is text if not every row plainly has the same one of these types. So are texts that another type would change: 007, integers
+ *   beyond int64, numbers of more than 17 digits.
+ *
+ * With a schema, texts are read as its types require (see read-value.ts).
+ *
+ * An empty cell is null, quoted or not. With `nulls: []` it is an empty text if the column can hold one. A blank line is a row only if
+ * there is one column.
+ *
+ * ```js
+ * await table.add(readCsv('docs.csv', { types: { id: 'int64' } }))
+ * ```
+ * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its column, with line and
+ *   column.
  */
 export function readCsv(source: FileSource, options?: ReadCsvOptions): AsyncGenerator<Row>
 export async function* readCsv(

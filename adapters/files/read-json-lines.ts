@@ -1,4 +1,4 @@
-/** Files of JSON lines as rows. */
+/** Reads files of JSON lines as rows. */
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
@@ -22,7 +22,7 @@ import { type FileSource, lineOf, type ReadOptions } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
 export interface ReadJsonLinesOptions extends ReadOptions {
-  /** Types of the columns; absent: the values are what JSON says, strings text whatever they look like. */
+  /** Types of the columns. Default: values have the types of JSON; a string is text, whatever it looks like. */
   readonly schema?: Schema | undefined
 }
 
@@ -35,12 +35,13 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const blank = /^[ \t\r]*$/
 
 /**
- * The rows of a file of JSON objects, one per line (UTF-8, blank lines are none). Read as they are asked for; the file is
- * closed when no more are.
+ * Read the rows of a file of JSON objects on demand, one object per line (UTF-8; blank lines are skipped). The file is closed when the
+ * iteration ends.
  *
- * Integers beyond 2^53 are bigints, never rounded. With a schema, strings in columns of other types are read as those
+ * Integers beyond 2^53 are bigints, never rounded. With a schema, strings in columns of other types are read as values of these types
  * (dates, base64, decimals, `"NaN"`; see read-value.ts).
- * @throws code 13 for a line that is no JSON object, 12 and 20 for one that does not fit the schema, naming the line.
+ * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does not fit the schema.
+ *   The message names the line.
  */
 export function readJsonLines(source: FileSource, options?: ReadJsonLinesOptions): AsyncGenerator<Row>
 export async function* readJsonLines(
@@ -94,7 +95,7 @@ function typedRow(row: Row, types: ReadonlyMap<string, DataType>): Row {
   return out
 }
 
-/** The same error with the place where it happened. */
+/** Add the line to the message of an error. */
 function atLine(error: unknown, where: string, text: string): unknown {
   if (!(error instanceof SheafError)) return error
   const { code, message, hint, cause } = error

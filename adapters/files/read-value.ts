@@ -1,17 +1,17 @@
 /**
- * Texts and JSON values as values of a type, as rows hold them (src/arrow/rows.ts). Their twin is write-value.ts.
+ * Reads texts and JSON values as values of a type, in the form that rows hold (src/arrow/rows.ts). The inverse is write-value.ts.
  *
  *   bool                           true, false, 1, 0, in any case
  *   int                            decimal digits; 64-bit ones are bigints
  *   float                          as JSON writes it, and NaN, Infinity, inf with a sign or without
  *   decimal                        decimal digits that need no rounding
- *   date, timestamp                ISO 8601, without an offset UTC; a Date, or where none is exactly that the count of its unit
+ *   date, timestamp                ISO 8601, UTC without an offset; a Date, or the count of its unit if no Date is exact
  *   time                           12:34:56.789
  *   duration                       the count of its unit
  *   binary, fixed_size_binary      base64
  *   list, vector, struct, map, interval    JSON, the elements likewise
  *
- * Every function gives `undefined` for what is no value of the type.
+ * Every function returns `undefined` for what is not a value of the type.
  */
 import { formatDecimal, parseDecimal } from '../../src/arrow/decimal.js'
 import { perSecond, toDate } from '../../src/arrow/instant.js'
@@ -126,16 +126,16 @@ function readMoment(
   return toDate(count, type.unit) ?? count
 }
 
-/** What nearly all texts are, without a bigint: years of four digits, UTC, to the millisecond. Null for others. */
+/** Read what nearly all texts are, without a bigint: years of four digits, UTC, up to milliseconds. Null for other texts. */
 function readDate(text: string): Date | null {
   const match = commonMoment.exec(text)
   if (match === null) return null
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
   const [hour, minute, second] = [Number(match[4] ?? 0), Number(match[5] ?? 0), Number(match[6] ?? 0)]
   const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second, Number(match[7] ?? 0)))
-  // What does not exist rolls over into what does; years before 100 are taken for those of 1900.
-  const isThere = date.getUTCDate() === day && date.getUTCHours() === hour && date.getUTCMinutes() === minute
-  return isThere && date.getUTCSeconds() === second && date.getUTCFullYear() === year ? date : null
+  // Date.UTC turns a date that does not exist into one that does, and takes years before 100 for years of the 1900s. Both are rejected.
+  const isReal = date.getUTCDate() === day && date.getUTCHours() === hour && date.getUTCMinutes() === minute
+  return isReal && date.getUTCSeconds() === second && date.getUTCFullYear() === year ? date : null
 }
 
 function readNested(text: string, type: DataType): unknown {
@@ -147,7 +147,7 @@ function readNested(text: string, type: DataType): unknown {
   }
 }
 
-/** The value of a type that a JSON value says: JSON's own kinds as they are, a string as `readText` reads it. */
+/** Read a JSON value as a value of a type. JSON's own types are taken as they are, a string is read by `readText`. */
 export function readJsonValue(value: unknown, type: DataType): unknown {
   if (value === null) return null
   if (type.kind === 'dictionary') return readJsonValue(value, type.value)

@@ -1,4 +1,4 @@
-/** Where files come from: a path, or bytes that arrive. */
+/** Opens the sources of files: a path, or bytes in chunks. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -9,8 +9,8 @@ import { options } from '../../src/protocol/shape.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 
 /**
- * A path (of a file that ends in `.gz`, what is packed in it), or the content in chunks: a Readable is one. Text is taken
- * as UTF-8. Chunks stay as they are until the reader has ended.
+ * Source of a file: a path (a path that ends in `.gz` is unpacked), or the content in chunks, such as a Readable. Text is encoded as UTF-8.
+ * The chunks must not change until the reader has ended.
  */
 export type FileSource = string | AsyncIterable<Uint8Array | string>
 
@@ -20,12 +20,12 @@ export interface ReadOptions {
 
 export const readShape = options<ReadOptions>()({ signal: signalShape })
 
-/** The bytes of a source. The file is opened when the first are asked for, and closed when no more are. */
+/** Read the bytes of a source. A file is opened with the first read, and closed when the iteration ends. */
 export async function* readChunks(source: FileSource, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted()
   if (typeof source !== 'string') {
     if (typeof source !== 'object' || source === null || !(Symbol.asyncIterator in source)) {
-      throw invalidInput(`a file is a path or an async iterable of its bytes, got ${quote(source)}`)
+      throw invalidInput(`the source must be a path or an async iterable of bytes, got ${quote(source)}`)
     }
     yield* eachOrAborted(asBytes(source), signal)
     return
@@ -43,7 +43,7 @@ export function isPacked(path: string): boolean {
   return path.endsWith('.gz')
 }
 
-/** What messages call a place in a source. */
+/** Return how messages name a line of a source. */
 export function lineOf(source: FileSource, line: number): string {
   return typeof source === 'string' ? `${quote(source)} line ${line}` : `line ${line}`
 }
@@ -52,9 +52,9 @@ async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenera
   for await (const chunk of chunks) {
     if (chunk instanceof Uint8Array) yield chunk
     else if (typeof chunk !== 'string') {
-      throw invalidInput(`a chunk of a file is bytes or text, got ${quote(chunk)}`)
+      throw invalidInput(`a chunk of a file must be bytes or text, got ${quote(chunk)}`)
     } else if (!chunk.isWellFormed()) {
-      throw invalidInput(`a chunk of text holds half a character: ${quote(chunk)}`)
+      throw invalidInput(`a chunk of text holds half of a surrogate pair: ${quote(chunk)}`)
     } else yield Buffer.from(chunk)
   }
 }
@@ -68,7 +68,7 @@ async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGe
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (!code.startsWith('Z_')) throw error
-    throw invalidInput(`${quote(path)} is not a whole gzip file: ${(error as Error).message}`, {
+    throw invalidInput(`${quote(path)} is not a complete gzip file: ${(error as Error).message}`, {
       cause: error,
     })
   } finally {

@@ -1,4 +1,4 @@
-/** Where files go: a path, or a stream. */
+/** Writes to the targets of files: a path, or a stream. */
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -10,8 +10,8 @@ import { inPieces } from '../bytes.js'
 import { isPacked } from './source.js'
 
 /**
- * A path, or a Writable, which is ended. A path gets its file when all of it is written, in place of the one that is
- * there; what fails leaves nothing. A path that ends in `.gz` is packed.
+ * Target of a file: a path, or a Writable, which is ended. The file replaces an existing one only when it is complete; a write that fails
+ * leaves nothing. A path that ends in `.gz` is packed.
  */
 export type FileTarget = string | Writable
 
@@ -23,16 +23,16 @@ export const writeShape = options<WriteOptions>()({ signal: signalShape })
 
 export interface Written {
   readonly rows: number
-  /** Bytes of the file, packed if it is. */
+  /** Bytes written, after packing. */
   readonly bytes: number
 }
 
-/** What an encoder has done so far. */
+/** The rows that an encoder has written so far. */
 export interface Progress {
   rows: number
 }
 
-/** Writes what `encode` gives, no faster than the target takes it. */
+/** Write the output of `encode`, no faster than the target takes it. */
 export async function writeChunks(
   target: FileTarget,
   encode: (progress: Progress) => AsyncIterable<Uint8Array>,
@@ -41,14 +41,14 @@ export async function writeChunks(
   signal?.throwIfAborted()
   const progress: Progress = { rows: 0 }
   const pieces = inPieces(encode(progress))
-  if (target === '') throw invalidInput('a file is written to a path or a Writable, got ""')
+  if (target === '') throw invalidInput('the target must be a path or a Writable, got ""')
   if (typeof target === 'string') {
     const chunks = isPacked(target) ? pack(pieces) : pieces
     const bytes = await writeLocalFile(target, chunks, signal)
     return { rows: progress.rows, bytes }
   }
   if (typeof target !== 'object' || target === null || typeof target.write !== 'function') {
-    throw invalidInput(`a file is written to a path or a Writable, got ${quote(target)}`)
+    throw invalidInput(`the target must be a path or a Writable, got ${quote(target)}`)
   }
   const counted = { bytes: 0 }
   try {

@@ -1,25 +1,25 @@
-/** UTF-8 text, a few whole lines at a time: what is told line by line is read this way. */
+/** Reads UTF-8 text in blocks of a few whole lines, so that messages can name lines. */
 import { isUtf8 } from 'node:buffer'
 import { concatBytes } from '../../src/arrow/concat.js'
 import { invalidInput, type SheafError } from '../../src/errors.js'
 import { type FileSource, lineOf, readChunks } from './source.js'
 
-/** Bytes of a block: what is made of them takes a millisecond, ten before the code is warm. */
+/** Bytes of a block: handling it takes a millisecond, or ten before the code is compiled. */
 const blockBytes = 16 * 1024
 
-/** Longest line, and longest record, in bytes. */
+/** The longest line, and the longest record, bytes. */
 export const longestLine = 64 * 2 ** 20
 
 export interface TextBlock {
-  /** UTF-8. Ends with a line feed, unless the file ends with it. */
+  /** UTF-8. It ends with a line feed, except at the end of the file. */
   readonly bytes: Uint8Array
-  /** Number of its first line, from 1. */
+  /** Number of the first line, from 1. */
   readonly line: number
 }
 
 const lineFeed = 10
 
-/** The text of a source, without the mark of order it may begin with. Throws code 13 for what is no UTF-8, naming the line. */
+/** Read the text of a source, without a byte order mark. Throws InvalidInput for text that is not UTF-8, with the line. */
 export async function* textBlocks(source: FileSource, signal?: AbortSignal): AsyncGenerator<TextBlock> {
   let pending: Uint8Array[] = []
   let pendingBytes = 0

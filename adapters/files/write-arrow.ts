@@ -1,4 +1,4 @@
-/** Rows as an Arrow IPC file. */
+/** Writes rows as an Arrow IPC file. */
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import type { Batch } from '../../src/arrow/column.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
@@ -15,17 +15,18 @@ import { type FileRows, type RowPiece, rowPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteArrowOptions extends WriteOptions {
-  /** Types of row objects; absent: inferred from the first 1024. Record batches have their own. */
+  /** Types of row objects. Default: inferred from the first 1024 rows. Record batches have their own types. */
   readonly schema?: Schema | undefined
 }
 
 export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShape, signal: signalShape })
 
 /**
- * Writes rows as an Arrow IPC file, uncompressed, a batch after the other; the dictionaries come last.
+ * Write rows as an uncompressed Arrow IPC file, batch by batch; the dictionaries come last.
  *
- * `rows`: what `search().batches()` gives, or row objects. Without any, the file has the columns of `schema`, or none.
- * @throws code 13 for what is no rows, 20 for rows that do not fit the schema; what the rows throw; `signal.reason`.
+ * `rows`: the result of `search().batches()`, or row objects. Without rows, the file has the columns of `schema`, or none.
+ * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; the error of the rows;
+ *   `signal.reason`.
  */
 export async function writeArrow(
   target: FileTarget,

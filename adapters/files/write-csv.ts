@@ -1,4 +1,4 @@
-/** Rows as a CSV file. */
+/** Writes rows as a CSV file. */
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
@@ -10,21 +10,27 @@ import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './piece
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteCsvOptions extends WriteOptions {
-  /** What stands between cells, one character; default `,`. */
+  /** Delimiter between cells, one character. Default `,`. */
   readonly delimiter?: string | undefined
 }
 
 export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), signal: signalShape })
 
 /**
- * Writes rows as CSV (RFC 4180, UTF-8, lines end with LF) with a header row, so that `readCsv` with their schema gives the
- * same rows, but that an empty text is null: it is quoted, for readers that tell them apart. null is an empty cell; dates and
- * times are ISO 8601, binary is base64, vectors, lists, structs, maps and intervals are JSON. Without any rows or batches
- * there is no header row.
+ * Write rows as CSV with a header row (RFC 4180, UTF-8, lines end with LF).
  *
- * `rows`: what `search().batches()` gives, or row objects with the columns of the first.
- * @throws code 13 for what CSV cannot hold (no columns, dates beyond the year 275,760) and for what is no rows; what the
- *   rows throw; `signal.reason`.
+ * - `readCsv` with the schema of the rows gives the same rows back, except that an empty text becomes null. An empty text is quoted, for
+ *   readers that distinguish the two.
+ * - null is an empty cell. Dates and times are ISO 8601, binary is base64. Vectors, lists, structs, maps and intervals are JSON.
+ * - Without rows and batches there is no header row.
+ *
+ * `rows`: the result of `search().batches()`, or row objects with the columns of the first.
+ *
+ * ```js
+ * await writeCsv('docs.csv', table.search().batches())
+ * ```
+ * @throws InvalidInput for what CSV cannot represent (no columns, dates beyond the year 275,760) and for values that are not rows; the
+ *   error of the rows; `signal.reason`.
  */
 export async function writeCsv(
   target: FileTarget,
@@ -51,7 +57,7 @@ async function* encodeCsv(
   const special = specialIn(delimiter)
   let isFirst = true
   for await (const piece of plainPieces(rows, signal)) {
-    if (piece.names.length === 0) throw invalidInput('rows without columns cannot be told in CSV')
+    if (piece.names.length === 0) throw invalidInput('rows without columns cannot be written as CSV')
     if (isFirst) yield Buffer.from(`${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`)
     isFirst = false
     const first = progress.rows
@@ -64,7 +70,7 @@ async function* encodeCsv(
   }
 }
 
-/** What a cell must be quoted for. */
+/** Return a pattern of the characters for which a cell must be quoted. */
 function specialIn(delimiter: string): RegExp {
   checkDelimiter(delimiter)
   return new RegExp(`[\\r\\n"\\u{${delimiter.charCodeAt(0).toString(16)}}]`, 'u')
@@ -91,7 +97,7 @@ function halfCharacter({ names, columns }: PlainPiece, row: number, first: numbe
 
 function cellText(value: unknown, special: RegExp): string {
   if (value === null) return ''
-  // A delimiter is no character of a number.
+  // No delimiter is a character of a number, so numbers need no quotes.
   if (typeof value !== 'string' && typeof value !== 'object') return jsonText(value)
   const text = typeof value === 'string' ? value : jsonText(value)
   return text === '' || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -1,4 +1,4 @@
-/** Rows as a file of JSON lines. */
+/** Writes rows as a file of JSON lines. */
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { jsonText } from './json-text.js'
@@ -13,13 +13,12 @@ import {
 } from './target.js'
 
 /**
- * Writes rows as JSON objects, one per line (UTF-8), so that `readJsonLines` with their schema gives the same rows. Integers
- * have all their digits; decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings; a map is
- * an array of pairs.
+ * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows gives the same rows back. Integers have all
+ * their digits. Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings. A map is an array of pairs.
  *
- * `rows`: what `search().batches()` gives, or row objects with the columns of the first.
- * @throws code 13 for what JSON has no word for (dates beyond the year 275,760) and for what is no rows; what the rows throw;
- *   `signal.reason`.
+ * `rows`: the result of `search().batches()`, or row objects with the columns of the first.
+ * @throws InvalidInput for what JSON cannot represent (dates beyond the year 275,760) and for values that are not rows; the error of the
+ *   rows; `signal.reason`.
  */
 export async function writeJsonLines(
   target: FileTarget,

@@ -1,8 +1,8 @@
 /**
- * Values of rows as plain ones, which JSON and CSV have words for: null, boolean, number, bigint, string, arrays (typed ones
- * too) and objects of these. Their twin is read-value.ts: what it says of a type is what is written.
+ * Converts values of rows to plain values, which JSON and CSV can represent: null, boolean, number, bigint, string, arrays (typed ones,
+ * too) and objects of these. The inverse is read-value.ts: the form for each type is described there.
  *
- * NaN and the infinities become strings: JSON has no numbers for them.
+ * NaN and the infinities become strings, because JSON has no numbers for them.
  */
 import { types } from 'node:util'
 import { fromDate } from '../../src/arrow/instant.js'
@@ -15,8 +15,8 @@ import { setOwn } from './json-text.js'
 const dayMs = 86_400_000
 
 /**
- * A value as `columnValues` gives it with `int64: 'bigint'`. Throws code 13 for dates and timestamps beyond the years that
- * ISO 8601 has texts for, without saying where: the caller knows.
+ * Convert a value that comes from `columnValues` with `int64: 'bigint'`. Throws InvalidInput for dates and timestamps beyond the years that
+ * ISO 8601 can write; the message is without position, which the caller adds.
  */
 export function plainValue(value: unknown, type: DataType): unknown {
   if (value === null) return null
@@ -57,7 +57,7 @@ export function plainValue(value: unknown, type: DataType): unknown {
   }
 }
 
-/** Whether `plainValue` gives every value of a type as it is. */
+/** Return whether `plainValue` returns every value of a type unchanged. */
 export function isPlain(type: DataType): boolean {
   switch (type.kind) {
     case 'null':
@@ -75,7 +75,7 @@ export function isPlain(type: DataType): boolean {
   }
 }
 
-/** Whether JSON has a number for every element. */
+/** Return whether JSON has a number for every element. */
 function isAllFinite(values: ArrayLike<number | bigint>): boolean {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!
@@ -107,7 +107,7 @@ function countOf(date: Date, type: DataType & { kind: 'date' | 'timestamp' }): b
   return BigInt(type.unit === 'day' ? date.getTime() / dayMs : date.getTime())
 }
 
-/** A value of which no type is known. Throws code 13 for what no file can hold, without saying where. */
+/** Convert a value of unknown type. Throws InvalidInput for what no file can hold; the caller adds the position. */
 export function plainOf(value: unknown, depth = 0): unknown {
   if (depth > maxTypeDepth) throw invalidInput(`is nested deeper than ${maxTypeDepth} levels`)
   switch (typeof value) {

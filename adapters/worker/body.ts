@@ -1,6 +1,6 @@
 /**
- * Bytes that stream between threads: the reader asks for each piece with an empty message, for the next one when it has got one, so that
- * both threads are at work and no more than two pieces are on their way. Pieces are given away, not copied.
+ * Streams bytes between threads. The reader requests each piece with an empty message, and the next one when a piece has arrived. So both
+ * threads work at the same time, with at most two pieces in transit. Pieces are transferred, not copied.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { orAborted } from '../../src/primitives/abort.js'
@@ -10,13 +10,13 @@ import { packError, unpackError } from './messages.js'
 type Piece = { readonly bytes: Uint8Array } | { readonly error: ErrorBody } | null
 
 export interface Offering {
-  /** Told what the pieces throw, as the other thread is. */
+  /** Called with an error of the pieces, which the other thread gets as well. */
   readonly onError?: (cause: unknown) => void
-  /** The other thread has closed its port: it has all, or wants no more. */
+  /** Called when the other thread has closed its port: it has everything, or wants no more. */
   readonly onClose?: () => void
 }
 
-/** Offers `pieces` on a port for the other thread. Closing that port there ends them here. */
+/** Offer `pieces` on a port for the other thread. Closing the port there ends the pieces here. */
 export function offerBody(
   pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
   { onError, onClose }: Offering,
@@ -40,7 +40,7 @@ export function offerBody(
   return far
 }
 
-/** The pieces offered on `port`. Throws what they throw, and the reason of the signal: a thread that ends does not say so here. */
+/** Read the pieces offered on `port`. Throws their error, and the reason of the signal: the end of the other thread is not visible here. */
 export async function* drawBody(port: MessagePort, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const ask = () => {
     const arrived = new Promise<Piece>(resolve => port.once('message', resolve))

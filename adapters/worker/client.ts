@@ -1,4 +1,4 @@
-/** A namespace whose engines run in worker threads, as if one of them were in this. */
+/** Opens a namespace whose engines run in worker threads, as if the engine were in this thread. */
 import { Worker } from 'node:worker_threads'
 import type { ConnectOptions } from '../../src/client/connect-options.js'
 import { connectFields } from '../../src/client/connect-options.js'
@@ -13,15 +13,15 @@ import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
 import { type Hire, Team } from './team.js'
 
-/** The options of `connect` that are plain data: stores, clocks, functions and tokenizers cannot cross threads. */
+/** The options of `connect` that are plain data. Stores, clocks, functions and tokenizers cannot be sent to another thread. */
 export interface ConnectWorkerOptions
   extends Pick<
     ConnectOptions,
     'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'signal'
   > {
   /**
-   * Threads that answer, 1 to 64: the first writes, all of them read rows. Each has an engine of its own, with `cacheBytes` of its own.
-   * A `memory://` root lives in one. Default 1.
+   * Number of worker threads, 1 to 64. The first writes; all read rows. Each has its own engine with its own `cacheBytes`. A `memory://`
+   * root allows only one. Default 1.
    */
   readonly workers?: number
 }
@@ -38,13 +38,18 @@ export const connectWorkerShape = options<ConnectWorkerOptions>()({
   signal: signalField,
 })
 
-/** What a worker kept of such a root is lost with it. */
+/** Prefix of roots in memory. Such a root is lost with its worker. */
 const inMemory = 'memory://'
 
 /**
- * Opens the namespace at `path` in new worker threads; throws what `connect` throws, and code 13 for `workers` out of range. Long
- * answers are not copied on this side. When a worker dies, its calls reject with code 17, writes with kind
- * `commit-state-unknown`; the next call starts another one, or rejects with the reason why there is none.
+ * Open the namespace at `path` in new worker threads. Long answers are not copied on this side.
+ *
+ * Throws what `connect` throws, and InvalidInput for `workers` out of range. When a worker dies, its calls reject with ServiceUnavailable,
+ * writes with kind `commit-state-unknown`. The next call starts a new worker, or rejects with the reason why that is not possible.
+ *
+ * ```js
+ * const ns = await connectWorker('./data', { workers: 4 })
+ * ```
  */
 export async function connectWorker(path: string, options?: ConnectWorkerOptions): Promise<Namespace>
 export async function connectWorker(
@@ -56,7 +61,7 @@ export async function connectWorker(
   return openWorkers(path, parse(connectWorkerShape, given, 'connectWorker'), uploadBytesDefault)
 }
 
-/** As `connectWorker`. `uploadBytes`: of all uploads together, while they are decoded. */
+/** As `connectWorker`. `uploadBytes`: budget of all uploads together while they are decoded, bytes. */
 export async function openWorkers(
   path: string,
   { signal, workers = 1, ...plainOptions }: ConnectWorkerOptions,
@@ -65,17 +70,20 @@ export async function openWorkers(
   checkRootPath(path)
   const lasting = !path.startsWith(inMemory)
   if (!lasting && workers > 1) {
-    throw invalidInput(`${quote(path)} lies in the memory of one worker, not of ${workers}`, {
-      hint: 'use a directory',
-    })
+    throw invalidInput(
+      `${quote(path)} is in the memory of one worker, so workers must be 1, got ${workers}`,
+      {
+        hint: 'use a directory',
+      },
+    )
   }
-  const hire = hireFor({ path, options: plainOptions, uploadBytes }, workers)
+  const hire = workerStarter({ path, options: plainOptions, uploadBytes }, workers)
   const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
   return new Namespace(team.operations, () => team.close(), team.features)
 }
 
-/** Only the first writes; and nobody makes a root anew that was there. */
-function hireFor(task: Omit<WorkerTask, 'sharing'>, seats: number): Hire {
+/** Return a function that starts workers. Only the first may write. A worker that replaces another must not create the root again. */
+function workerStarter(task: Omit<WorkerTask, 'sharing'>, seats: number): Hire {
   const { options } = task
   const directory = seats > 1 ? new Directory() : null
   return (seat, again) => {

@@ -1,11 +1,11 @@
-/** A promise that others settle. */
+/** A promise that is resolved or rejected from outside. */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   resolve(value: T): void
   reject(cause: unknown): void
 }
 
-/** That nobody awaits it when it rejects is no fault. */
+/** Make a deferred promise. A rejection that nobody awaits is not reported as unhandled. */
 export function deferred<T>(): Deferred<T> {
   let resolve!: (value: T) => void
   let reject!: (cause: unknown) => void

@@ -1,4 +1,4 @@
-/** The program's side of what a namespace can do beside its operations: all of it by the worker that writes. */
+/** The program's side of what a namespace can do in addition to its operations. The worker that writes does all of it. */
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import { type LocalFeatures, Namespace } from '../../src/index.js'
 import type { CallOptions } from '../../src/protocol/calls.js'
@@ -7,7 +7,7 @@ import { type Call, type Remote, remoteOperations } from '../calls.js'
 import type { AskOptions, WorkerLink } from './link.js'
 import type { Question, Questions, TransactionStep } from './messages.js'
 
-/** `first`: that worker, a new one where it has died, or `signal.reason`. */
+/** Make these features. `first` returns the worker that writes, a new one if it has died, or rejects with `signal.reason`. */
 export function featuresOver(
   place: string,
   root: Remote,
@@ -57,17 +57,17 @@ export function featuresOver(
         try {
           step = await ('error' in done ? tell() : root.run(tell))
         } catch (cause) {
-          // With the worker all of it is undone.
+          // The attempt is lost with its worker, so the error of the work is the one that counts.
           if ('error' in done && !worker.isAlive) throw done.error
           throw cause
         }
         if (step === 'committed' && 'result' in done) return done.result
         if (step === 'thrown' && 'error' in done) throw done.error
       }
-      throw new SheafError(ErrorCode.Internal, 'a transaction ended otherwise than its work')
+      throw new SheafError(ErrorCode.Internal, 'a transaction ended in another way than its work')
     },
 
-    /** Nothing of it is kept between two looks: it outlives the worker, and needs no end. */
+    /** Each look is a question of its own, so watching survives the worker, and needs no cleanup. */
     async *watch({ signal } = {}) {
       for (let than = -1; ; ) {
         than = await ask('watch', { than }, { signal, waits: true })
@@ -80,9 +80,12 @@ export function featuresOver(
     tableAt: (location, { signal } = {}) => root.run(() => ask('tableAt', { location }, { signal })),
 
     stats() {
-      throw unsupported('stats() answers at once, and what it tells of lies in another thread', {
-        hint: 'it is to be had of a namespace that connect() gave',
-      })
+      throw unsupported(
+        'stats() is not available here: it answers at once, but its data is in another thread',
+        {
+          hint: 'use a namespace opened by connect()',
+        },
+      )
     },
 
     verify({ repair = false, onProgress, signal } = {}) {
@@ -92,11 +95,11 @@ export function featuresOver(
   }
 }
 
-/** A snapshot or an attempt that a worker holds. */
+/** A snapshot or transaction attempt in a worker. */
 class Held {
   readonly worker: WorkerLink
   readonly number: number
-  /** Whether a write was sent to it. */
+  /** Whether a write was sent to the worker. */
   hasWritten = false
   #end: SheafError | undefined
 
@@ -109,7 +112,7 @@ class Held {
     return new Namespace(remoteOperations(place, call => this.#send(call)).operations, close)
   }
 
-  /** Every later call rejects with `reason`. */
+  /** Reject every later call with `reason`. */
   end(reason: SheafError): void {
     this.#end ??= reason
   }

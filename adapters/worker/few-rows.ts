@@ -1,6 +1,6 @@
 /**
- * Short answers as columns: to write an Arrow file of few rows here, and to read it there, takes half as long as finding them.
- * Long ones travel as the file, which is given away: the other side copies none of it.
+ * Sends short answers as columns: for few rows, writing an Arrow file here and reading it there takes half as long as finding the rows.
+ * Long answers are sent as the file, whose memory is transferred, so the other side does not copy it.
  */
 import { bitmapBytes } from '../../src/arrow/bits.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
@@ -9,7 +9,7 @@ import type { Schema } from '../../src/arrow/types.js'
 import { ReadRows } from '../../src/client/arrow-rows.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 
-/** To clone less than that takes no longer than to give it away. */
+/** Below this size, cloning takes no longer than transferring. */
 const fewBytes = 32 * 1024
 
 /** An answer as data that can be cloned. */
@@ -19,7 +19,7 @@ export interface FewRows {
   readonly batches: readonly Batch[]
 }
 
-/** The rows of a reply where they take less than 32 KiB, else null. */
+/** Return the rows of a reply if they take less than 32 KiB, else null. */
 export function fewRows(reply: ArrowReply): FewRows | null {
   if (!(reply instanceof ReadRows)) return null
   const { version, schema, batches } = reply
@@ -33,14 +33,14 @@ export function fewRows(reply: ArrowReply): FewRows | null {
   return { version, schema, batches: copied }
 }
 
-/** The reply whose rows came that way: its chunks are the same, byte for byte. */
+/** Return the reply for such rows. Its chunks are the same, byte for byte. */
 export function replyOf({ version, schema, batches }: FewRows): ArrowReply {
   return new ReadRows(version, schema, batches)
 }
 
 /**
- * A copy that holds the rows and no more: with a view all the memory behind it would be cloned. A dictionary is copied once, so
- * batches that have it in common still do.
+ * Copy the rows of a column and no more: cloning a view would clone all the memory behind it. A dictionary is copied once, so batches that
+ * share a dictionary still share it.
  */
 function exactCopy(column: Column, dictionaries: Map<Column, Column>): Column {
   const { type, length, nullCount, validity, values, offsets, children, dictionary } = column

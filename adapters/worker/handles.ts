@@ -1,11 +1,11 @@
-/** The worker's side of what goes on over several calls: snapshots and transactions, each under a number that the calls name. */
+/** The worker's side of snapshots and transactions, which last over several calls. Each has a number that the calls name. */
 import { assert, type ErrorCode, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import { type Deferred, deferred } from './deferred.js'
 import type { EndOfWork, TransactionStep } from './messages.js'
 
-/** What is held under a number: a snapshot to be closed, or an attempt of a transaction to be ended. */
+/** The object with a number: a snapshot, or an attempt of a transaction. */
 type Held =
   | { readonly operations: Operations; readonly close: () => Promise<void> }
   | { readonly operations: Operations; readonly transaction: Transaction }
@@ -19,7 +19,7 @@ export class Holdings {
     this.#namespace = namespace
   }
 
-  /** Of what is held under a number; of the namespace itself where there is none. */
+  /** Return the operations of the object with a number; without a number, those of the namespace. */
   operationsOf(held: number | undefined): Operations {
     return held === undefined ? this.#namespace.operations : this.#get(held).operations
   }
@@ -31,7 +31,7 @@ export class Holdings {
 
   async release(number: number): Promise<void> {
     const held = this.#take(number)
-    assert('close' in held, `${number} is a snapshot`)
+    assert('close' in held, `${number} is the number of a snapshot`)
     await held.close()
   }
 
@@ -44,7 +44,7 @@ export class Holdings {
 
   async end({ held: number, threw }: EndOfWork, signal: AbortSignal): Promise<TransactionStep> {
     const held = this.#take(number)
-    assert('transaction' in held, `${number} is an attempt`)
+    assert('transaction' in held, `${number} is the number of a transaction attempt`)
     return held.transaction.goOn(threw, signal)
   }
 
@@ -56,7 +56,7 @@ export class Holdings {
 
   #get(number: number): Held {
     const held = this.#held.get(number)
-    assert(held !== undefined, `${number} is held`)
+    assert(held !== undefined, `${number} is a number in use`)
     return held
   }
 
@@ -67,14 +67,14 @@ export class Holdings {
   }
 }
 
-/** A transaction whose work is done in another thread. */
+/** A transaction whose work runs in another thread. */
 class Transaction {
   readonly #namespace: Pick<Namespace, 'transaction'>
   readonly #hold: (attempt: Operations) => number
   readonly #abort = new AbortController()
-  /** What the program waits for. */
+  /** The next step, for which the program waits. */
   #step!: Deferred<TransactionStep>
-  /** What the engine waits for: the code of what the work threw. */
+  /** The end of the work, for which the engine waits: the code of the error that the work threw. */
   #work!: Deferred<ErrorCode | undefined>
 
   constructor(namespace: Pick<Namespace, 'transaction'>, hold: (attempt: Operations) => number) {
@@ -109,7 +109,7 @@ class Transaction {
       this.#step.resolve({ held: this.#hold(tx.operations) })
       const threw = await this.#work.promise
       if (threw === undefined) return
-      // The engine sees whether it was a conflict; the program keeps the error itself.
+      // The code shows the engine whether it was a conflict. The program keeps the error itself.
       thrown = new SheafError(threw, 'the work of a transaction threw')
       throw thrown
     }

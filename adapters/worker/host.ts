@@ -24,7 +24,7 @@ export type Hosted = Pick<
   'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'tableAt' | 'verify' | 'close'
 >
 
-/** How each question is answered; `id`: of the message. */
+/** How each question is answered. `id`: of the message. */
 type Answers = {
   readonly [Q in Question]: (
     ask: Questions[Q]['ask'],
@@ -33,16 +33,18 @@ type Answers = {
   ) => Promise<Questions[Q]['answer']>
 }
 
-/** Why a call is given up: the program knows better. */
-const toldTo = new DOMException('the caller gave up', 'AbortError')
+/** The reason of calls that were aborted on request. The program does not need it: it has the caller's own reason. */
+const abortedOnRequest = new DOMException('the caller gave up', 'AbortError')
 
-/** Answers calls on `port` until it is told to close `namespace`. `uploadBytes`: of all uploads together, while they are decoded. */
+/**
+ * Answer calls on `port` until a message closes `namespace`. `uploadBytes`: budget of all uploads together while they are decoded, bytes.
+ */
 export function host(port: MessagePort, namespace: Hosted, uploadBytes: number): void {
   const holdings = new Holdings(namespace)
   const uploads = new UploadMemory(uploadBytes)
-  /** Calls that can be told to give up. */
+  /** Calls that can be aborted. */
   const running = new Map<number, AbortController>()
-  const say = (message: FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []) =>
+  const post = (message: FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []) =>
     port.postMessage(message, transfer)
 
   async function perform(message: CallMessage): Promise<void> {
@@ -56,27 +58,27 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
       const told = memory === undefined ? options : { ...options, memory }
       const call = { name, request, body: data, options: signal ? { ...told, signal } : told }
       const result = await carryOut(holdings.operationsOf(held), call)
-      if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
-      else isBegun = sayRows(id, result as ArrowReply)
+      if (operations[name].reply !== 'arrow') post({ kind: 'reply', id, reply: result })
+      else isBegun = postRows(id, result as ArrowReply)
     } catch (cause) {
       fail(id, cause)
     } finally {
-      // A reply that is begun is still worked at.
+      // A reply whose rest still streams stays abortable.
       if (signal !== undefined && !isBegun) running.delete(id)
       memory?.close()
       if (body instanceof MessagePort) body.close()
     }
   }
 
-  /** Whether the reply is only begun. */
-  function sayRows(id: number, reply: ArrowReply): boolean {
+  /** Send the rows of a reply. Returns whether a rest follows. */
+  function postRows(id: number, reply: ArrowReply): boolean {
     const rows = fewRows(reply)
     const { version, chunks, rest } = reply
-    // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
-    if (rows !== null) say({ kind: 'rows', id, rows })
+    // Chunks are views of columns in the engine's cache. Transferring one would take its memory from the engine, so chunks are copied.
+    if (rows !== null) post({ kind: 'rows', id, rows })
     else if (rest === undefined) {
       const whole = joined(chunks)
-      say({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
+      post({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
     } else {
       const { beginning, pieces } = cutFile(chunks, rest)
       const onClose = () => {
@@ -84,7 +86,7 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
         running.delete(id)
       }
       const port = offerBody(pieces, { onClose })
-      say({ kind: 'begun', id, reply: { version, chunks: [beginning] }, rest: port }, [
+      post({ kind: 'begun', id, reply: { version, chunks: [beginning] }, rest: port }, [
         beginning.buffer,
         port,
       ])
@@ -96,7 +98,7 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
   async function answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {
     const signal = abortable(id)
     try {
-      say({ kind: 'reply', id, reply: await answers[question](ask, signal, id) })
+      post({ kind: 'reply', id, reply: await answers[question](ask, signal, id) })
     } catch (cause) {
       fail(id, cause)
     } finally {
@@ -114,18 +116,20 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
     },
     async watch({ than }, signal) {
       for await (const slot of namespace.watch({ signal })) if (slot !== than) return slot
-      throw toldTo
+      throw abortedOnRequest
     },
     optimize: (_, signal) => namespace.optimize({ signal }),
     tableAt: ({ location }, signal) => namespace.tableAt(location, { signal }),
     verify({ repair, tellsProgress }, signal, id) {
-      const onProgress = (progress: VerifyProgress) => say({ kind: 'progress', id, progress })
+      const onProgress = (progress: VerifyProgress) => post({ kind: 'progress', id, progress })
       return namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })
     },
   }
 
   function fail(id: number, cause: unknown): void {
-    say(cause === toldTo ? { kind: 'aborted', id } : { kind: 'failure', id, error: packError(cause) })
+    post(
+      cause === abortedOnRequest ? { kind: 'aborted', id } : { kind: 'failure', id, error: packError(cause) },
+    )
   }
 
   function abortable(id: number): AbortSignal {
@@ -135,12 +139,12 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
   }
 
   function abort(id: number): void {
-    running.get(id)?.abort(toldTo)
+    running.get(id)?.abort(abortedOnRequest)
   }
 
   async function close(): Promise<void> {
     await namespace.close()
-    say({ kind: 'closed' })
+    post({ kind: 'closed' })
     port.close()
   }
 
@@ -150,5 +154,5 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
     else if (message.kind === 'abort') abort(message.id)
     else void close()
   })
-  say({ kind: 'open' })
+  post({ kind: 'open' })
 }

@@ -1,4 +1,4 @@
-/** The program's side: calls that go to one worker, and what becomes of them when it dies. */
+/** The program's side of one worker: sends calls to it, and rejects them when it dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
@@ -19,37 +19,40 @@ import {
   unpackError,
 } from './messages.js'
 
-/** Milliseconds that a worker with nothing left to do has to exit by itself. */
+/** How long a worker with nothing left to do may take to exit by itself, milliseconds. */
 const exitMs = 2_000
 
-/** What becomes of a call whose worker dies: nothing, a write nobody knows of, or nothing ever as what it was for is gone. */
+/**
+ * How a call fails if its worker dies. `nothing`: the plain error. `unknown`: a write whose outcome is unknown. `gone`: the snapshot or
+ * transaction of the call is lost.
+ */
 type Fate = 'nothing' | 'unknown' | 'gone'
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined
-  /** Whether a death in the middle leaves a write whose outcome is unknown. Default false. */
+  /** Whether the outcome is unknown if the worker dies meanwhile. Default false. */
   readonly writes?: boolean
-  /** Whether it waits for others, and is no load meanwhile. Default false. */
+  /** Whether the question waits for events, and so does not count as load. Default false. */
   readonly waits?: boolean
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
 }
 
-/** A call or question whose answer is still to come. */
+/** A call or question without an answer yet. */
 interface Pending {
   readonly signal: AbortSignal | undefined
   readonly fate: Fate
   readonly load: 0 | 1
   readonly onProgress?: AskOptions['onProgress']
-  /** What the caller's own code threw, if it did: more exact than what comes back of it. */
+  /** What the caller's own code threw, if it did. It is more exact than the error that the worker sends back. */
   callersError: { readonly cause: unknown } | undefined
   abort(): void
-  /** Listens to the signal no longer. */
+  /** Removes the listener of the signal. */
   readonly forget: (() => void) | undefined
   resolve(reply: unknown): void
   reject(cause: unknown): void
 }
 
-/** A worker that runs `host`. It keeps the process alive while something is asked of it, and no longer. */
+/** A worker that runs `host`. It keeps the process alive only while a call or question is pending. */
 export class WorkerLink {
   readonly #worker: Worker
   readonly #place: string
@@ -60,13 +63,13 @@ export class WorkerLink {
   #lastId = 0
   #load = 0
   #death: SheafError | undefined
-  /** One controller for each reply that still streams: aborting it ends the stream. */
+  /** One controller for each reply that still streams; aborting it ends the stream. */
   readonly #streams = new Set<AbortController>()
 
   private constructor(worker: Worker, place: string) {
     this.#worker = worker
     this.#place = place
-    worker.on('message', (message: FromWorker) => this.#hear(message))
+    worker.on('message', (message: FromWorker) => this.#receive(message))
     worker.once('error', cause => this.#die(String(cause), cause))
     worker.once('exit', code => {
       this.#exit.resolve()
@@ -75,8 +78,8 @@ export class WorkerLink {
   }
 
   /**
-   * Resolves when the engine in the worker is open. Rejects with the reason why it cannot be opened, or with
-   * `signal.reason`; then the worker is ended. `place` names the engine in messages.
+   * Resolves when the engine in the worker is open. If it cannot be opened, terminates the worker and rejects with the reason, or with
+   * `signal.reason`. `place` names the engine in messages.
    */
   static async open(worker: Worker, place: string, signal?: AbortSignal): Promise<WorkerLink> {
     const link = new WorkerLink(worker, place)
@@ -97,8 +100,8 @@ export class WorkerLink {
   }
 
   /**
-   * Waits until a worker that has nothing left to do has exited, at most `exitMs`. Node 22 and later abort the process when
-   * `terminate` meets a worker that is about to exit.
+   * Wait until a worker with nothing left to do has exited, at most `exitMs`. Node 22 and later abort the process when `terminate` meets a
+   * worker that is about to exit.
    */
   async #exited(): Promise<void> {
     const timer = setTimeout(this.#exit.resolve, exitMs)
@@ -110,12 +113,12 @@ export class WorkerLink {
     return this.#death === undefined
   }
 
-  /** Calls under way. */
+  /** Calls in progress. */
   get load(): number {
     return this.#load
   }
 
-  /** Closes the engine, and ends the worker. What is still under way rejects with code 17, a write as if the worker had died. */
+  /** Close the engine, and end the worker. Pending calls reject as if the worker had died, with ServiceUnavailable. */
   async close(): Promise<void> {
     if (this.#death === undefined) {
       this.#post({ kind: 'close' })
@@ -128,8 +131,8 @@ export class WorkerLink {
   }
 
   /**
-   * Rejects with the reason where the worker has died, or dies; a write it was told of then has an unknown outcome. `held`: the
-   * snapshot or attempt of this worker that it is for.
+   * Send a call. Rejects with the reason if the worker has died or dies; the outcome of a write that was sent is then unknown. `held`: id
+   * of the snapshot or transaction attempt to which the call belongs.
    */
   send(call: Call, held?: number): Promise<unknown> {
     const { options } = call
@@ -140,7 +143,7 @@ export class WorkerLink {
     })
   }
 
-  /** Asks what is no operation. Rejects like a call. */
+  /** Send a question, which is not an operation. Rejects like a call. */
   ask<Q extends Question>(
     question: Q,
     ask: Questions[Q]['ask'],
@@ -178,14 +181,14 @@ export class WorkerLink {
       try {
         post(id, pending)
       } catch (cause) {
-        this.#settled(id)
+        this.#takePending(id)
         const options = 'the options of a call to a worker must be plain data'
         reject(invalidInput(`${options}: ${cause instanceof Error ? cause.message : cause}`, { cause }))
       }
     })
   }
 
-  /** Throws a DataCloneError where the caller's options cannot cross. */
+  /** Throws a DataCloneError if the options of the call cannot be cloned. */
   #postCall(id: number, pending: Pending, call: Call, held: number | undefined): void {
     const { name, request, options } = call
     const { signal, ...plainOptions } = options
@@ -206,13 +209,13 @@ export class WorkerLink {
     this.#worker.postMessage(message, transfer)
   }
 
-  #hear(message: FromWorker): void {
+  #receive(message: FromWorker): void {
     if (message.kind === 'open') this.#opening.resolve()
     else if (message.kind === 'refused') this.#opening.reject(unpackError(message.error))
     else if (message.kind === 'closed') this.#closing.resolve()
     else if (message.kind === 'progress') this.#progress(message.id, message.progress)
     else {
-      const pending = this.#settled(message.id)
+      const pending = this.#takePending(message.id)
       if (pending === undefined) {
         if (message.kind === 'begun') message.rest.close()
         return
@@ -232,7 +235,7 @@ export class WorkerLink {
     }
   }
 
-  /** The rest of a reply, read from `port`. Counts as load of this worker from the first read on. The signal ends it here and in the worker. */
+  /** Read the rest of a reply from `port`. It counts as load of this worker from the first read on. The signal ends it here and there. */
   #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const end = new AbortController()
     let load = 0
@@ -247,7 +250,7 @@ export class WorkerLink {
       load = 1
       this.#load++
     }
-    async function* drawn() {
+    async function* readPieces() {
       start()
       try {
         yield* drawBody(port, end.signal)
@@ -259,11 +262,11 @@ export class WorkerLink {
     end.signal.addEventListener('abort', leave, { once: true })
     const forget = asked && whenAborted(asked, () => end.abort(asked.reason))
     if (asked?.aborted) end.abort(asked.reason)
-    const pieces = drawn()
+    const pieces = readPieces()
     return {
       [Symbol.asyncIterator]: () => ({
         next: () => pieces.next(),
-        // Also where nothing was drawn yet: a generator that has not begun has no end either.
+        // Needed for a stream that was never read: a generator that has not begun does not run its `finally`.
         return() {
           leave()
           return pieces.return(undefined)
@@ -272,7 +275,7 @@ export class WorkerLink {
     }
   }
 
-  /** One who throws at what he is told ends the call with that. */
+  /** Report progress. If the caller's callback throws, the call ends with that error. */
   #progress(id: number, progress: VerifyProgress): void {
     const pending = this.#pending.get(id)
     if (pending === undefined || pending.callersError !== undefined) return
@@ -284,8 +287,8 @@ export class WorkerLink {
     }
   }
 
-  /** Takes a call from those pending. */
-  #settled(id: number): Pending | undefined {
+  /** Remove a call from those pending. */
+  #takePending(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     if (pending === undefined) return undefined
     pending.forget?.()
@@ -301,18 +304,18 @@ export class WorkerLink {
     this.#closing.resolve()
   }
 
-  /** Nothing is answered from now on. */
+  /** Reject all pending calls, and every later one. */
   #end(message: string, cause?: unknown): void {
     if (this.#death !== undefined) return
     this.#death = new SheafError(ErrorCode.ServiceUnavailable, message, { cause })
     for (const [id, { fate, reject }] of this.#pending) {
-      this.#settled(id)
+      this.#takePending(id)
       reject(this.#lost(fate, this.#death, true))
     }
     for (const stream of this.#streams) stream.abort(this.#death)
   }
 
-  /** What a call rejects with that a worker takes with it. */
+  /** Make the error of a call whose worker has died. */
   #lost(fate: Fate, death: SheafError, wasSent: boolean): SheafError {
     const { message, cause } = death
     if (fate === 'gone') return goneWith(message, cause)
@@ -320,7 +323,7 @@ export class WorkerLink {
   }
 }
 
-/** The body as something that can be given away; the caller keeps what is the caller's. */
+/** Return the body in a form that can be transferred. The caller's memory is copied, not transferred. */
 function movable(
   body: ArrowBody | undefined,
   onError: (cause: unknown) => void,
@@ -337,13 +340,13 @@ function movable(
 function outcomeUnknown(message: string, cause: unknown): SheafError {
   return new SheafError(ErrorCode.ServiceUnavailable, `${message}; the outcome of the write is unknown`, {
     kind: 'commit-state-unknown',
-    hint: 'look whether it took effect before calling again',
+    hint: 'check whether the write took effect before calling again',
     cause,
   })
 }
 
 function goneWith(message: string, cause: unknown): SheafError {
-  const gone = `${message}; the snapshots and transactions it held are gone with it`
+  const gone = `${message}; its snapshots and transactions are lost`
   return new SheafError(ErrorCode.ServiceUnavailable, gone, {
     hint: 'take another snapshot, or begin the transaction again',
     cause,

@@ -1,4 +1,4 @@
-/** What the worker thread runs: opens an engine, then answers for it. */
+/** The entry of the worker thread: opens an engine, then answers calls for it. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../src/errors.js'
 import { type ConnectOptions, connect } from '../../src/index.js'
@@ -6,13 +6,13 @@ import { host } from './host.js'
 import { type FromWorker, packError } from './messages.js'
 import { PortSharing } from './sharing.js'
 
-/** What a worker is started with. */
+/** The data with which a worker is started. */
 export interface WorkerTask {
   readonly path: string
   readonly options: ConnectOptions
-  /** Bytes of all uploads together, while they are decoded. */
+  /** Budget of all uploads together while they are decoded, bytes. */
   readonly uploadBytes: number
-  /** There are others over this root. */
+  /** Present if there are several workers over this root. */
   readonly sharing?: {
     readonly port: MessagePort
     readonly seat: number

@@ -1,4 +1,4 @@
-/** What passes between a program and the worker that holds its engine. */
+/** The messages between a program and the worker with its engine. */
 import type { MessagePort } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Optimized, Verification, VerifyProgress } from '../../src/index.js'
@@ -9,27 +9,27 @@ import type { FewRows } from './few-rows.js'
 
 export interface CallMessage {
   readonly kind: 'call'
-  /** Chosen by the program; answers carry it. */
+  /** Chosen by the program; the answers repeat it. */
   readonly id: number
   readonly name: OperationName
   readonly request: Readonly<Record<string, unknown>>
-  /** Arrow data: all of it, or the port from which it is drawn (see body.ts). */
+  /** Arrow data: all of it, or the port from which it is read (see body.ts). */
   readonly body: Uint8Array | MessagePort | undefined
   readonly options: Omit<ServerCallOptions, 'signal' | 'memory' | 'skipped'>
-  /** Whether it may be told to give up: a signal costs as much as half the way. */
+  /** Whether the call may be aborted. Without a signal a call takes about half as long on its way. */
   readonly abortable: boolean
-  /** The snapshot or attempt it is for; absent: the root. */
+  /** Number of the snapshot or transaction attempt to which the call belongs; absent: the root. */
   readonly held?: number
 }
 
-/** What is asked of a namespace beside its operations. Each has one answer. */
+/** Questions to a namespace in addition to its operations. Each has one answer. */
 export interface Questions {
-  /** The answer names the snapshot, in `CallMessage.held`. */
+  /** The answer is the number of the snapshot, for `CallMessage.held`. */
   readonly snapshot: { readonly ask: object; readonly answer: number }
   readonly release: { readonly ask: { readonly held: number }; readonly answer: undefined }
   readonly begin: { readonly ask: object; readonly answer: TransactionStep }
   readonly end: { readonly ask: EndOfWork; readonly answer: TransactionStep }
-  /** The newest slot, once it is another than `than`. */
+  /** Answers with the newest slot, once it is not `than`. */
   readonly watch: { readonly ask: { readonly than: number }; readonly answer: number }
   readonly optimize: { readonly ask: object; readonly answer: Optimized }
   readonly tableAt: { readonly ask: { readonly location: string }; readonly answer: readonly string[] | null }
@@ -43,20 +43,20 @@ export type Question = keyof Questions
 
 /** How the work of a transaction ended. */
 export interface EndOfWork {
-  /** The attempt it had. */
+  /** Number of the attempt. */
   readonly held: number
-  /** What it threw. */
+  /** Code of the error that the work threw. */
   readonly threw: ErrorCode | undefined
-  /** Whether the transaction had been given up by then. */
+  /** Whether the transaction was aborted by then. */
   readonly aborted: boolean
 }
 
-/** What a transaction has come to: an attempt, for which the work is to be done, or its end; `thrown`: by the work. */
+/** The next step of a transaction: an attempt, for which the work is to run, or its end. `thrown`: the work threw. */
 export type TransactionStep = { readonly held: number } | 'committed' | 'thrown'
 
 export interface AskMessage<Q extends Question = Question> {
   readonly kind: 'ask'
-  /** Of the same numbers as those of calls. */
+  /** Calls and questions share one sequence of numbers. */
   readonly id: number
   readonly question: Q
   readonly ask: Questions[Q]['ask']
@@ -74,18 +74,18 @@ export type FromWorker =
   /** The engine could not be opened. */
   | { readonly kind: 'refused'; readonly error: ErrorBody }
   | { readonly kind: 'reply'; readonly id: number; readonly reply: unknown }
-  /** The reply to a query that found little. */
+  /** A reply to a query with few rows. */
   | { readonly kind: 'rows'; readonly id: number; readonly rows: FewRows }
-  /** A reply that is begun; what follows `chunks` is drawn from `rest` (see body.ts). */
+  /** The beginning of a reply; what follows `chunks` is read from `rest` (see body.ts). */
   | { readonly kind: 'begun'; readonly id: number; readonly reply: ArrowReply; readonly rest: MessagePort }
   | { readonly kind: 'failure'; readonly id: number; readonly error: ErrorBody }
-  /** Comes any number of times before the reply. */
+  /** Sent any number of times before the reply. */
   | { readonly kind: 'progress'; readonly id: number; readonly progress: VerifyProgress }
-  /** The call gave up because it was told to. */
+  /** The call ended because the program aborted it. */
   | { readonly kind: 'aborted'; readonly id: number }
   | { readonly kind: 'closed' }
 
-/** An error as data. Of one that is no SheafError, which is a fault of ours, name and message remain. */
+/** Convert an error to data. Of an unexpected error that is not a SheafError, name and message remain. */
 export function packError(cause: unknown): ErrorBody {
   const error = cause instanceof SheafError ? cause : new SheafError(ErrorCode.Internal, String(cause))
   return errorBody(error, '')

@@ -1,2 +1,2 @@
-/** What `sheaf/worker` offers. */
+/** The exports of `sheaf/worker`. */
 export { type ConnectWorkerOptions, connectWorker } from './client.js'

@@ -1,21 +1,21 @@
-/** The worker's side of what engines load together: asks the directory, and says what this thread does not see any more. */
+/** The worker's side of shared loaded data: asks the directory for it, and reports what this thread no longer references. */
 import type { MessagePort } from 'node:worker_threads'
 import type { Shareable, Sharing } from '../../src/table/sharing.js'
 import type { FromDirectory, ToDirectory } from './directory.js'
 import { bufferOf, weigh } from './shared-weight.js'
 
-type Told = (memory: Shareable | undefined) => void
+type Answer = (memory: Shareable | undefined) => void
 
 export class PortSharing implements Sharing {
   readonly seats: number
   readonly seat: number
   readonly pins: boolean
   readonly #port: MessagePort
-  /** Asked for, not answered. */
-  readonly #asked = new Map<string, Told>()
-  /** Shared by all here who want the same at once. */
-  readonly #coming = new Map<string, Promise<Shareable>>()
-  readonly #seen = new FinalizationRegistry<string>(key => this.#say({ kind: 'gone', key }))
+  /** Questions without an answer yet. */
+  readonly #asked = new Map<string, Answer>()
+  /** Loads in progress, shared by all callers here that want the same data at once. */
+  readonly #loading = new Map<string, Promise<Shareable>>()
+  readonly #referenced = new FinalizationRegistry<string>(key => this.#post({ kind: 'gone', key }))
 
   constructor(port: MessagePort, { seat, seats, pins }: Pick<Sharing, 'seat' | 'seats' | 'pins'>) {
     this.#port = port
@@ -29,36 +29,36 @@ export class PortSharing implements Sharing {
   }
 
   once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S> {
-    const known = this.#coming.get(key)
+    const known = this.#loading.get(key)
     if (known !== undefined) return known as Promise<S>
-    const coming = this.#once(key, load).finally(() => this.#coming.delete(key))
-    this.#coming.set(key, coming)
-    return coming
+    const loading = this.#once(key, load).finally(() => this.#loading.delete(key))
+    this.#loading.set(key, loading)
+    return loading
   }
 
   async #once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S> {
-    const told = new Promise<Shareable | undefined>(resolve => this.#asked.set(key, resolve))
-    this.#say({ kind: 'want', key })
-    const given = await told
+    const answered = new Promise<Shareable | undefined>(resolve => this.#asked.set(key, resolve))
+    this.#post({ kind: 'want', key })
+    const given = await answered
     this.#asked.delete(key)
-    if (given !== undefined) return this.#see(key, given as S)
+    if (given !== undefined) return this.#track(key, given as S)
     try {
       const memory = await load()
-      this.#say({ kind: 'loaded', key, memory })
-      return this.#see(key, memory)
+      this.#post({ kind: 'loaded', key, memory })
+      return this.#track(key, memory)
     } catch (error) {
-      this.#say({ kind: 'failed', key })
+      this.#post({ kind: 'failed', key })
       throw error
     }
   }
 
-  #see<S extends Shareable>(key: string, memory: S): S {
-    this.#seen.register(bufferOf(memory), key)
+  #track<S extends Shareable>(key: string, memory: S): S {
+    this.#referenced.register(bufferOf(memory), key)
     weigh(memory)
     return memory
   }
 
-  #say(message: ToDirectory): void {
+  #post(message: ToDirectory): void {
     this.#port.postMessage(message)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Workers over one root that answer as one namespace. Each has a seat: where its worker has died, the next call that needs the
- * seat waits for another one, which opens the root again; whatever was acknowledged is in it.
+ * Several workers over one root that answer as one namespace. Each worker has an index. When a worker dies, the next call for its index
+ * waits for a new worker, which opens the root again; that root has everything that was acknowledged.
  */
 import type { Worker } from 'node:worker_threads'
 import type { LocalFeatures } from '../../src/index.js'
@@ -12,23 +12,23 @@ import { type Call, type Remote, remoteOperations } from '../calls.js'
 import { featuresOver } from './features.js'
 import { WorkerLink } from './link.js'
 
-/** Starts the worker of a seat; `again`: after another one that has died. */
+/** Starts the worker with an index. `again`: whether it replaces a worker that has died. */
 export type Hire = (seat: number, again: boolean) => Worker
 
 export interface TeamOptions {
-  /** Default 1. */
+  /** Number of workers. Default 1. */
   readonly seats?: number
-  /** Whether what a worker has written outlives it, so that another can take its place. Default true. */
+  /** Whether what a worker has written outlives the worker, so that a new worker can replace it. Default true. */
   readonly lasting?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Calls that read rows go to whoever has the fewest under way. All others go to the first, so that there is one who commits, who
- * groups what comes together, does the maintenance, and knows how far its jobs are. Whoever reads asks the log for what is new, so what
- * one has acknowledged the others see.
+ * Operations that read rows: each goes to the worker with the fewest calls in progress. All others go to the first worker. So one engine
+ * commits, groups commits that come together, does the maintenance, and knows the progress of its jobs. A reading engine asks the log for
+ * new commits, so all see what one has acknowledged.
  */
-const spread: ReadonlySet<OperationName> = new Set<OperationName>([
+const rowReads: ReadonlySet<OperationName> = new Set<OperationName>([
   'queryTable',
   'countTableRows',
   'explainTableQueryPlan',
@@ -47,7 +47,7 @@ export class Team {
     this.features = featuresOver(place, this.#remote, signal => this.#seats[0]!.taken(signal))
   }
 
-  /** Throws what the first engine that cannot be opened throws, or `signal.reason`; then no worker is left. */
+  /** Open all workers. If an engine cannot be opened, ends all workers and throws its error, or `signal.reason`. */
   static async open(place: string, hire: Hire, options: TeamOptions = {}): Promise<Team> {
     const { seats: count = 1, lasting = true, signal } = options
     const seats = Array.from({ length: count }, (_, seat) => {
@@ -57,7 +57,7 @@ export class Team {
     })
     const [first, ...others] = seats as [Seat, ...Seat[]]
     try {
-      // It makes the root where there is none.
+      // The first engine creates the root if it does not exist.
       await first.take()
       await Promise.all(others.map(seat => seat.take()))
     } catch (cause) {
@@ -71,32 +71,32 @@ export class Team {
     return this.#remote.operations
   }
 
-  /** Waits for calls that have begun, closes the engines, and ends the workers. */
+  /** Wait for calls that have begun, close the engines, and end the workers. */
   async close(): Promise<void> {
     await this.#remote.drain()
     await Promise.all(this.#seats.map(seat => seat.leave()))
   }
 
   #send(call: Call): Promise<unknown> {
-    return (spread.has(call.name) ? this.#freest() : this.#seats[0]!).send(call)
+    return (rowReads.has(call.name) ? this.#leastLoaded() : this.#seats[0]!).send(call)
   }
 
-  /** Of those whose worker lives, where there are any; the others get one meanwhile. */
-  #freest(): Seat {
+  /** Return the seat with the least load, among those with a live worker if there are any. Starts the workers that are missing. */
+  #leastLoaded(): Seat {
     for (const seat of this.#seats) seat.take()
-    return this.#seats.reduce((freest, seat) => {
-      if (seat.isTaken !== freest.isTaken) return seat.isTaken ? seat : freest
-      return seat.load < freest.load ? seat : freest
+    return this.#seats.reduce((least, seat) => {
+      if (seat.isTaken !== least.isTaken) return seat.isTaken ? seat : least
+      return seat.load < least.load ? seat : least
     })
   }
 }
 
-/** One worker after the other. */
+/** The worker with one index, and after its death the next. */
 class Seat {
   readonly #start: (again: boolean) => Promise<WorkerLink>
   readonly #lasting: boolean
   #link: WorkerLink | null = null
-  /** Shared by all who wait for it. */
+  /** The start that is in progress, shared by all calls that wait for the worker. */
   #starting: Promise<WorkerLink> | null = null
   #waiting = 0
 
@@ -105,17 +105,17 @@ class Seat {
     this.#lasting = lasting
   }
 
-  /** Whether there is a worker, and it lives. */
+  /** Whether there is a live worker. */
   get isTaken(): boolean {
     return this.#link?.isAlive === true
   }
 
-  /** Calls under way, those that wait for a worker included. */
+  /** Calls in progress, those that wait for a worker included. */
   get load(): number {
     return this.#waiting + (this.#link?.load ?? 0)
   }
 
-  /** The worker, a new one where it has died. A start that fails is the end of that start only. */
+  /** Return the worker, a new one if it has died. If a start fails, the next call tries again. */
   take(): MaybePromise<WorkerLink> {
     const link = this.#link
     if (link !== null && (link.isAlive || !this.#lasting)) return link
@@ -145,7 +145,7 @@ class Seat {
     return link.send(call)
   }
 
-  /** The worker, or `signal.reason`. */
+  /** Return the worker, or reject with `signal.reason`. */
   async taken(signal: AbortSignal | undefined): Promise<WorkerLink> {
     this.#waiting++
     try {

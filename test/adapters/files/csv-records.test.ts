@@ -95,13 +95,13 @@ describe('records', () => {
   })
 
   test.each([
-    ['text after quotes', 'a\n"b"c,d\n', 'line 2: cell 1 goes on after its closing quotes'],
-    ['blanks after quotes', 'a\n"b" ,d\n', 'line 2: cell 1 goes on after its closing quotes'],
-    ['quotes that are not closed', 'a\nb,"c\nd\n', 'line 2: the quotes of cell 2 are not closed'],
+    ['text after quotes', 'a\n"b"c,d\n', 'line 2: cell 1 continues after its closing quote'],
+    ['blanks after quotes', 'a\n"b" ,d\n', 'line 2: cell 1 continues after its closing quote'],
+    ['quotes that are not closed', 'a\nb,"c\nd\n', 'line 2: the quote of cell 2 is not closed'],
     [
       'quotes within a cell',
       '"a\r\nb\r\nc"\r\nd\r\n5" x\r\n',
-      'line 5: cell 1 holds a quote and does not begin with one',
+      'line 5: cell 1 contains a quote but does not begin with one',
     ],
   ])('refuses %s', async (_, text, message) => {
     for (const pieceBytes of [1, 2, 100]) await expect(split(text, ',', pieceBytes)).rejects.toThrow(message)

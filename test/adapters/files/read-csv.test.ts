@@ -74,11 +74,19 @@ describe('sources', () => {
   test.each([
     ['no file', () => `${newFolder()}/none.csv`, /there is no file/],
     ['a directory', () => '.', /is a directory, not a file/],
-    ['no source', () => 7 as unknown as string, /a path or an async iterable of its bytes, got 7/],
-    ['chunks of something else', () => Readable.from([{}]), /a chunk of a file is bytes or text, got \{\}/],
-    ['half a character', () => chunks('a\n\ud83d'), /half a character/],
+    ['no source', () => 7 as unknown as string, /a path or an async iterable of bytes, got 7/],
+    [
+      'chunks of something else',
+      () => Readable.from([{}]),
+      /a chunk of a file must be bytes or text, got \{\}/,
+    ],
+    ['half a character', () => chunks('a\n\ud83d'), /half of a surrogate pair/],
     ['Latin 1', () => chunks('a\nb\n', Uint8Array.of(0xe9, 10)), /line 3 is not UTF-8/],
-    ['a cut gzip file', () => file('a.csv.gz', gzipSync(text).subarray(0, 20)), /is not a whole gzip file/],
+    [
+      'a cut gzip file',
+      () => file('a.csv.gz', gzipSync(text).subarray(0, 20)),
+      /is not a complete gzip file/,
+    ],
   ])('refuses %s', async (_, source, message) => {
     const error = await failure(rows(source()))
     expect(error).toMatchObject({ code: ErrorCode.InvalidInput, message: expect.stringMatching(message) })
@@ -154,7 +162,12 @@ describe('columns', () => {
       {},
       /line 1 names 10001 columns, more than 10000/,
     ],
-    ['a delimiter that is none', 'a\n', { delimiter: 'ab' }, /a delimiter is one character .* got "ab"/],
+    [
+      'a delimiter that is none',
+      'a\n',
+      { delimiter: 'ab' },
+      /the delimiter must be one character .* got "ab"/,
+    ],
   ])('refuses %s', async (_, text, options, message) => {
     expect((await failure(rows(chunks(text), options))).message).toMatch(message)
   })

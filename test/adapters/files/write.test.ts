@@ -206,7 +206,7 @@ describe('refused', () => {
   circle.push(circle)
 
   test.each<[string, unknown, RegExp]>([
-    ['no rows', 7, /rows are an iterable of record batches or of objects, got 7/],
+    ['no rows', 7, /rows must be an iterable of record batches or of objects, got 7/],
     ['a row that is none', [{ a: 1 }, null], /row 1 is not an object of columns: null/],
     ['an array of arrays', [[1]], /row 0 is not an object of columns: \[1\]/],
     ['another column', [{ a: 1 }, { b: 2 }], /row 1 has the unknown key "b"/],
@@ -222,7 +222,7 @@ describe('refused', () => {
       ],
       /row 1: column "a" holds half of a/,
     ],
-    ['no columns, in CSV', [{}], /rows without columns cannot be told in CSV/],
+    ['no columns, in CSV', [{}], /rows without columns cannot be written as CSV/],
   ])('%s', async (_, given, message) => {
     const target = new PassThrough().resume()
     expect((await failure(writeCsv(target, given as FileRows))).message).toMatch(message)

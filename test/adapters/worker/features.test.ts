@@ -40,7 +40,7 @@ async function open(): Promise<Namespace> {
 
 const stopped = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('stopped') }
 const plain = { ...stopped, kind: 'service-unavailable' }
-const gone = { ...plain, message: expect.stringContaining('gone with it') }
+const gone = { ...plain, message: expect.stringContaining('are lost') }
 const closed = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('is closed') }
 
 const kill = (ns: Namespace) => failure(operationsOf.get(ns)!.tableExists({ id: ['exit'] }))
