@@ -1,4 +1,4 @@
-/** The command line and the environment, read into what they ask for. */
+/** Reads the command line and the environment into commands. */
 import { parseArgs } from 'node:util'
 import { nearestName, quote } from '../../src/errors.js'
 import {
@@ -12,13 +12,13 @@ import {
 } from './commands.js'
 import { readSize, readTime } from './quantities.js'
 
-/** A name and its secret. */
+/** The name of an owner, and its secret. */
 export type NamedSecret = readonly [name: string, secret: string]
 
-/** A name, and the databases that its key opens. */
+/** The name of an owner, and the databases that its key opens. */
 export type Grant = readonly [name: string, databases: readonly string[]]
 
-/** What an option holds, by its type. */
+/** The value of an option, by its type. */
 interface ValueTypes {
   flag: boolean
   port: number
@@ -35,7 +35,7 @@ interface ValueTypes {
   log: 'json' | 'text' | 'none'
 }
 
-/** What each type takes, in words, and how it is read; null where a text is none. */
+/** For each type: what it accepts, in words, and its reader, which returns null for an invalid text. */
 const types: {
   readonly [T in keyof ValueTypes]: readonly [what: string, (text: string) => ValueTypes[T] | null]
 } = {
@@ -61,7 +61,7 @@ type Options<C extends CommandName> = (typeof commands)[C]['options']
 
 type Camel<S> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
 
-/** The options of a command by their names in camel case: those that were given, and those with a default. */
+/** The options of a command by name in camel case: those given, and those with a default. */
 type Values<C extends CommandName> = {
   readonly [N in keyof Options<C> as Camel<N>]?: Options<C>[N] extends {
     type: infer T extends keyof ValueTypes
@@ -70,26 +70,26 @@ type Values<C extends CommandName> = {
     : never
 }
 
-/** A command to be carried out. */
+/** A command to run. */
 export type Call<C extends CommandName> = { readonly kind: C; readonly directory: string } & Values<C> &
   (C extends 'inspect' ? { readonly name?: string } : unknown)
 
 export type Command =
   | { readonly [C in CommandName]: Call<C> }[CommandName]
-  /** Of one command, or of all of them. */
+  /** Help for one command, or for all of them. */
   | { readonly kind: 'help'; readonly command?: CommandName }
   | { readonly kind: 'version' }
-  /** The arguments make no sense; `problem` is a sentence that says why. */
+  /** Invalid arguments; `problem` is a sentence that says why. */
   | { readonly kind: 'misuse'; readonly problem: string }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Arguments, or what they refer to, that make no sense; the message is a sentence that says why, and has no secrets. */
+/** Invalid arguments, or invalid content of the files they name. The message says why, and contains no secrets. */
 export class Misuse extends Error {
   override readonly name = 'Misuse'
 }
 
-/** What is asked for. A flag is preferred to its variable; variables of other commands are not looked at. */
+/** Read the command. An option takes precedence over its variable. Variables of other commands are ignored. */
 export function readArguments(args: readonly string[], environment: Environment = {}): Command {
   try {
     return commandOf(args, environment)
@@ -118,13 +118,13 @@ function commandOf(args: readonly string[], environment: Environment): Command {
   const name = command === 'inspect' ? rest.shift() : undefined
   if (rest.length > 0) throw new Misuse(`unexpected argument ${quote(rest[0])}`)
   const options = optionsOf(command, values, environment)
-  // Every option has a value of its type: the table says which.
+  // The table of commands defines the type of each option, and every option has a value of its type here.
   return { kind: command, directory, ...options, ...(name !== undefined && { name }) } as Command
 }
 
 type Parsed = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
 
-/** All options of all commands: those that a command does not take are told by their names. */
+/** Parse the options of all commands together, so that an error can name an option that the command does not take. */
 function parse(args: readonly string[]): {
   readonly values: Parsed
   readonly positionals: readonly string[]
@@ -154,7 +154,7 @@ function parse(args: readonly string[]): {
   }
 }
 
-/** As it was typed. */
+/** Return the unknown option as it was typed. */
 function unknownOption({ code, message }: NodeJS.ErrnoException): string | undefined {
   return code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? /'(-[^']*)'/.exec(message)?.[1] : undefined
 }
@@ -167,14 +167,14 @@ function optionsOf(command: CommandName, given: Parsed, environment: Environment
   }
   const values: Record<string, unknown> = {}
   for (const [name, spec] of Object.entries(options)) {
-    const settled = settle(name, spec, given, environment) ?? spec.default
-    if (settled !== undefined) values[camel(name)] = settled
+    const value = valueOf(name, spec, given, environment) ?? spec.default
+    if (value !== undefined) values[camel(name)] = value
   }
   return values
 }
 
-/** What an option is given, on the command line, or else in the environment. */
-function settle(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
+/** Return the value of an option: from the command line, or else from the environment. */
+function valueOf(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
   if (spec.type === 'flag') {
     if (given[name] === true && given[`no-${name}`] === true) {
       throw new Misuse(`--${name} and --no-${name} exclude each other`)
@@ -186,7 +186,7 @@ function settle(name: string, spec: OptionSpec, given: Parsed, environment: Envi
   }
   const variable = variableOf(name)
   const text = environment[variable]
-  // A variable that is set to nothing is how many programs leave one out.
+  // Many programs set a variable to an empty text to leave it out.
   return text === undefined || text === '' ? undefined : read(variable, spec, text)
 }
 
@@ -198,13 +198,13 @@ function read(where: string, { type, positive = false }: OptionSpec, text: strin
   throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}`)
 }
 
-/** Pairs of lines like `name=secret`; null where one is none. A secret may hold `=`. */
+/** Read lines like `name=secret`; null if a line is invalid. A secret may contain `=`. */
 export function secrets(lines: readonly string[]): readonly NamedSecret[] | null {
   const pairs = lines.map(line => /^\s*([^=]*[^=\s])\s*=\s*(.*\S)\s*$/.exec(line))
   return pairs.includes(null) ? null : pairs.map(pair => [pair![1]!, pair![2]!])
 }
 
-/** `a=x`, `y`, `b=z`: a text without `=` is one more database of the name before it. Null where one is none. */
+/** Read grants: `a=x`, `y`, `b=z`. A text without `=` is one more database of the name before it. Null if a text is invalid. */
 function grants(texts: readonly string[]): readonly Grant[] | null {
   const found: [name: string, databases: string[]][] = []
   for (const text of texts) {

@@ -6,7 +6,7 @@ import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** Tells of each table that was compacted on standard output, then of all else; how far it is on standard error. */
+/** Run all maintenance. Prints each table that was compacted, then everything else, on standard output; progress on standard error. */
 export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
   const signal = untilStopped()
   const line = progressLine()
@@ -26,7 +26,7 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
     held = (await ns.optimize({ signal })).held
   } finally {
     line.clear()
-    // Also of what was done before it was stopped, or failed: that stays.
+    // Even if the command was stopped or failed: what was done stays.
     for (const compacted of done.tables.values()) console.log(await describeCompacted(ns, compacted))
     console.log(done.summary())
     for (const holder of held) console.log(describeHolder(holder))
@@ -36,7 +36,7 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
 
 interface Compacted {
   readonly table: readonly string[]
-  /** Fragments that went, less those that came. */
+  /** Fragments removed, less those added. */
   readonly fewer: number
   readonly rows: number
   readonly bytes: number
@@ -48,25 +48,25 @@ async function describeCompacted(
 ): Promise<string> {
   const written = `${showCounted(rows, 'row')}, ${showSize(bytes)} written`
   const stats = await operations.getTableStats({ id: table }).catch(() => null)
-  // It may have been dropped meanwhile.
+  // The table may have been dropped meanwhile.
   if (stats === null) return `${formatId(table)}: ${showCounted(fewer, 'fragment')} fewer; ${written}`
   const now = stats.fragment_stats.num_fragments
   return `${formatId(table)}: ${showCounted(now + fewer, 'fragment')}, now ${showCount(now)}; ${written}`
 }
 
-/** Because of whom something stays that is old enough to go. */
+/** Describe the reader or job because of which old files stay. */
 export function describeHolder(holder: Holder): string {
-  const stays = `what slot ${holder.slot} or a later one had stays`
+  const stays = `files that existed at slot ${holder.slot} or later stay`
   if (holder.kind === 'job') return `${stays}: job ${holder.id} is ${holder.status.toLowerCase()}`
   const { file, process, stillMs } = holder
   const who = process === null ? 'another process' : `process ${process}`
-  const still = stillMs > 0 ? `, seen to stand still for ${showTime(stillMs)}` : ''
-  return `${stays}: ${who} reads it (${file ?? 'this one'}${still})`
+  const still = stillMs > 0 ? `, without a heartbeat for ${showTime(stillMs)}` : ''
+  return `${stays}: ${who} reads it (${file ?? 'this process'}${still})`
 }
 
-/** What maintenance has told of, added up. */
+/** The work that maintenance has reported, added up. */
 export class WorkDone {
-  /** Those that were compacted, by identifier: a large one takes several rounds. */
+  /** Compacted tables by identifier. A large table takes several rounds. */
   readonly tables = new Map<string, Compacted>()
   readonly #sums = { indexed: 0, versions: 0, drops: 0, files: 0, bytes: 0, slots: 0, checkpoints: 0 }
 
@@ -105,7 +105,7 @@ export class WorkDone {
     }
   }
 
-  /** All that was done beside compacting tables. */
+  /** Summarize all work except the compaction of tables. */
   summary(): string {
     const { indexed, versions, drops, files, bytes, slots, checkpoints } = this.#sums
     const parts = [

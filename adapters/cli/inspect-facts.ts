@@ -1,15 +1,15 @@
-/** What there is to tell of a root, as data: `inspect --json` prints it as it is (docs/cli.md). */
+/** What `inspect` finds in a root, as data. `inspect --json` prints it unchanged (docs/cli.md). */
 import type { JobInfo } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
 
-/** What a root is, and how it lies on the disk. */
+/** Facts about a root and its files. */
 export interface RootFacts {
   readonly path: string
   readonly id: string
   readonly format: number
   readonly slot: number
   readonly checkpoint: number
-  /** Files, by what they hold. */
+  /** Number of files, by content. */
   readonly files: {
     readonly slots: number
     readonly checkpoints: number
@@ -26,24 +26,24 @@ export interface NamespaceFacts {
 
 export interface TableFacts {
   readonly id: readonly string[]
-  /** `declared`: no rows yet; `foreign`: its rows are kept by another engine; `damaged`: it cannot be read. */
+  /** `declared`: no rows yet; `foreign`: another engine stores its rows; `damaged`: it cannot be read. */
   readonly kind: 'table' | 'view' | 'declared' | 'foreign' | 'damaged'
   readonly uuid?: string
   readonly location?: string
   readonly properties?: Readonly<Record<string, string>>
-  /** The newest. */
+  /** The newest version. */
   readonly version?: VersionFacts
   readonly rows?: number
-  /** Rows that were deleted, and lie in its files. */
+  /** Rows that are deleted, but still in its files. */
   readonly deadRows?: number
-  /** Of its data, without indexes. */
+  /** Bytes of its data, without indexes. */
   readonly bytes?: number
   readonly fragments?: number
   readonly indexes?: readonly IndexFacts[]
   readonly tags?: readonly TagFacts[]
-  /** Of a view: what it shows. */
+  /** For a view: what it shows. */
   readonly view?: { readonly source: string | null; readonly version: number | null; readonly query: string }
-  /** What is wrong with it. */
+  /** Why it cannot be read. */
   readonly problem?: string
 }
 
@@ -51,7 +51,7 @@ export interface VersionFacts {
   readonly version: number
   /** RFC 3339. */
   readonly time: string | null
-  /** What made it; null where another engine did. */
+  /** The operation that created it; null if another engine did. */
   readonly operation: string | null
 }
 
@@ -66,12 +66,12 @@ export interface IndexFacts {
   readonly columns: readonly string[]
   readonly status: string
   readonly rows: number
-  /** Rows that it lacks. */
+  /** Rows that are not in the index. */
   readonly unindexedRows: number
   readonly segments: number
   readonly bytes: number
   readonly created: string
-  /** What it was made with. */
+  /** The options with which it was built. */
   readonly parameters: Readonly<Record<string, unknown>>
   readonly reason?: string
 }
@@ -88,13 +88,13 @@ export interface TableDetails extends TableFacts {
   readonly metadata: Readonly<Record<string, string>>
   /** The newest ten, newest first. */
   readonly versions: readonly VersionFacts[]
-  /** Living rows of a fragment. */
+  /** Live rows per fragment. */
   readonly fragmentRows: Reply<'getTableStats'>['fragment_stats']['lengths'] | null
 }
 
-/** A job that has not ended, or has failed lately. */
+/** A job that has not ended, or that failed recently. */
 export interface JobFacts extends Pick<JobInfo, 'id' | 'type' | 'table' | 'state'> {
   readonly progress?: Reply<'describeJob'>['progress'] | undefined
-  /** Why it failed. */
+  /** Why the job failed. */
   readonly reason?: string | undefined
 }

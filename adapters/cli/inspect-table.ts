@@ -1,4 +1,4 @@
-/** Asks a namespace for what there is to tell of a table. */
+/** Collects the facts about a table from a namespace. */
 import { schemaFromJson } from '../../src/arrow/schema-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -6,10 +6,10 @@ import type { Namespace } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
 import type { ColumnFacts, IndexFacts, TableDetails, TableFacts, VersionFacts } from './inspect-facts.js'
 
-/** Versions that are told of. */
-const toldVersions = 10
+/** How many versions are listed. */
+const listedVersions = 10
 
-/** Of a table that is damaged, it is said what is wrong with it; and nothing else fails of that. */
+/** Describe a table in brief. For a damaged table, returns the problem instead of failing. */
 export async function describeTable(
   { operations }: Namespace,
   id: readonly string[],
@@ -49,7 +49,7 @@ export async function describeTable(
   }
 }
 
-/** All of it. Throws code 18 for one that is damaged. */
+/** Describe a table in full. Throws Internal for a damaged table. */
 export async function detailTable(
   ns: Namespace,
   id: readonly string[],
@@ -61,7 +61,7 @@ export async function detailTable(
   const options = { signal }
   if (facts.kind === 'declared')
     return { ...facts, columns: [], metadata: {}, versions: [], fragmentRows: null }
-  const request = { id, limit: toldVersions, descending: true }
+  const request = { id, limit: listedVersions, descending: true }
   const { versions } = await operations.listTableVersions(request, options)
   const { schema, metadata = {} } = await operations.describeTable({ id }, options)
   const ofSheaf = facts.kind !== 'foreign'

@@ -1,4 +1,4 @@
-/** What `inspect` found, for people. */
+/** Formats the facts of `inspect` for people. */
 import { formatId } from '../../src/protocol/identifiers.js'
 import type {
   IndexFacts,
@@ -31,7 +31,7 @@ export function describeNamespace({ id, properties }: NamespaceFacts): string {
   return `${indentOf(id)}${id.at(-1)}/${pairs(properties)}`
 }
 
-/** A table in the tree: a line, and one more for each index and tag. */
+/** Format a table of the tree: one line, and one more for each index and tag. */
 export function describeTree(facts: TableFacts): string {
   const indent = indentOf(facts.id)
   const { indexes = [], tags = [] } = facts
@@ -42,7 +42,7 @@ export function describeTree(facts: TableFacts): string {
   ].join('\n')
 }
 
-/** What comes after the tree: what was left out, and jobs. */
+/** Format what follows the tree: how many tables were left out, and jobs. */
 export function describeRest(left: number, jobs: readonly JobFacts[]): string {
   return [
     ...(left > 0 ? [`... and ${showCounted(left, 'table')} more`] : []),
@@ -67,7 +67,7 @@ function describeProgress({
   return parts.join(', ')
 }
 
-/** One table, whole. */
+/** Format the details of one table. */
 export function describeDetails(details: TableDetails): string {
   const {
     id,
@@ -99,7 +99,7 @@ export function describeDetails(details: TableDetails): string {
       ...(lengths === null || details.fragments === 0
         ? []
         : [
-            `${showCount(details.fragments!)}, of ${showCount(lengths.min)} to ${showCount(lengths.max)} rows, half of them of ${showCount(lengths.p50)} or less`,
+            `${showCount(details.fragments!)}, of ${showCount(lengths.min)} to ${showCount(lengths.max)} rows, median ${showCount(lengths.p50)}`,
           ]),
     ]),
     ...section(
@@ -126,7 +126,7 @@ function summary(facts: TableFacts): string {
     rows === undefined ? '' : showCounted(rows, 'row'),
     bytes === undefined ? '' : showSize(bytes),
     fragments === undefined ? '' : showCounted(fragments, 'fragment'),
-    deadRows === undefined || deadRows === 0 ? '' : showCounted(deadRows, 'dead row'),
+    deadRows === undefined || deadRows === 0 ? '' : showCounted(deadRows, 'deleted row'),
     view === undefined ? '' : describeView(view),
   ]
   return parts.filter(part => part !== '').join('  ')
@@ -153,9 +153,9 @@ function describeIndex({
   bytes,
   reason,
 }: IndexFacts): string {
-  const lacks = unindexedRows === 0 ? '' : `, lacks ${showCount(unindexedRows)}`
+  const unindexed = unindexedRows === 0 ? '' : `, ${showCount(unindexedRows)} unindexed`
   const why = reason === undefined ? '' : `: ${reason}`
-  return `${name}  ${type} on ${columns.join(', ')}  ${showCounted(rows, 'row')}${lacks}  ${showSize(bytes)}  ${status}${why}`
+  return `${name}  ${type} on ${columns.join(', ')}  ${showCounted(rows, 'row')}${unindexed}  ${showSize(bytes)}  ${status}${why}`
 }
 
 /** `2026-11-22 20:13:01`, in UTC. */
@@ -172,7 +172,7 @@ function pairs(values: Readonly<Record<string, unknown>>): string {
     .join('')
 }
 
-/** Whether it can stand as it is among others on a line. */
+/** Return whether a text needs no quotes between others on a line. */
 function isPlain(text: string): boolean {
   return !/[\p{Cc}]| {2}/u.test(text)
 }
@@ -181,7 +181,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title, ...lines.map(line => `  ${line}`)]
 }
 
-/** Cells as columns of a page. */
+/** Align cells in columns. */
 function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   const widths: number[] = []
   for (const row of rows) {

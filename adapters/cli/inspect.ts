@@ -18,15 +18,15 @@ import { progressLine } from './progress.js'
 import { showCounted } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** Tables that are described ahead of the one that is printed. */
+/** How many tables are described ahead of the one that is printed. */
 const ahead = 8
 
-/** Prints what it finds as it finds it; with `--json` all of it at the end. Exits with 1 if a table cannot be read. */
+/** Print the facts as they are found; with `--json`, one document at the end. Exits with 1 if a table cannot be read. */
 export async function inspectDirectory(command: Call<'inspect'>): Promise<void> {
   const { directory, name, json = false } = command
   const signal = untilStopped()
   await using root = await connect(directory, { create: false, readOnly: true, signal })
-  // All that is told is of one moment.
+  // A snapshot, so that all facts are of the same moment.
   await using ns = await root.snapshot({ signal })
   const id = name === undefined ? [] : parseId(name)
   const isTable = name !== undefined && (await tableThere(ns, id, signal))
@@ -38,7 +38,7 @@ export async function inspectDirectory(command: Call<'inspect'>): Promise<void> 
   await inspectTree(root, ns, id, command, signal)
 }
 
-/** Throws code 4 where the name is neither that of a table nor that of a namespace. */
+/** Return whether the name is a table, and not a namespace. Throws TableNotFound if it is neither. */
 async function tableThere(ns: Namespace, id: readonly string[], signal: AbortSignal): Promise<boolean> {
   try {
     await ns.operations.tableExists({ id }, { signal })
@@ -78,7 +78,7 @@ async function inspectTree(
     if (found.table === undefined) continue
     if (found.table.kind === 'damaged') process.exitCode = 1
     print(describeTree(found.table))
-    // What is printed need not be kept, and shows by itself how far it is.
+    // A printed table need not be kept, and is itself a sign of progress.
     if (!json) continue
     tables.push(found.table)
     line.show(showCounted(tables.length, 'table'))
@@ -97,7 +97,7 @@ async function openOrFailed(root: Namespace, signal: AbortSignal): Promise<JobFa
       const { progress, failure } = await root.operations.describeJob({ job_id: id }, { signal })
       facts.push({ id, type, table, state, progress, reason: failure?.message })
     } catch (error) {
-      // Another process may have forgotten it since it was listed.
+      // The job may have been forgotten since it was listed.
       if (!(error instanceof SheafError && error.code === ErrorCode.TransactionNotFound)) throw error
     }
   }
@@ -136,7 +136,7 @@ interface Found {
   readonly left?: number
 }
 
-/** A namespace, its tables, and then the namespaces below it, each in order; at last, how many tables `limit` has left out. */
+/** Walk a namespace: its tables, then the namespaces below it, each in order; at the end the number of tables that `limit` left out. */
 async function* walk(
   ns: Namespace,
   below: readonly string[],
@@ -144,7 +144,7 @@ async function* walk(
   signal: AbortSignal,
 ): AsyncGenerator<Found> {
   const waiting: (readonly string[])[] = [below]
-  let [told, left] = [0, 0]
+  let [shownCount, left] = [0, 0]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     const path = id
     if (path.length > 0) {
@@ -152,8 +152,8 @@ async function* walk(
       yield { namespace: { id: path, properties: properties ?? {} } }
     }
     const names = await ns.tableNames(path, { signal })
-    const shown = names.slice(0, limit - told)
-    told += shown.length
+    const shown = names.slice(0, limit - shownCount)
+    shownCount += shown.length
     left += names.length - shown.length
     yield* inOrder(shown, async name => ({ table: await describeTable(ns, [...path, name], signal) }))
     for (const name of [...(await ns.namespaceNames(path, { signal }))].reverse())
@@ -162,13 +162,13 @@ async function* walk(
   yield { left }
 }
 
-/** What `work` makes of each item, in order, some ahead. */
+/** Run `work` on each item, several items ahead, and return the results in order. */
 async function* inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>): AsyncGenerator<R> {
   const begun: Promise<R>[] = []
   for (let next = 0, given = 0; given < items.length; given++) {
     while (next < items.length && begun.length < ahead) {
       const result = work(items[next++]!)
-      // It is awaited in its turn.
+      // A rejection is reported when the result is awaited in its turn.
       result.catch(() => {})
       begun.push(result)
     }

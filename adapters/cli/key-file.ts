@@ -1,4 +1,4 @@
-/** A file of secrets by name: a line for each, or JSON, which may grant databases too. */
+/** Reads a file of secrets: one per line, or JSON, which may also grant databases. */
 import { readFile } from 'node:fs/promises'
 import { quote } from '../../src/errors.js'
 import { type Grant, Misuse, secrets } from './arguments.js'
@@ -8,7 +8,7 @@ export interface KeyFile {
   readonly grants: readonly Grant[]
 }
 
-/** Reads the file of `--<option>-file`. Throws Misuse for what is no such file; its messages have no secret in them. */
+/** Read the file of `--<option>-file`. Throws Misuse for an invalid file; the messages contain no secrets. */
 export async function readKeys(option: string, file: string): Promise<KeyFile> {
   const place = `--${option}-file`
   const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
@@ -17,12 +17,12 @@ export async function readKeys(option: string, file: string): Promise<KeyFile> {
   const keys = text.trimStart().startsWith('{')
     ? keysOfJson(place, file, text)
     : keysOfLines(place, file, text)
-  // Nobody who names a file of keys means to let everybody in.
-  if (Object.keys(keys.secrets).length === 0) throw new Misuse(`${place} has nothing in it: ${quote(file)}`)
+  // An empty file must not mean that every caller is admitted.
+  if (Object.keys(keys.secrets).length === 0) throw new Misuse(`${place} has no secrets: ${quote(file)}`)
   return keys
 }
 
-/** One `name=secret` a line; empty lines and those that begin with `#` are skipped. */
+/** Read one `name=secret` per line. Empty lines and lines that begin with `#` are skipped. */
 function keysOfLines(place: string, file: string, text: string): KeyFile {
   const found = new Map<string, string>()
   for (const [i, whole] of text.split(/\r?\n/).entries()) {
@@ -30,7 +30,7 @@ function keysOfLines(place: string, file: string, text: string): KeyFile {
     if (line === '' || line.startsWith('#')) continue
     const pair = secrets([line])?.[0]
     if (pair === undefined) {
-      throw new Misuse(`${place} must have name=secret in each line, not so line ${i + 1} of ${quote(file)}`)
+      throw new Misuse(`${place}: line ${i + 1} of ${quote(file)} must be name=secret`)
     }
     const [name, secret] = pair
     if (found.has(name)) throw new Misuse(`${place} has the name ${quote(name)} twice`)
@@ -39,7 +39,7 @@ function keysOfLines(place: string, file: string, text: string): KeyFile {
   return { secrets: Object.fromEntries(found), grants: [] }
 }
 
-/** `{ "name": "secret" }` or `{ "name": { "secret": "...", "databases": ["..."] } }`. */
+/** Read `{ "name": "secret" }` or `{ "name": { "secret": "...", "databases": ["..."] } }`. */
 function keysOfJson(place: string, file: string, text: string): KeyFile {
   const entries = Object.entries(parsed(place, file, text))
   const found = entries.map(([name, entry]) => {
@@ -50,7 +50,7 @@ function keysOfJson(place: string, file: string, text: string): KeyFile {
       typeof secret === 'string' && secret !== '' && (databases === undefined || isTexts(databases))
     if (isRight && Object.keys(others).length === 0) return { name, secret, databases }
     throw new Misuse(
-      `${place} must have for each name a secret, or an object of "secret" and "databases", not so ${quote(name)} of ${quote(file)}`,
+      `${place}: ${quote(name)} in ${quote(file)} must be a secret, or an object of "secret" and "databases"`,
     )
   })
   return {
@@ -74,7 +74,7 @@ function parsed(place: string, file: string, text: string): object {
   try {
     return JSON.parse(text) as object
   } catch {
-    // What the parser says may have half a secret in it.
+    // The message of the parser is not shown: it may contain half a secret.
     throw new Misuse(`${place} is not valid JSON: ${quote(file)}`)
   }
 }

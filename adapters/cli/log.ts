@@ -1,4 +1,4 @@
-/** The log of a server: one line for each request. Fields are written whatever they are, those that are not there are left out. */
+/** The log of a server: one line per request. All fields of a record are written; absent ones are left out. */
 
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import type { RequestRecord } from '../http/options.js'
@@ -8,18 +8,18 @@ export type LogFormat = 'json' | 'text'
 
 export interface LogOptions {
   readonly format: LogFormat
-  /** Is given whole lines, each with its end. */
+  /** Receives whole lines, line ends included. */
   readonly write: (line: string) => void
-  /** Never to be seen, wherever they turn up in an error or a path. */
+  /** Texts that are replaced wherever they occur in an error or a path. */
   readonly secrets?: readonly string[]
   readonly clock?: Pick<Clock, 'now'>
 }
 
-/** A logger for a server. Never throws: what cannot be written in full is written in part. */
+/** Make a logger for a server. It never throws: a record that cannot be written in full is written in part. */
 export function requestLogger(options: LogOptions): (record: RequestRecord) => void {
   const { format, write, secrets = [], clock = systemClock } = options
   const toLine = format === 'json' ? jsonLine : textLine
-  // One that another begins with would leave the rest of that to be seen.
+  // The longest first: replacing a secret that is the beginning of another would leave the rest of the other one visible.
   const longestFirst = secrets.toSorted((a, b) => b.length - a.length)
   const hide = (text: string) =>
     longestFirst.reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text)
@@ -39,14 +39,14 @@ function jsonLine(time: string, fields: Fields): string {
   return JSON.stringify({ time, ...fields })
 }
 
-/** Terminals obey control characters above ASCII too, and end lines at some, which JSON leaves as they are. */
+/** Escape control characters above ASCII and line separators. Terminals obey them, and JSON does not escape them. */
 function escaped(line: string): string {
   return line.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, control => {
     return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
 
-/** `time status method path`, then all else as `name=value`, the error last. */
+/** Format `time status method path`, then all other fields as `name=value`, the error last. */
 function textLine(time: string, fields: Fields): string {
   const { status, method, path, error, ...rest } = fields
   const others = Object.entries(rest).map(([name, value]) => `${name}=${textOf(name, value)}`)
@@ -54,7 +54,7 @@ function textLine(time: string, fields: Fields): string {
   return [time, status, method, textOf('path', path), ...others, ...failed].join(' ')
 }
 
-/** What has a space or quotes in it, or could pass for the end of a line, is quoted. */
+/** Format a value. A text with spaces, quotes, or characters that could end a line is quoted. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') {
     if (name.endsWith('Ms')) return showTime(value).replace(' ', '')
@@ -66,10 +66,10 @@ function textOf(name: string, value: unknown): string {
 
 // ---- values
 
-/** What a name says to be secret. */
+/** Names of fields that are secret. */
 const secretName = /secret|token|password|authorization|cookie|api[-_]?key/i
 
-/** A value as JSON has it. */
+/** Convert a value to what JSON can represent. */
 function plain(value: unknown, hide: (text: string) => string, depth = 0): unknown {
   if (typeof value === 'string') return hide(value)
   if (typeof value === 'bigint') return String(value)
@@ -88,12 +88,12 @@ interface DescribedError {
   readonly message: string
   readonly code?: unknown
   readonly hint?: string
-  /** Of an error that nobody expects: where it comes from. */
+  /** For an unexpected error: its stack. */
   readonly stack?: string
   readonly cause?: DescribedError
 }
 
-/** An error with what led to it. */
+/** Describe an error with its causes. */
 function describeError(error: unknown, hide: (text: string) => string, depth = 0): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, message: hide(String(error)) }
   const { name, message, cause, stack } = error

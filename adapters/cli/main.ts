@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `sheaf`. Exits with 0 when it did what was asked, 1 when that failed, 2 when the arguments make no sense, 130 and
- * 143 when SIGINT and SIGTERM stopped it before it had. Standard output carries what was asked for; everything else goes to
- * standard error.
+ * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 130 and 143 if SIGINT or SIGTERM stopped the command before
+ * it finished. Results go to standard output, everything else to standard error.
  */
 import { readFileSync } from 'node:fs'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -35,7 +34,7 @@ async function run(command: Command): Promise<void> {
   }
 }
 
-/** The program runs from `dist/lib/`. */
+/** Return the version of the package. The program runs from `dist/lib/`. */
 function packageVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
@@ -50,13 +49,13 @@ function fail(cause: unknown): void {
     console.error(`sheaf: ${cause.message}`)
     process.exitCode = cause.exitCode
   } else if (cause instanceof SheafError) {
-    // Of a directory that is missing the hint speaks of `connect`.
+    // The hint for a missing directory is about the function `connect`, not about this program.
     const hint = cause.code === ErrorCode.NamespaceNotFound ? undefined : cause.hint
     console.error(`sheaf: ${cause.message}${hint === undefined ? '' : ` (${hint})`}`)
   } else console.error(cause)
 }
 
-// Who reads the output may have had enough of it.
+// A reader of the output, such as `head`, may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()

@@ -1,7 +1,7 @@
-/** How far something is, as one line at the end of a terminal. In a pipe or a file there is nothing of it. */
+/** Shows progress as one line at the end of a terminal. Pipes and files get nothing. */
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 
-/** What of a stream is needed: `process.stderr` is one. */
+/** The part of a stream that is needed here; `process.stderr` has it. */
 export interface Terminal {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -9,15 +9,15 @@ export interface Terminal {
 }
 
 export interface ProgressLine {
-  /** Shows another text in place of the one before, unless that was a moment ago. */
+  /** Replace the text, unless the last one was shown less than 100 ms ago. */
   show(text: string): void
-  /** Takes the line away: before anything else is written to the terminal, and at the end. */
+  /** Remove the line. Call this before anything else is written to the terminal, and at the end. */
   clear(): void
 }
 
-/** Milliseconds for which a line stays. */
+/** The least time between two texts, milliseconds. */
 const shownMs = 100
-/** To the beginning of the line, and away with it. */
+/** Moves to the beginning of the line, and erases it. */
 const erase = '\r\x1b[K'
 
 export function progressLine(
@@ -32,7 +32,7 @@ export function progressLine(
       if (clock.elapsed() - shownAt < shownMs) return
       shownAt = clock.elapsed()
       isShown = true
-      // A line that is wrapped could not be taken away. Some terminals say that they have no columns.
+      // A wrapped line could not be erased. Some terminals report 0 columns.
       terminal.write(`${erase}${text.slice(0, (terminal.columns || 80) - 1)}`)
     },
     clear() {

@@ -1,4 +1,4 @@
-/** Sizes, times and counts: as people write them, and as they read them. */
+/** Reads and formats sizes, times and counts. */
 
 const sizeUnits: Readonly<Record<string, number>> = {
   '': 1,
@@ -22,13 +22,13 @@ const timeUnits: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** Bytes: `512MiB`, `1.5 GB`, `4096`; null where it is none. */
+/** Read a size in bytes: `512MiB`, `1.5 GB`, `4096`. Null for an invalid text. */
 export function readSize(text: string): number | null {
   const bytes = scaled(text, sizeUnits)
   return bytes === null ? null : Math.floor(bytes)
 }
 
-/** Milliseconds: `30s`, `1.5h`, `7d`, and `forever`. There is no unit that goes without saying: null without one. */
+/** Read a time in milliseconds: `30s`, `1.5h`, `7d`, `forever`. There is no default unit: null without one. */
 export function readTime(text: string): number | null {
   return text.trim() === 'forever' ? Number.POSITIVE_INFINITY : scaled(text, timeUnits)
 }
@@ -51,12 +51,12 @@ export function showCounted(count: number, one: string, many = `${one}s`): strin
   return `${showCount(count)} ${count === 1 ? one : many}`
 }
 
-/** `999 B`, `1.2 GB`: in units of thousands. */
+/** `999 B`, `1.2 GB`: in units of 1,000. */
 export function showSize(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
   let amount = bytes
   let unit = 0
-  // What would be rounded up to 1000 has the next unit.
+  // An amount that would be rounded up to 1000 gets the next unit.
   while (amount >= (unit === 0 ? 1000 : 999.5) && unit < units.length - 1) {
     amount /= 1000
     unit++

@@ -10,7 +10,7 @@ import { requestLogger } from './log.js'
 import { openServed } from './served.js'
 import { onStop } from './stopping.js'
 
-/** Serves until SIGTERM or SIGINT; then answers what has begun. A second signal ends the process at once. */
+/** Serve until SIGTERM or SIGINT, then answer the requests that have begun. A second signal ends the process at once. */
 export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   const options = await serveOptions(command)
   const { served, close } = await openServed(command)
@@ -20,7 +20,9 @@ export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   })
   const stopped = new Promise<void>(resolve => {
     onStop(signal => {
-      console.error(`sheaf: ${signal}: answering what has begun; a second signal ends at once`)
+      console.error(
+        `sheaf: ${signal}: answering the requests that have begun; a second signal ends the process at once`,
+      )
       resolve()
     })
   })
@@ -47,14 +49,14 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
   }
 }
 
-/** Undefined where nobody is asked who they are. */
+/** Return how callers authenticate; undefined: they do not. */
 async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefined> {
   const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtDatabasesClaim: databasesClaim } = command
   const needless = Object.entries({ issuer, audience, 'databases-claim': databasesClaim }).find(
     ([, value]) => value !== undefined,
   )
   if (jwksUrl === undefined && needless !== undefined) {
-    throw new Misuse(`--jwt-${needless[0]} means something only with --jwks-url`)
+    throw new Misuse(`--jwt-${needless[0]} needs --jwks-url`)
   }
   if (jwksUrl !== undefined && !URL.canParse(jwksUrl)) {
     throw new Misuse(`--jwks-url must be a URL, got ${quote(jwksUrl)}`)
@@ -62,7 +64,7 @@ async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefi
   const apiKeys = await keysOf('api-keys', command.apiKeys, command.apiKeysFile)
   const tokens = await keysOf('tokens', command.tokens, command.tokensFile)
   if ((apiKeys ?? tokens ?? jwksUrl) === undefined) {
-    if (command.grant !== undefined) throw new Misuse('--grant means something only with keys or tokens')
+    if (command.grant !== undefined) throw new Misuse('--grant needs keys or tokens')
     return undefined
   }
   return {
@@ -73,13 +75,13 @@ async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefi
   }
 }
 
-/** Secrets by name, and what is granted beside them. */
+/** Secrets by owner, and the databases that are granted to owners. */
 interface Keys {
   readonly secrets: Readonly<Record<string, string>>
   readonly grants: readonly Grant[]
 }
 
-/** All databases of each name; undefined where nobody is granted any. */
+/** Return all databases of each owner; undefined if none are granted. */
 function joined(grants: readonly Grant[]): Readonly<Record<string, readonly string[]>> | undefined {
   if (grants.length === 0) return undefined
   const byName = new Map<string, readonly string[]>()
@@ -87,7 +89,7 @@ function joined(grants: readonly Grant[]): Readonly<Record<string, readonly stri
   return Object.fromEntries(byName)
 }
 
-/** Those of the command line and of a file. Messages never have a secret in them. */
+/** Return the secrets of the command line and of a file together. Messages contain no secrets. */
 async function keysOf(
   option: string,
   given: readonly NamedSecret[] = [],
@@ -104,7 +106,7 @@ async function keysOf(
   return { secrets: Object.fromEntries(pairs), grants: inFile?.grants ?? [] }
 }
 
-/** Those that were given; the others have defaults of their own. */
+/** Return the limits that were given; the server has defaults for the others. */
 function limitsOf(command: Call<'serve'>): Partial<Limits> {
   const limits: { readonly [L in keyof Limits]: number | undefined } = {
     bodyBytes: command.maxBody,

@@ -1,4 +1,4 @@
-/** What a directory is served as: one namespace, or every directory below it as one. */
+/** Opens what `sheaf serve` serves: one namespace, or every directory below a directory as a database. */
 import { type ConnectOptions, connect } from '../../src/index.js'
 import { type Databases, databases } from '../http/databases.js'
 import type { Served } from '../http/handling.js'
@@ -14,7 +14,7 @@ export interface OpenServed {
 export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
   const { directory, databases: several = false, createDatabases, defaultDatabase, workers } = command
   if (several) {
-    if (workers !== undefined) throw new Misuse('--workers means something only without --databases')
+    if (workers !== undefined) throw new Misuse('--workers cannot be used with --databases')
     const served = databases(directory, {
       ...(createDatabases !== undefined && { create: createDatabases }),
       ...(defaultDatabase !== undefined && { default: defaultDatabase }),
@@ -24,7 +24,7 @@ export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
   }
   if (createDatabases === true || defaultDatabase !== undefined) {
     const option = createDatabases === true ? '--create-databases' : '--default-database'
-    throw new Misuse(`${option} means something only with --databases`)
+    throw new Misuse(`${option} needs --databases`)
   }
   const options = connectOptions(command)
   const namespace =

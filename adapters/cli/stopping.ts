@@ -1,10 +1,10 @@
-/** Signals that ask the program to end. */
+/** Handles the signals that ask the program to end. */
 import { constants } from 'node:os'
 
-/** The user ended it. */
+/** A signal stopped the command. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
-  /** As shells tell of programs that a signal ended. */
+  /** The exit code that shells report for a program that a signal ended. */
   readonly exitCode: number
 
   constructor(signal: StoppingSignal) {
@@ -15,7 +15,7 @@ export class Stopped extends Error {
 
 export type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
-/** Calls `stop` at the first such signal; the next one ends the process at once, as if nobody listened. */
+/** Call `stop` at the first SIGTERM or SIGINT. The next one ends the process at once, as without a handler. */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
   const first = (signal: NodeJS.Signals) => {
     for (const each of stoppingSignals) process.off(each, first)
@@ -26,7 +26,7 @@ export function onStop(stop: (signal: StoppingSignal) => void): void {
 
 const stoppingSignals: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT']
 
-/** Aborted by such a signal, for `Stopped`. */
+/** Return a signal that is aborted by SIGTERM or SIGINT, with a `Stopped`. */
 export function untilStopped(): AbortSignal {
   const controller = new AbortController()
   onStop(signal => controller.abort(new Stopped(signal)))

@@ -1,4 +1,4 @@
-/** Usage texts, made of the table of commands. */
+/** Writes the usage texts from the table of commands. */
 import {
   type CommandName,
   type CommandSpec,
@@ -8,10 +8,10 @@ import {
   variableOf,
 } from './commands.js'
 
-/** A column of help begins here. */
+/** Spaces before an option. */
 const indent = 2
 
-/** Of one command: everything about it. */
+/** Return the usage of one command, with all its options. */
 export function usageOf(name: CommandName): string {
   const { operands, does, more, options }: CommandSpec = commands[name]
   const rows = Object.entries(options).map(([option, spec]) => [flagOf(option, spec), spec.help] as const)
@@ -23,21 +23,21 @@ export function usageOf(name: CommandName): string {
     table(rows),
     more,
     [
-      `Options may also be given in the environment, --${first} as ${variableOf(first)}; the command line comes first.`,
-      types.has('flag') ? 'There flags are true or false. --no-<flag> turns one off.' : '',
+      `Options may also be set in the environment, --${first} as ${variableOf(first)}. The command line takes precedence.`,
+      types.has('flag') ? 'In the environment, flags are true or false. --no-<flag> turns a flag off.' : '',
     ]
       .filter(line => line !== '')
       .join('\n'),
     [
-      types.has('size') ? 'Sizes are bytes, or have a unit: 64kB, 512MiB, 1.5GB.' : '',
-      types.has('time') ? 'Times have a unit: 500ms, 30s, 5min, 12h, 7d; or are forever.' : '',
+      types.has('size') ? 'Sizes are in bytes, or have a unit: 64kB, 512MiB, 1.5GB.' : '',
+      types.has('time') ? 'Times need a unit: 500ms, 30s, 5min, 12h, 7d; or are forever.' : '',
     ]
       .filter(line => line !== '')
       .join('\n'),
   ])
 }
 
-/** Of the whole program. */
+/** The usage of the whole program. */
 export const usage = paragraphs([
   names()
     .map((name, i) => `${i === 0 ? 'Usage:' : '      '} sheaf ${name} ${synopsis(commands[name])}`)
@@ -46,7 +46,7 @@ export const usage = paragraphs([
     .map(name => `${name}: ${commands[name].does}`)
     .join('\n'),
   table([
-    ['--help', 'show this text; after a command, or as sheaf help <command>, all about that'],
+    ['--help', 'show this text; with a command, the help of that command'],
     ['--version', 'show the version'],
   ]),
 ])
@@ -55,7 +55,7 @@ function names(): readonly CommandName[] {
   return Object.keys(commands) as CommandName[]
 }
 
-/** Operands and options, the first few. */
+/** Return the operands, and the first few options. */
 function synopsis({ operands, options }: CommandSpec): string {
   const all = Object.entries(options).map(([option, spec]) => `[${flagOf(option, spec)}]`)
   const shown = all.length > 3 ? [...all.slice(0, 2), '...'] : all

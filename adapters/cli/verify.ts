@@ -5,7 +5,10 @@ import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** One line for each problem that is left on standard output; on standard error what was repaired, the files that nothing refers to, and the progress. */
+/**
+ * Check a root. Prints one line for each remaining problem on standard output. Standard error gets repairs, files that nothing refers to,
+ * and progress.
+ */
 export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
   const line = progressLine()
   const onProgress = ({ phase, done, total }: VerifyProgress) =>
@@ -17,7 +20,7 @@ export async function verifyDirectory({ directory, repair = false }: Call<'verif
   }).finally(() => line.clear())
   for (const { kind, path, what } of repaired) console.error(`repaired: ${kind} ${path}: ${what}`)
   for (const { kind, path, what, repairable } of problems) {
-    console.log(`${kind} ${path}: ${what}${repairable ? ' (--repair makes it again)' : ''}`)
+    console.log(`${kind} ${path}: ${what}${repairable ? ' (--repair rebuilds it)' : ''}`)
   }
   for (const key of unreferenced) console.error(`not checked, nothing refers to it: ${key}`)
   const { slots, files, bytes, tables, versions } = checked

@@ -34,7 +34,7 @@ describe('a table', () => {
       tags: [{ version: 2 }],
     })
     const [head, where, ...lines] = timeless(describeDetails(details)).split('\n')
-    expect(head).toMatch(/^t {2}v5 now \(.*\) {2}991 rows {2}[\d.]+ kB {2}2 fragments {2}10 dead rows$/)
+    expect(head).toMatch(/^t {2}v5 now \(.*\) {2}991 rows {2}[\d.]+ kB {2}2 fragments {2}10 deleted rows$/)
     expect(where).toContain(details.uuid)
     expect(lines.map(line => line.replace(/[\d.]+ kB/, 'n kB'))).toEqual([
       '  properties  owner=ann',
@@ -42,9 +42,9 @@ describe('a table', () => {
       '  id    float64',
       '  name  utf8     note="two\\nlines"',
       'fragments',
-      '  2, of 1 to 990 rows, half of them of 1 or less',
+      '  2, of 1 to 990 rows, median 1',
       'indexes',
-      '  id_idx  BTREE on id  990 rows, lacks 1  n kB  stale',
+      '  id_idx  BTREE on id  990 rows, 1 unindexed  n kB  stale',
       '    today',
       'tags',
       '  then  v2',

@@ -33,17 +33,17 @@ test('lines give secrets, JSON may grant databases too', async () => {
 })
 
 test.each([
-  ['', 'has nothing in it'],
-  ['{}', 'has nothing in it'],
+  ['', 'has no secrets'],
+  ['{}', 'has no secrets'],
   ['acme=hidden\nglobex', 'line 2'],
   ['acme=hidden\nacme=hidden2', '"acme" twice'],
   ['{"acme":"hidden"', 'not valid JSON'],
-  ['{"acme":7}', 'not so "acme"'],
-  ['{"acme":null}', 'not so "acme"'],
-  ['{"acme":""}', 'not so "acme"'],
-  ['{"acme":{"databases":["a"]}}', 'not so "acme"'],
-  ['{"acme":{"secret":"hidden","database":["a"]}}', 'not so "acme"'],
-  ['{"acme":{"secret":"hidden","databases":"a"}}', 'not so "acme"'],
+  ['{"acme":7}', ': "acme" in'],
+  ['{"acme":null}', ': "acme" in'],
+  ['{"acme":""}', ': "acme" in'],
+  ['{"acme":{"databases":["a"]}}', ': "acme" in'],
+  ['{"acme":{"secret":"hidden","database":["a"]}}', ': "acme" in'],
+  ['{"acme":{"secret":"hidden","databases":"a"}}', ': "acme" in'],
 ])('%j is refused, and no secret is shown', async (text, problem) => {
   const error = await read(text).catch(cause => cause)
   expect(error).toBeInstanceOf(Misuse)

@@ -128,7 +128,7 @@ describe('sheaf inspect', () => {
     expect(tree).toEqual([
       't  v1 (create)  1 row  152 B  1 fragment',
       'ns1/  owner=ann',
-      '  t  v2 (delete)  1 row  160 B  1 fragment  1 dead row',
+      '  t  v2 (delete)  1 row  160 B  1 fragment  1 deleted row',
       '    tag first = v1',
       '',
     ])
@@ -187,7 +187,7 @@ describe('sheaf verify', () => {
     const damaged = run('verify', root)
     expect([damaged.status, damaged.stdout]).toEqual([
       1,
-      expect.stringMatching(/^page _hist\/\S+\.page: .*\(--repair makes it again\)\n$/),
+      expect.stringMatching(/^page _hist\/\S+\.page: .*\(--repair rebuilds it\)\n$/),
     ])
     const repaired = run('verify', root, '--repair')
     expect(repaired).toMatchObject({ status: 0, stdout: '' })
@@ -235,9 +235,7 @@ describe('sheaf serve', () => {
     writeFileSync(file, '# of the team\n\nann = hunter2\nbob\n')
     const misuse = run('serve', root, '--tokens-file', file)
     expect(misuse).toMatchObject({ status: 2, stdout: '' })
-    expect(misuse.stderr).toContain(
-      `sheaf: --tokens-file must have name=secret in each line, not so line 4 of "${file}"\n`,
-    )
+    expect(misuse.stderr).toContain(`sheaf: --tokens-file: line 4 of "${file}" must be name=secret\n`)
     expect(misuse.stderr).not.toContain('hunter2')
     writeFileSync(file, 'ann = hunter2\n')
     // Of one owner, and the other one as secret.
