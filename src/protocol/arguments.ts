@@ -1,16 +1,16 @@
-/** Calls with more arguments than they take: what would have no effect is refused. */
+/** Refuses calls with more arguments than a function takes: an argument without effect is a mistake of the caller. */
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
 type Method = (...args: never[]) => unknown
 
-/** Of each method of `T`: how many arguments it takes at most, and where what else callers may mean is to be said. */
+/** For each method of `T`: the most arguments, and optionally a hint for what else callers may mean. */
 export type MostArguments<T> = {
   readonly [K in keyof T & string as T[K] extends Method ? K : never]:
     | number
     | readonly [most: number, hint: string]
 }
 
-/** Makes the methods of a class refuse further arguments (code 13): asynchronous ones reject, others throw. */
+/** Make the methods of a class refuse further arguments with InvalidInput: asynchronous ones reject, others throw. */
 export function takeNoMore<T extends object>(prototype: T, most: MostArguments<T>): void {
   for (const [name, said] of Object.entries<number | readonly [number, string]>(most)) {
     const [count, hint] = typeof said === 'number' ? [said] : said
@@ -32,22 +32,22 @@ export function takeNoMore<T extends object>(prototype: T, most: MostArguments<T
   }
 }
 
-/** As `takeNoMore`, for what a function is given beside its arguments. */
+/** As `takeNoMore`, for a function. `more`: its arguments beyond the parameters. */
 export function refuseMore(name: string, most: number, more: readonly unknown[]): void {
   if (more.length > 0) throw tooMany(name, [...new Array(most), ...more], most)
 }
 
-/** Names that come one by one, and not in an array (code 13). */
+/** Throw InvalidInput for an array in place of names as separate arguments. */
 export function refuseArray(name: string, [first]: readonly unknown[]): void {
   if (!Array.isArray(first)) return
-  throw invalidInput(`${name} takes names one by one, got ${quote(first)}`, {
+  throw invalidInput(`${name} takes names as separate arguments, got ${quote(first)}`, {
     hint: `write ${name}(${first.map(each => quote(each)).join(', ')})`,
   })
 }
 
 function tooMany(name: string, given: readonly unknown[], most: number, hint?: string): SheafError {
   const first = quote(given[most])
-  if (most === 0) return invalidInput(`${name} takes nothing, got ${first}`, { hint })
+  if (most === 0) return invalidInput(`${name} takes no arguments, got ${first}`, { hint })
   const takes = most === 1 ? 'one argument' : `${most} arguments at most`
   return invalidInput(`${name} takes ${takes}, got ${given.length}: ${first} would have no effect`, { hint })
 }

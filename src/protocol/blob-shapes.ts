@@ -1,4 +1,4 @@
-/** Blobs: their bytes, by row id. */
+/** The shapes of requests for blobs: their bytes, by row id. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
 import { array, integer, object, optional, required, saturatingInteger, string } from './shape.js'
 
@@ -6,11 +6,11 @@ export const fetchBlobsRequest = object({
   ...onTable,
   ...onBranch,
   ...atVersion,
-  column: required(string('nonEmpty'), 'Blob column; of a field inside a struct its path.'),
+  column: required(string('nonEmpty'), 'Blob column. For a field inside a struct: its path.'),
   row_ids: required(
     array(saturatingInteger(0)),
-    'Row ids, as `_rowid` has them. The reply has a row for each, in this order.',
+    'Row ids: values of `_rowid`. The reply has a row for each, in this order.',
   ),
   offset: optional(integer(0), 'First byte of each blob to return; default 0. An extension of Sheaf.'),
-  length: optional(integer(0), 'Bytes of each blob to return at most; absent: all. An extension of Sheaf.'),
+  length: optional(integer(0), 'Most bytes to return of each blob; absent: all. An extension of Sheaf.'),
 })

@@ -1,15 +1,15 @@
-/** The idempotency key of a call, and the fingerprint that tells the call from others under that key. */
+/** The idempotency key of a call, and the fingerprint that distinguishes the call from other calls with that key. */
 import { createHash } from 'node:crypto'
 import { assert } from '../errors.js'
 
-/** Keys longer than this are recorded as their digest. */
+/** A longer key is recorded as its digest. */
 const keyLengthMax = 128
 
 export class CallKey {
-  /** As it is recorded. */
+  /** The key as it is recorded. */
   readonly key: string
   readonly #request: string
-  /** Of the rows beside the request: their digest; `waiting` until somebody begins to read them, then `reading`. */
+  /** The digest of the rows that come with the request; before they are read, `waiting`, and during the reading, `reading`. */
   #rows: 'none' | 'waiting' | 'reading' | { readonly digest: string }
 
   /** `request`: digest of the operation and its request. */
@@ -19,12 +19,12 @@ export class CallKey {
     this.#rows = hasRows ? 'waiting' : 'none'
   }
 
-  /** Whether the fingerprint depends on rows that nobody has begun to read. */
+  /** Whether the fingerprint depends on rows whose reading has not begun. */
   get waitsForRows(): boolean {
     return this.#rows === 'waiting'
   }
 
-  /** Whether the fingerprint depends on rows that were not read to their end. */
+  /** Whether the fingerprint depends on rows that were not read completely. */
   get lacksRows(): boolean {
     return this.#rows === 'waiting' || this.#rows === 'reading'
   }
@@ -37,13 +37,13 @@ export class CallKey {
     this.#rows = { digest }
   }
 
-  /** Equal for equal calls, whoever sends them. There is none before all rows were read. */
+  /** The fingerprint: equal for equal calls, from any caller. Available only after all rows were read. */
   get fingerprint(): string {
     assert(!this.lacksRows, 'a fingerprint without the rows of its call')
     return typeof this.#rows === 'object' ? this.#prefix + this.#rows.digest : this.#prefix
   }
 
-  /** Whether a call of this fingerprint may be this one, as far as the fingerprint is known by now. */
+  /** Return whether a call with this fingerprint may be this call, as far as its own fingerprint is known. */
   mayBe(fingerprint: string): boolean {
     return this.lacksRows ? fingerprint.startsWith(this.#prefix) : fingerprint === this.fingerprint
   }
@@ -53,7 +53,7 @@ export class CallKey {
   }
 }
 
-/** JSON in which the keys of objects are in order: which comes first means nothing. */
+/** Return JSON with the keys of objects in order, because their order has no meaning. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, inOrder)
 }

@@ -1,4 +1,4 @@
-/** Calling operations in process: the types that follow from the table, and the door that checks requests. */
+/** Calls of operations in this process: their types, which follow from the table of operations, and the check of requests. */
 import type { SharedMemory } from '../arrow/budget.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { refuseMore } from './arguments.js'
@@ -12,14 +12,14 @@ type Table = typeof operations
 
 export type Request<N extends OperationName> = Infer<Table[N]['request']>
 
-/** Rows of a query: an Arrow IPC file, cut anywhere. */
+/** The rows of a query as an Arrow IPC file. The chunks may be cut anywhere. */
 export interface ArrowReply {
   /** Version of the table that was read. */
   readonly version: number
   readonly chunks: readonly Uint8Array[]
   /**
-   * What follows the chunks, found as it is asked for; to be read once. Chunks may be empty. The last chunk of it is the footer of the file. Throws
-   * what a query throws, `signal.reason` included: then what came before is no answer. Only where `streamAfter` allows it.
+   * The bytes after the chunks, produced on demand; read them once. Chunks may be empty; the last one is the footer of the file. Throws the
+   * errors of a query, `signal.reason` included; then the chunks before are not a valid answer. Present only if `streamAfter` allows it.
    */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
@@ -33,33 +33,36 @@ export type Reply<N extends OperationName> = Table[N]['reply'] extends 'arrow'
     ? undefined
     : Infer<Table[N]['response']>
 
-/** Operations that take Arrow data beside their request. */
+/** Operations that take Arrow data in addition to their request. */
 export type ArrowOperationName = {
   [N in OperationName]: Table[N]['body'] extends 'arrow' ? N : never
 }[OperationName]
 
 export interface CallOptions {
-  /** Abandons the call; from the moment a commit has begun its outcome is awaited. */
+  /** Aborts the call. Once a commit has begun, the call waits for its outcome. */
   readonly signal?: AbortSignal | undefined
   readonly identity?: Identity | undefined
-  /** Handed to hooks as it is; never changes a result. */
+  /** Passed to hooks unchanged. It never changes a result. */
   readonly context?: Readonly<Record<string, string>> | undefined
   /**
-   * Names the call, so that sending it again does not commit it again. A key that was committed with the same request and the
-   * same rows gives the recorded reply; how the rows are cut into batches does not count. A key that was committed with
-   * another request or other rows is refused (`InvalidInput`, status 422). Keys are kept for at least 24 hours and 10,000
-   * commits. Reads ignore them.
+   * Names the call, so that sending it again does not commit it again.
+   *
+   * - A repeated key with the same request and rows returns the recorded reply. How the rows are cut into batches does not matter.
+   * - A repeated key with another request or other rows throws `InvalidInput` (status 422).
+   * - Keys are kept for at least 24 hours and 10,000 commits. Reads ignore them.
    */
   readonly idempotencyKey?: string | undefined
 }
 
-/** What operations take beside what every call does. */
+/** The options of operations. */
 export interface OperationOptions extends CallOptions {
-  /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
+  /** UUID of the table, whatever its current name is. `id` then only names the table in messages. */
   readonly table?: string | undefined
-  /** Bytes one message of an Arrow body that comes in chunks may take, as sent and as decoded; code 13 above it. Default 1 GiB. */
+  /**
+   * The most bytes of one message of an Arrow body that comes in chunks, as sent and as decoded; more throws InvalidInput. Default 1 GiB.
+   */
   readonly maxMessageBytes?: number | undefined
-  /** Whose names of types replies use: those of the specification (default) or of Lance. */
+  /** Which type names replies use: those of the specification (default) or those of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined
 }
 
@@ -77,30 +80,30 @@ export const callFields = optionFields<CallOptions>()({
 
 export const callShape = options<CallOptions>()(callFields)
 
-/** What the uploads in parts that one caller has open may be. */
+/** Limits for the open uploads in parts of one caller. */
 export interface UploadLimits {
-  /** Tells callers apart; only its digest is kept. */
+  /** Identifies the caller; only its digest is stored. */
   readonly caller: string
-  /** How many. */
+  /** The most open uploads. */
   readonly open: number
-  /** Bytes of their files, all together. */
+  /** The most bytes of the files of all open uploads. */
   readonly bytes: number
-  /** For how long a server takes parts for one of them, milliseconds. */
+  /** How long a server takes parts for one upload, milliseconds. */
   readonly ageMs: number
 }
 
-/** For servers: who can give an answer away in parts, and knows of clients that are newer. */
+/** Options for servers, which can stream answers, and which may have clients that are newer. */
 export interface ServerCallOptions extends OperationOptions {
   /**
-   * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). The bytes are only to be looked
-   * at: they may be those the engine keeps. Default: it is gathered whole, as it always is by an engine elsewhere.
+   * Bytes of an answer after which the rest may be produced on demand (`ArrowReply.rest`). The bytes must not be changed: they may be those
+   * in the engine's cache. Default: the answer is gathered as a whole. An engine in another process always gathers it.
    */
   readonly streamAfter?: number | undefined
-  /** What an Arrow body that comes in chunks takes while it is decoded is taken of it. Default: nobody counts. */
+  /** Budget for decoding an Arrow body that comes in chunks. Default: no budget. */
   readonly memory?: SharedMemory | undefined
-  /** How much a caller may have in uploads in parts that are open. Default: no limits. */
+  /** Limits for the open uploads in parts of the caller. Default: no limits. */
   readonly uploadLimits?: UploadLimits | undefined
-  /** Names in the request that are not known are skipped, and added to this list. Default: they are refused. */
+  /** Receives unknown names of the request, which are then skipped. Default: unknown names are refused. */
   readonly skipped?: string[] | undefined
 }
 
@@ -115,7 +118,7 @@ export const serverCallShape = options<ServerCallOptions>()({
   ...callFields,
 })
 
-/** The normal form of a request. Throws InvalidInput. */
+/** Return the normal form of a request. Throws InvalidInput. */
 export function parseRequest(name: OperationName, request: unknown, { skipped }: ServerCallOptions): object {
   const { request: shape }: OperationEntry = operations[name]
   return (
@@ -123,29 +126,29 @@ export function parseRequest(name: OperationName, request: unknown, { skipped }:
   ) as object
 }
 
-/** What handlers are given: the options of the call, and its key. */
+/** The options that handlers receive: the options of the call, and its key. */
 export interface HandlerOptions extends ServerCallOptions {
   readonly callKey?: CallKey | undefined
 }
 
-/** Every operation as a method. */
+/** All operations as methods. */
 export type Operations = {
   readonly [N in OperationName]: N extends ArrowOperationName
     ? (request: Request<N>, body: ArrowBody, options?: OperationOptions) => Promise<Reply<N>>
     : (request: Request<N>, options?: OperationOptions) => Promise<Reply<N>>
 }
 
-/** Carries out one operation; its request is in normal form. */
+/** Carries out one operation. The request is in normal form. */
 export type Handler<C, N extends OperationName> = N extends ArrowOperationName
   ? (context: C, request: Request<N>, body: ArrowBody, options: HandlerOptions) => Promise<Reply<N>>
   : (context: C, request: Request<N>, options: HandlerOptions) => Promise<Reply<N>>
 
-/** One handler per operation; a missing one does not compile, one not built yet is stated. */
+/** One handler per operation. A missing one does not compile; `unsupported` marks one that does not exist yet. */
 export type Handlers<C> = { readonly [N in OperationName]: Handler<C, N> | 'unsupported' }
 
 /**
- * The operations that `handlers` carry out on `context`. Each call is checked here, once: handlers get the normal form of
- * the request. Rejects with InvalidInput (bad request), Unsupported (no handler), or `signal.reason` (aborted before it began).
+ * Return the operations that `handlers` carry out on `context`. Each request is checked here, once, and handlers get its normal form. Calls
+ * reject with InvalidInput (invalid request), Unsupported (no handler), or `signal.reason` (aborted before the call began).
  */
 export function bindHandlers<C>(handlers: Handlers<C>, context: C): Operations {
   const bound = operationNames.map(name => [
@@ -177,14 +180,14 @@ function handlerOptions(
   options: ServerCallOptions,
 ): HandlerOptions {
   const { idempotencyKey: key } = options
-  const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
-  if (key === undefined || entry.access === 'read') return told
+  const withIdentity = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
+  if (key === undefined || entry.access === 'read') return withIdentity
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
   const fingerprint = digestOf(canonicalJson([name, options.table, content]))
-  return { ...told, callKey: new CallKey(key, fingerprint, entry.body === 'arrow') }
+  return { ...withIdentity, callKey: new CallKey(key, fingerprint, entry.body === 'arrow') }
 }
 
-/** Who calls, and with what context, may be said in the request too; what is said beside it counts before that. */
+/** Take identity and context from the request, unless the options have them. */
 function withCaller(options: CallOptions, request: Pick<CallOptions, 'identity' | 'context'>): CallOptions {
   const { identity = request.identity, context = request.context } = options
   const isSaid = identity === options.identity && context === options.context

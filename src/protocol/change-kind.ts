@@ -1,4 +1,4 @@
-/** What made a version of a table: its metadata `operation`. */
+/** The kind of change that created a version of a table: its metadata `operation`. */
 export type ChangeKind =
   | 'create'
   | 'append'
@@ -13,5 +13,5 @@ export type ChangeKind =
   | 'refresh'
   | 'index'
 
-/** Versions of these kinds have the same rows, with the same values, as those before them. */
+/** Versions of these kinds have the same rows, with the same values, as the version before. */
 export const kindsKeepingRows: ReadonlySet<string> = new Set<ChangeKind>(['compaction', 'index'])

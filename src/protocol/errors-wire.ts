@@ -1,6 +1,5 @@
 /**
- * Errors as JSON: the union of what two families of clients read, one by `code`, the other by `type` and `title`
- * (RFC 9457), and back again.
+ * Errors as JSON, and back. The JSON has the fields of two families of clients: one reads `code`, the other `type` and `title` (RFC 9457).
  */
 import { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from '../errors.js'
 
@@ -9,19 +8,19 @@ export interface ErrorBody {
   readonly title: string
   /** Equals the HTTP status. */
   readonly status: number
-  /** The message, with its hint. */
+  /** The message, followed by its hint. */
   readonly detail: string
   /** Path of the request. */
   readonly instance: string
   readonly code: ErrorCode
-  /** The message alone. */
+  /** The message without the hint. */
   readonly error: string
   readonly hint?: string
   readonly at?: SourceSpan
   readonly transaction_id?: string
 }
 
-/** Titles as the specification's examples have them; the last two kinds are ours. */
+/** Titles from the examples of the specification. Those of the last two kinds are from Sheaf. */
 const titles: Readonly<Record<ErrorKind, string>> = {
   'bad-request': 'Malformed request',
   'unauthorized-request': 'No valid authentication credentials for the operation',
@@ -35,7 +34,7 @@ const titles: Readonly<Record<ErrorKind, string>> = {
   'commit-state-unknown': 'The outcome of the commit is unknown',
 }
 
-/** Conflicts that are not about another writer. */
+/** Titles of conflicts that another writer did not cause. */
 const conflictTitles: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.NamespaceAlreadyExists]: 'The namespace already exists',
   [ErrorCode.NamespaceNotEmpty]: 'The namespace is not empty',
@@ -51,7 +50,7 @@ function titleOf({ kind, code, status }: SheafError): string {
   return (kind === 'conflict' ? conflictTitles[code] : undefined) ?? titles[kind]
 }
 
-/** The body for an error. `instance` is the path of the request; `status` differs from the error's own in one dialect. */
+/** Return the body for an error. `instance`: path of the request. `status` differs from that of the error in one dialect. */
 export function errorBody(error: SheafError, instance: string, status: number = error.status): ErrorBody {
   return {
     type: `/errors/${error.kind}`,
@@ -67,7 +66,7 @@ export function errorBody(error: SheafError, instance: string, status: number = 
   }
 }
 
-/** The error a reply stands for: what `errorBody` was given, or the nearest to it for a reply from something else. */
+/** Return the error of a reply: the one given to `errorBody`, or the most similar one if the reply is from another program. */
 export function errorFrom(status: number, body: unknown): SheafError {
   const fields = typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
   const code = isCode(fields.code) ? fields.code : codeOf(status)

@@ -1,16 +1,16 @@
 /**
- * Identifiers of namespaces, tables and transactions: an array of names in requests, one string in paths.
+ * Identifiers of namespaces, tables and transactions: arrays of names in requests, one string in paths.
  */
 import { invalidInput, quote } from '../errors.js'
 
 export const defaultDelimiter = '$'
 
-/** A separator no valid name contains, for identifiers whose names contain `$`. */
+/** A delimiter that no valid name contains, for identifiers with names that contain `$`. */
 const rareDelimiter = '\u001f'
 
 const maxNameBytes = 255
 
-/** One percent-decoding of a path segment; malformed encoding is InvalidInput. */
+/** Decode a path segment once. Throws InvalidInput for malformed percent-encoding. */
 export function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
@@ -20,8 +20,8 @@ export function decodeSegment(segment: string): string {
 }
 
 /**
- * The inverse of `decodeSegment`. What no URL can carry is InvalidInput: `.` and `..`, which mean directories even when
- * encoded, and half a surrogate pair.
+ * The inverse of `decodeSegment`. Throws InvalidInput for texts that no URL can carry: `.` and `..`, which mean directories even when
+ * encoded, and half of a surrogate pair.
  */
 export function encodeSegment(text: string): string {
   if (isDots(text)) throw invalidInput(`${quote(text)} means a directory in a URL`)
@@ -37,32 +37,32 @@ function isDots(text: string): boolean {
 }
 
 /**
- * The names in an identifier string. The delimiter alone is the root, `[]`; empty names fall away, so that
- * `$$t$$` is `['t']` and no object can have an empty name.
+ * Return the names in an identifier string. The delimiter alone is the root, `[]`. Empty names are removed, so `$$t$$` is `['t']`, and no
+ * object can have an empty name.
  */
 export function parseId(text: string, delimiter: string = defaultDelimiter): string[] {
   if (delimiter === '') throw invalidInput('delimiter must be a string that is not empty, got ""')
   return canonicalId(text.split(delimiter))
 }
 
-/** The string form of an identifier; the root is the delimiter alone. */
+/** Return the string form of an identifier. The root is the delimiter alone. */
 export function formatId(id: readonly string[], delimiter: string = defaultDelimiter): string {
   return id.length === 0 ? delimiter : id.join(delimiter)
 }
 
-/** An identifier without its empty names. */
+/** Return an identifier without its empty names. */
 export function canonicalId(id: readonly string[]): string[] {
   return id.filter(name => name !== '')
 }
 
-/** A delimiter that takes `id` through a path unharmed. */
+/** Return a delimiter that no name of `id` contains. */
 export function delimiterFor(id: readonly string[]): string {
   return id.some(name => name.includes(defaultDelimiter)) ? rareDelimiter : defaultDelimiter
 }
 
 /**
- * The identifier that a path (decoded) and a body name together. A body array joined by the delimiter says the same as the
- * path, and then says it more exactly: its names may contain the delimiter. Two that differ are InvalidInput.
+ * Return the identifier given by a path (decoded) and a body. If the names of the body, joined by the delimiter, equal the path, the body
+ * takes precedence: its names may contain the delimiter. Throws InvalidInput if path and body differ.
  */
 export function agreeOnId(
   path: string,
@@ -84,8 +84,8 @@ export function agreeOnId(
 }
 
 /**
- * Refuses names that one of the known clients could not send back in a URL: empty, `.`, `..`, with one of `/ \ ? # %`,
- * with control characters or half surrogate pairs, or longer than 255 bytes of UTF-8.
+ * Check the name of a new object. Throws InvalidInput for names that a known client could not send back in a URL: empty, `.`, `..`, with
+ * one of `/ \ ? # %`, with control characters or half of a surrogate pair, or longer than 255 bytes of UTF-8.
  */
 export function checkName(name: string, where: string): void {
   const problem = nameProblem(name)
@@ -103,14 +103,14 @@ function nameProblem(name: string): string | undefined {
   return undefined
 }
 
-/** Index names may hold anything but what no URL can carry. */
+/** Check an index name. It may contain everything that a URL can carry. Throws InvalidInput. */
 export function checkIndexName(name: string, where: string): void {
   if (isDots(name) || /\p{Cs}/u.test(name) || Buffer.byteLength(name) > maxNameBytes) {
     throw invalidInput(`${where} is not a valid name of an index: ${quote(name)}`)
   }
 }
 
-/** Tag names: letters, digits, `.`, `-`, `_`; no `..`, no `.` at either end, not ending in `.lock` (as Lance has it). */
+/** Check a tag name: letters, digits, `.`, `-`, `_`; no `..`, no `.` at either end, not ending in `.lock` (the rules of Lance). */
 export function checkTagName(name: string, where: string): void {
   const fits =
     /^[\p{Alphabetic}\p{N}._-]+$/u.test(name) &&
@@ -127,7 +127,7 @@ export function checkTagName(name: string, where: string): void {
   }
 }
 
-/** How an identifier reads in a message: its parts joined by the default delimiter, the root as `$`. */
+/** Return an identifier for a message: its names joined by the default delimiter, the root as `$`. */
 export function idText(id: readonly string[]): string {
   return quote(id.length === 0 ? '$' : id.join('$'))
 }

@@ -1,4 +1,4 @@
-/** Indexes: create, list, describe, drop. */
+/** The shapes of index operations: create, list, describe, drop. */
 import { checkIndexName } from './identifiers.js'
 import { progress } from './job-shapes.js'
 import { distanceType } from './query-shapes.js'
@@ -69,9 +69,9 @@ export const createIndexRequest = object({
   column: required(string('nonEmpty'), 'Column to index.'),
   index_type: optional(
     indexType,
-    'Kind of index. Absent: BTREE, LABEL_LIST of lists; of vectors IVF_HNSW_SQ where that takes no more than half of cacheBytes, else IVF_PQ.',
+    'Kind of index. Absent: BTREE; for lists LABEL_LIST; for vectors IVF_HNSW_SQ if it takes at most half of cacheBytes, else IVF_PQ.',
   ),
-  name: optional(string('nonEmpty', checkIndexName), 'Its name; absent: `<column>_idx`.'),
+  name: optional(string('nonEmpty', checkIndexName), 'Name of the index; absent: `<column>_idx`.'),
   replace: optional(boolean, 'Whether to replace an index of that name; the default depends on the dialect.'),
   // vector
   distance_type: optional(distanceType, 'Metric; default l2. hamming is for IVF_FLAT on uint8.', [
@@ -82,78 +82,80 @@ export const createIndexRequest = object({
     'IVF partitions; default the square root of the rows, with HNSW 1.',
   ),
   target_partition_size: optional(integer(1, 2 ** 31 - 1), 'Rows per partition, instead of num_partitions.'),
-  num_sub_vectors: optional(integer(1, 65_536), 'PQ: parts of a vector; default dimension / 8.'),
+  num_sub_vectors: optional(integer(1, 65_536), 'PQ: sub-vectors per vector; default dimension / 8.'),
   num_bits: optional(integer(1, 8), 'Bits per code. PQ: 4 or 8 (default); SQ: 8; RQ: 1.'),
   sample_rate: optional(integer(1, 65_536), 'Training rows per partition; default 64.'),
-  max_iterations: optional(integer(1, 10_000), 'Most k-means rounds; default 12.'),
+  max_iterations: optional(integer(1, 10_000), 'Most k-means iterations; default 12.'),
   m: optional(integer(2, 128), 'HNSW: edges per node; default 16.'),
   ef_construction: optional(
     integer(1, 10_000),
-    'HNSW: candidates while building; default 100, in graphs of more than 2^18 rows more: 140 for a million.',
+    'HNSW: size of the candidate list while building; default 100, more for graphs of more than 2^18 rows: 140 for a million.',
   ),
   // full text
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
   base_tokenizer: optional(
     string('nonEmpty'),
-    '`simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or one that is registered.',
+    '`simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or a registered tokenizer.',
   ),
-  language: optional(language, 'For stems and stop words; default English.'),
+  language: optional(language, 'Language of stems and stop words; default English.'),
   max_token_length: optional(
     nullable(integer(0)),
-    'Tokens with so many bytes or more are dropped; default 40. Null: none is.',
+    'Tokens with this many bytes or more are dropped; default 40. null: no limit.',
   ),
-  lower_case: optional(boolean, 'Whether case does not matter; default true.'),
+  lower_case: optional(boolean, 'Whether to ignore case; default true.'),
   stem: optional(boolean, 'Whether to reduce words to stems; default true.'),
   remove_stop_words: optional(boolean, 'Whether to drop frequent words; default true.'),
   custom_stop_words: optionalEvenEmpty(
     array(string()),
-    "Words to drop instead of the language's; `[]`: none.",
+    'Stop words instead of those of the language; `[]`: none.',
   ),
-  ascii_folding: optional(boolean, 'Whether accents do not matter; default true.'),
+  ascii_folding: optional(boolean, 'Whether to ignore accents; default true.'),
   ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
   ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
   prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of a word; default false.'),
-  block_size: optional(integer(1), '128 or 256, and means nothing here: blocks are as large as suits them.'),
-  lance_tokenizer: optional(string(), '`text`: how documents of Lance are read. Others are refused.'),
-  index_operators: optional(boolean, 'false; true is refused.'),
-  preserve_original: optional(boolean, 'false; true is refused.'),
-  split_identifiers: optional(boolean, 'false; true is refused.'),
-  split_on_numerics: optional(boolean, 'false; true is refused.'),
+  block_size: optional(integer(1), '128 or 256. Without effect: Sheaf chooses the size of blocks.'),
+  lance_tokenizer: optional(string(), 'Must be `text`; other values are refused.'),
+  index_operators: optional(boolean, 'Must be false; true is refused.'),
+  preserve_original: optional(boolean, 'Must be false; true is refused.'),
+  split_identifiers: optional(boolean, 'Must be false; true is refused.'),
+  split_on_numerics: optional(boolean, 'Must be false; true is refused.'),
 })
 export type CreateIndexRequest = Infer<typeof createIndexRequest>
 
 export const createIndexReply = object({
-  transaction_id: optional(string(), 'The commit, which is a job; absent: there was nothing to do.', [
-    'job_id',
-  ]),
-  index_name: required(string(), 'Its name.'),
+  transaction_id: optional(
+    string(),
+    'Id of the commit, which is also that of the job; absent: there was nothing to do.',
+    ['job_id'],
+  ),
+  index_name: required(string(), 'Name of the index.'),
 })
 
 export const listIndicesRequest = object({ ...onTable, ...onBranch, ...atVersion, ...paging })
 
 const indexStatus = required(
   enumeration(['pending', 'building', 'ready', 'stale', 'failed']),
-  'Queued, under construction, complete, lacking rows, or given up.',
+  '`pending`: queued; `building`; `ready`: all rows are indexed; `stale`: some are not; `failed`.',
 )
 
-const failureReason = optional(string(), 'Why it failed.')
+const failureReason = optional(string(), 'Why the build failed.')
 
 const indexRecord = object({
   index_name: required(string(), 'Name.'),
-  index_uuid: required(string(), 'Identity; new with every rebuild.'),
+  index_uuid: required(string(), 'UUID; new with every rebuild.'),
   columns: required(
     array(string()),
-    'Paths of the columns it covers; names of more than letters, digits and `_` in backticks.',
+    'Paths of the indexed columns. Names with characters other than letters, digits and `_` are in backticks.',
   ),
   status: indexStatus,
   index_type: required(indexType, 'Kind.'),
-  num_indexed_rows: required(integer(0), 'Live rows it covers.'),
-  num_unindexed_rows: required(integer(0), 'Live rows it lacks.'),
-  num_segments: required(integer(0), 'Parts it is made of.'),
+  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
+  num_segments: required(integer(0), 'Segments of the index.'),
   size_bytes: required(integer(0), 'Bytes on disk.'),
   created_at: required(string(), 'When it was created, RFC 3339.'),
   index_version: optional(integer(0), 'Version of its format.'),
-  index_details: optional(string(), 'Its parameters, and why it failed, JSON text.'),
+  index_details: optional(string(), 'Parameters, and why the build failed, as JSON text.'),
   type_url: optional(string(), 'Precise type.'),
   reason: failureReason,
 })
@@ -171,23 +173,23 @@ export const indexStatsRequest = object({ ...onTable, ...onBranch, ...atVersion,
 export const indexStatsReply = object({
   index_type: required(indexType, 'Kind.'),
   distance_type: required(nullable(distanceType), 'Metric of a vector index, else null.'),
-  num_indexed_rows: required(integer(0), 'Live rows it covers.'),
-  num_unindexed_rows: required(integer(0), 'Live rows it lacks.'),
-  num_indices: required(integer(0), 'Parts it is made of.'),
+  num_indexed_rows: required(integer(0), 'Live rows in the index.'),
+  num_unindexed_rows: required(integer(0), 'Live rows that are not in the index.'),
+  num_indices: required(integer(0), 'Segments of the index.'),
   status: indexStatus,
   reason: failureReason,
-  progress: optional(progress, 'How far its construction is.'),
+  progress: optional(progress, 'Progress of the build.'),
   recall: optional(
     number,
-    'Vector index: of the ten nearest rows of sampled rows, the part that a search without tuning finds, as measured when it was built. An extension of Sheaf.',
+    'Vector index: recall@10 (0 to 1) of a search with default parameters, measured with sampled rows during the build. An extension of Sheaf.',
   ),
   recall_between: optional(
     number,
-    'As recall, for points between rows and away from rows. An extension of Sheaf.',
+    'As recall, for query points between rows and away from rows. An extension of Sheaf.',
   ),
   recall_excluded: optional(
     number,
-    'As recall, for rows whose nearest rows a filter excludes. An extension of Sheaf.',
+    'As recall, with a filter that excludes the nearest rows. An extension of Sheaf.',
   ),
 })
 

@@ -1,4 +1,4 @@
-/** Jobs as LanceDB's clients ask for them. A job is a transaction too (protocol/transaction-shapes), under the same id. */
+/** The shapes of jobs, as LanceDB's clients use them. A job is also a transaction (protocol/transaction-shapes) with the same id. */
 import { caller, nextPage, paging } from './request-fields.js'
 import {
   array,
@@ -18,11 +18,11 @@ export const jobState = enumeration(['IN_PROGRESS', 'DONE', 'FAILED', 'CANCELLED
 export type JobState = Infer<typeof jobState>
 
 export const progress = object({
-  done: required(number, 'Steps that are done.'),
-  total: required(number, 'Steps there are.'),
-  phase: required(string(), 'What is being done.'),
-  per_second: optional(number, 'Steps a second since the phase began; absent in its first second.'),
-  seconds_left: optional(number, 'Seconds that the rest of the phase takes at that rate.'),
+  done: required(number, 'Steps done.'),
+  total: required(number, 'Total number of steps.'),
+  phase: required(string(), 'Name of the current phase.'),
+  per_second: optional(number, 'Steps per second since the phase began; absent in its first second.'),
+  seconds_left: optional(number, 'Estimated seconds for the rest of the phase.'),
 })
 
 export const listJobsRequest = object({ ...caller, ...paging })
@@ -31,11 +31,14 @@ export const listJobsReply = object({
   jobs: required(
     array(
       object({
-        job_id: required(string(), 'Its id.'),
-        table: required(string(), 'Name of its table, without namespace; empty when that is gone.'),
-        table_id: optional(array(string()), 'Path of its table; absent when that is gone.'),
-        job_type: required(string(), 'What kind of work it is.'),
-        state: required(jobState, 'How far it is.'),
+        job_id: required(string(), 'Id of the job.'),
+        table: required(
+          string(),
+          'Name of its table, without namespace; empty if the table no longer exists.',
+        ),
+        table_id: optional(array(string()), 'Path of its table; absent if the table no longer exists.'),
+        job_type: required(string(), 'Kind of the job.'),
+        state: required(jobState, 'State of the job.'),
         created_at_millis: required(integer(0), 'When it was queued, milliseconds since 1970.'),
       }),
     ),
@@ -44,22 +47,25 @@ export const listJobsReply = object({
   ...nextPage,
 })
 
-const onJob = { ...caller, job_id: required(string('nonEmpty'), 'The job, as the call that queued it said.') }
+const onJob = {
+  ...caller,
+  job_id: required(string('nonEmpty'), 'Id of the job, from the reply that queued it.'),
+}
 
 export const jobRequest = object(onJob)
 
 export const describeJobReply = object({
-  job_id: required(string(), 'Its id.'),
-  job_type: required(string(), 'What kind of work it is.'),
-  job_state: required(jobState, 'How far it is.'),
+  job_id: required(string(), 'Id of the job.'),
+  job_type: required(string(), 'Kind of the job.'),
+  job_state: required(jobState, 'State of the job.'),
   creation_ms: required(integer(0), 'When it was queued, milliseconds since 1970.'),
-  spec: required(record(json), 'What it is to do.'),
-  progress: optional(progress, 'How far it is, as last heard.'),
-  result: optional(record(json), 'What came of it, where more is known than that it is done.'),
+  spec: required(record(json), 'Parameters of the job.'),
+  progress: optional(progress, 'Last reported progress.'),
+  result: optional(record(json), 'Result, if the job has one.'),
   failure: optional(
-    object({ message: required(string(), 'What went wrong.') }),
-    'Why it failed or was cancelled, where that is known.',
+    object({ message: required(string(), 'Message of the error.') }),
+    'Why the job failed or was cancelled, if known.',
   ),
 })
 
-export const cancelJobReply = object({ job_id: required(string(), 'Its id.') })
+export const cancelJobReply = object({ job_id: required(string(), 'Id of the job.') })

@@ -1,7 +1,7 @@
-/** Reading JSON from strangers: bounded size, bounded depth, one kind of error. */
+/** Reads JSON from untrusted clients: bounded size, bounded depth, one kind of error. */
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
-/** Members of all objects together, and of one. */
+/** The most members of all objects together, and of one object. */
 export interface MostMembers {
   readonly inAll: number
   readonly inOne: number
@@ -9,16 +9,17 @@ export interface MostMembers {
 
 const anyMembers = { inAll: Number.POSITIVE_INFINITY, inOne: Number.POSITIVE_INFINITY }
 
-/** Levels of nesting; more than any request needs. */
+/** The deepest nesting; no valid request has more levels. */
 const maxDepth = 128
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * The value of a JSON text in UTF-8. Throws InvalidInput: status 413 above `maxBytes`, or for more members of objects than `most` allows, which
- * take microseconds each and cannot be read in steps; else 400.
+ * Parse a JSON text in UTF-8. Throws InvalidInput: status 413 above `maxBytes`, or for more members of objects than `most` allows; else
+ * 400. Members are limited because each takes microseconds, and parsing cannot be divided into steps.
  *
- * Integers above 2^53 - 1 come out rounded, yet never to 2^53 - 1 or less: who wants an integer still sees them (`isRounded`).
+ * Integers above 2^53 - 1 are rounded, but never to 2^53 - 1 or less. So code that wants exact integers can still detect them
+ * (`isRounded`).
  */
 export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers = anyMembers): unknown {
   if (bytes.length > maxBytes) {
@@ -30,20 +31,20 @@ export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers 
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    // What it shows of the text may be half a secret, so that is left out, and with it the cause.
+    // The message may contain half a secret from the text. So this part is removed, and the cause is left out.
     const reason = cause instanceof Error ? cause.message.replace(/, (\.\.\.)?".*/s, '') : String(cause)
     throw invalidInput(`the body is not valid JSON: ${quote(reason)}`)
   }
 }
 
-/** Whether a number may stand for several integers that a text can say. So does every larger one, whole as it is. */
+/** Return whether several integers in a text would become this number. This is true for every integer beyond 2^53 - 1. */
 export function isRounded(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value)
 }
 
-/** Looks at brackets and colons outside of strings. Bytes of multi-byte characters are neither. */
+/** Check brackets and colons outside of strings. Bytes of multi-byte characters are neither. */
 function checkStructure(bytes: Uint8Array, { inAll, inOne }: MostMembers): void {
-  /** Of the objects that are open, by depth. */
+  /** The members of the open objects, by depth. */
   const members = new Uint32Array(maxDepth + 1)
   let count = 0
   let depth = 0

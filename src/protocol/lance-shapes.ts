@@ -1,4 +1,4 @@
-/** What LanceDB's clients ask of a table beyond the specification. */
+/** The shapes of further requests of LanceDB's clients, beyond the specification. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
 import { array, boolean, json, nullable, object, optional, required, string, withoutEffect } from './shape.js'
 

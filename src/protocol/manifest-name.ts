@@ -14,10 +14,10 @@ export type NamingScheme = Infer<typeof namingScheme>
 
 const maxVersion = 2n ** 64n - 1n
 
-/** V1 names of versions from here on would have 20 digits and read as V2. */
+/** V1 names of versions from this one on would have 20 digits, and so would be V2 names. */
 const firstV2OnlyVersion = 10n ** 19n
 
-/** File name of a version, 0 to 2^64 - 1 (V1: below 10^19). */
+/** Return the file name of a version, 0 to 2^64 - 1 (V1: below 10^19). Throws InvalidInput for other versions. */
 export function manifestName(version: number | bigint, scheme: NamingScheme): string {
   const v = BigInt(version)
   const last = scheme === 'V1' ? firstV2OnlyVersion - 1n : maxVersion
@@ -37,7 +37,7 @@ export interface ManifestName {
 const pattern =
   /^(\d{20}|0|[1-9]\d{0,18})\.manifest(?:-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))?$/i
 
-/** What the last segment of a path says about a manifest; null when it is not the name of one. */
+/** Parse the last segment of a path as the name of a manifest; null if it is not one. */
 export function parseManifestName(path: string): ManifestName | null {
   const match = pattern.exec(path.slice(path.lastIndexOf('/') + 1))
   if (match === null) return null
@@ -48,7 +48,7 @@ export function parseManifestName(path: string): ManifestName | null {
   return inverted > maxVersion ? null : { version: maxVersion - inverted, scheme: 'V2', staging }
 }
 
-/** The one scheme of the manifests among these names; null without any. Two schemes in one directory are an error. */
+/** Return the naming scheme of the manifests among these names; null if there are none. Throws InvalidInput for two schemes. */
 export function detectNamingScheme(names: Iterable<string>): NamingScheme | null {
   let found: { name: string; scheme: NamingScheme } | null = null
   for (const name of names) {
@@ -64,7 +64,7 @@ export function detectNamingScheme(names: Iterable<string>): NamingScheme | null
   return found?.scheme ?? null
 }
 
-/** What is wrong with a manifest path and the scheme stated beside it, if anything. */
+/** Return how a manifest path contradicts the given scheme, or undefined. */
 export function schemeContradiction(path: string, scheme: NamingScheme | undefined): string | undefined {
   const manifest = parseManifestName(path)
   if (manifest === null || scheme === undefined || manifest.scheme === scheme) return undefined

@@ -1,4 +1,4 @@
-/** Namespaces: create, list, describe, drop. */
+/** The shapes of operations on namespaces: create, list, describe, drop. */
 import { caller, newId, nextPage, onNamespace, paging, properties, transaction } from './request-fields.js'
 import { array, boolean, enumeration, object, optional, required, string } from './shape.js'
 
@@ -7,7 +7,7 @@ export const createNamespaceRequest = object({
   id: required(newId, 'Path of the new namespace; its parent must exist.'),
   mode: optional(
     enumeration(['Create', 'ExistOk', 'Overwrite']),
-    'What to do when it exists: fail (default), keep it, replace its properties.',
+    'What to do if it exists: fail (default), keep it, replace its properties.',
   ),
   ...properties,
 })
@@ -27,16 +27,19 @@ export const describeNamespaceReply = object(properties)
 
 export const dropNamespaceRequest = object({
   ...onNamespace,
-  mode: optional(enumeration(['Fail', 'Skip']), 'What to do when it is missing: fail (default), or succeed.'),
+  mode: optional(
+    enumeration(['Fail', 'Skip']),
+    'What to do if it does not exist: fail (default), or succeed.',
+  ),
   behavior: optional(
     enumeration(['Restrict', 'Cascade']),
-    'What to do when it is not empty: fail (default), or drop everything in it.',
+    'What to do if it is not empty: fail (default), or drop everything in it.',
   ),
 })
 
 export const dropNamespaceReply = object({
   ...properties,
-  transaction_id: optional(array(string()), 'The commits, for describeTransaction.'),
+  transaction_id: optional(array(string()), 'Ids of the commits, for describeTransaction.'),
 })
 
 const includeDeclared = {
@@ -52,10 +55,10 @@ export const listAllTablesRequest = object({
   ...caller,
   ...paging,
   ...includeDeclared,
-  delimiter: optional(string('nonEmpty'), 'Joins the names of each identifier; default `$`.'),
+  delimiter: optional(string('nonEmpty'), 'Delimiter between the names of each identifier; default `$`.'),
 })
 
 export const listTablesReply = object({
-  tables: required(array(string()), 'Names in the namespace; of all tables: full identifiers.'),
+  tables: required(array(string()), 'Names in the namespace; for all tables: full identifiers.'),
   ...nextPage,
 })

@@ -1,6 +1,6 @@
 /**
- * Every operation of the service, one entry each. Routes, validation, proxies, the table of operations and the OpenAPI
- * document are derived from this table; nothing else lists operations.
+ * The table of operations: one entry for each operation of the service. Routes, validation, proxies and the OpenAPI document are derived
+ * from this table; no other place lists operations.
  */
 import { fetchBlobsRequest } from './blob-shapes.js'
 import {
@@ -131,7 +131,7 @@ import {
   viewRequest,
 } from './view-shapes.js'
 
-/** `METHOD /path/with/{placeholders}`. Where two templates match a path, literal segments win. */
+/** `METHOD /path/with/{placeholders}`. If two templates match a path, literal segments take precedence. */
 export type Route = `${'GET' | 'POST'} /v1/${string}`
 
 /** `json`: the shape. `integer`, `text`: a bare JSON value. `arrow`: an Arrow IPC file. `empty`: no body. */
@@ -139,36 +139,36 @@ export type ReplyKind = 'json' | 'integer' | 'text' | 'arrow' | 'empty'
 
 export interface OperationEntry {
   readonly doc: string
-  /** Whose it is: an operation of the Lance Namespace, or one that only clients of LanceDB know. */
+  /** Origin: the Lance Namespace specification, or clients of LanceDB. */
   readonly origin: 'specification' | 'lancedb'
-  /** A read leaves no trace and may be abandoned; a write commits at most once. */
+  /** A read changes nothing and may be aborted; a write commits at most once. */
   readonly access: 'read' | 'write'
-  /** What `{id}` names. */
+  /** The kind of object that `{id}` names. */
   readonly target: 'namespace' | 'table' | 'transaction' | 'none'
-  /** The first is the one clients should use. */
+  /** Clients should use the first route. */
   readonly routes: readonly [Route, ...Route[]]
-  /** A GET route that answers with the bytes of one blob, or a range of them: `{column}` and `{row_id}` say which. */
+  /** A GET route whose reply is the bytes of one blob, or a range of them. `{column}` and `{row_id}` name the blob. */
   readonly bytesRoute?: Route
-  /** Request fields that travel as query parameters; where there is a JSON body too, the body wins. */
+  /** Request fields that are query parameters. If a JSON body has the same field, the body takes precedence. */
   readonly query: readonly string[]
-  /** What travels as request body. `none`: nothing needs to, but a JSON body is read where one comes. */
+  /** The request body. `none`: a body is not needed, but a JSON body is read if there is one. */
   readonly body: 'json' | 'arrow' | 'none'
-  /** Whether an Arrow IPC body without rows may stand for the JSON: its schema, as columns of nulls. */
+  /** Whether the body may be an Arrow IPC schema without rows instead of JSON: its columns are added as nulls. */
   readonly takesSchema?: true
-  /** The field that is the whole JSON body, of request and reply alike. */
+  /** The field that is the whole JSON body, of request and reply. */
   readonly bare?: string
   readonly request: Shape & ObjectShape
   /**
-   * What becomes of fields and query parameters that are not known here, when the client may be newer than this server: `skipped`, and
-   * told to the log, where the worst is an answer to a simpler question; else `refused`. Other clients' are refused in any case.
+   * What happens to unknown fields and query parameters from a client that may be newer than this server. `skipped`: they are ignored and
+   * logged, where the worst result is a simpler answer. Otherwise `refused`. Those of other clients are always refused.
    */
   readonly unknownNames: 'refused' | 'skipped'
   readonly reply: ReplyKind
   /** Shape of the reply; null for `arrow` and `empty`. */
   readonly response: Shape | null
-  /** Of a reply. */
+  /** HTTP status of a reply. */
   readonly status: 200 | 202
-  /** Whether a reply with `job_id` has the status 202: work goes on. */
+  /** Whether a reply with `job_id` has status 202, because work continues. */
   readonly startsJob?: true
 }
 
@@ -183,7 +183,7 @@ const reads = {
   status: 200,
 } as const
 const writes = { ...reads, access: 'write', unknownNames: 'refused' } as const
-/** What decides which rows is never skipped. */
+/** Unknown names are refused: a skipped one could decide which rows match. */
 const queries = { ...reads, unknownNames: 'refused' } as const
 const lancedbReads = { ...reads, origin: 'lancedb' } as const
 const lancedbWrites = { ...writes, origin: 'lancedb' } as const
@@ -306,7 +306,7 @@ export const operations = {
   },
   deregisterTable: {
     ...writes,
-    doc: 'Forgets a table and keeps its data.',
+    doc: 'Removes a table from the catalog and keeps its data.',
     routes: ['POST /v1/table/{id}/deregister'],
     request: deregisterRequest,
     response: deregisterReply,
@@ -322,7 +322,7 @@ export const operations = {
   // ---- rows
   createTable: {
     ...writes,
-    doc: 'Creates a table from Arrow data; an empty stream makes an empty table.',
+    doc: 'Creates a table from Arrow data; an empty stream creates an empty table.',
     routes: ['POST /v1/table/{id}/create'],
     query: ['mode', 'properties', 'storage_options'],
     body: 'arrow',
@@ -331,7 +331,7 @@ export const operations = {
   },
   insertIntoTable: {
     ...writes,
-    doc: 'Appends Arrow data, or replaces all rows by it; or makes it a part of an upload.',
+    doc: 'Appends Arrow data, replaces all rows with it, or adds it as a part of an upload.',
     routes: ['POST /v1/table/{id}/insert'],
     query: ['mode', 'branch', 'upload_id', 'upload_part_id'],
     body: 'arrow',
@@ -394,7 +394,7 @@ export const operations = {
   },
   describeTableUpload: {
     ...lancedbReads,
-    doc: 'Returns the parts that an upload has so far.',
+    doc: 'Returns the parts of an upload so far.',
     routes: ['POST /v1/table/{id}/multipart_write/describe'],
     query: onUpload,
     request: uploadRequest,
@@ -402,7 +402,7 @@ export const operations = {
   },
   completeTableUpload: {
     ...lancedbWrites,
-    doc: 'Commits the parts of an upload, all at once; asked again it answers the same.',
+    doc: 'Commits the parts of an upload in one commit. A repeated call returns the same reply.',
     routes: ['POST /v1/table/{id}/multipart_write/complete'],
     query: onUpload,
     request: completeUploadRequest,
@@ -410,7 +410,7 @@ export const operations = {
   },
   abortTableUpload: {
     ...lancedbWrites,
-    doc: 'Gives up an upload: no row of it becomes visible.',
+    doc: 'Aborts an upload: none of its rows becomes visible.',
     routes: ['POST /v1/table/{id}/multipart_write/abort'],
     query: onUpload,
     request: uploadRequest,
@@ -429,7 +429,7 @@ export const operations = {
   createTableReadSession: {
     ...queries,
     origin: 'lancedb',
-    doc: 'Cuts one version of a table into slices, which many readers read.',
+    doc: 'Divides one version of a table into slices for many readers.',
     routes: ['POST /v1/table/{id}/read_session/create'],
     request: createSessionRequest,
     response: createSessionReply,
@@ -446,7 +446,7 @@ export const operations = {
   closeTableReadSession: {
     ...queries,
     origin: 'lancedb',
-    doc: 'Ends a read session on this server; others let go of it when it is not asked for any more.',
+    doc: 'Ends a read session on this server. Other servers end it when no reader uses it any more.',
     routes: ['POST /v1/table/{id}/read_session/close'],
     request: closeSessionRequest,
     response: closeSessionReply,
@@ -461,7 +461,7 @@ export const operations = {
   },
   analyzeTableQueryPlan: {
     ...queries,
-    doc: 'Runs a query and tells what each step did.',
+    doc: 'Runs a query and reports what each step did.',
     routes: ['POST /v1/table/{id}/analyze_plan'],
     query: ['distributed_metrics'],
     request: analyzeRequest,
@@ -710,7 +710,7 @@ export const operations = {
 
   describeMaterializedView: {
     ...lancedbReads,
-    doc: 'Returns the query of a materialized view, and what it shows.',
+    doc: 'Returns the query of a materialized view, and the version that it shows.',
     routes: ['POST /v1/materialized_view/{id}/describe'],
     request: viewRequest,
     response: describeViewReply,
@@ -737,7 +737,7 @@ export const operations = {
   // ---- jobs
   listJobs: {
     ...onJobs,
-    doc: 'Lists jobs, the newest first: those that are open, and those that ended not long ago.',
+    doc: 'Lists open jobs and jobs that ended recently, the newest first.',
     routes: ['POST /v1/jobs/list'],
     query: pages,
     request: listJobsRequest,
@@ -745,7 +745,7 @@ export const operations = {
   },
   describeJob: {
     ...onJobs,
-    doc: 'Returns what a job does, and how far it is.',
+    doc: 'Returns the work and the progress of a job.',
     routes: ['POST /v1/jobs/describe'],
     request: jobRequest,
     response: describeJobReply,
@@ -754,16 +754,16 @@ export const operations = {
     ...onJobs,
     access: 'write',
     unknownNames: 'refused',
-    doc: 'Stops a job; what has ended stays as it is.',
+    doc: 'Cancels a job; a job that has ended stays unchanged.',
     routes: ['POST /v1/jobs/cancel'],
     request: jobRequest,
     response: cancelJobReply,
   },
 
-  // ---- what clients of LanceDB ask for and need not know of
+  // ---- operations of LanceDB's clients that have no or little effect here
   prewarmTableIndex: {
     ...lancedbReads,
-    doc: 'Succeeds if the index exists; it is read when it is needed.',
+    doc: 'Succeeds if the index exists. It is loaded when it is needed.',
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
     body: 'none',
     request: prewarmIndexRequest,
@@ -772,7 +772,7 @@ export const operations = {
   },
   prewarmTable: {
     ...lancedbReads,
-    doc: 'Succeeds if the columns exist; they are read when they are needed.',
+    doc: 'Succeeds if the columns exist. They are loaded when they are needed.',
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
     request: prewarmRequest,
     reply: 'empty',
@@ -807,5 +807,5 @@ export const operations = {
 
 export type OperationName = keyof typeof operations
 
-/** All names, in the order of the table. */
+/** The names of all operations, in the order of the table. */
 export const operationNames = Object.keys(operations) as readonly OperationName[]

@@ -1,6 +1,6 @@
 /**
- * Pages of a sorted list. A page begins after the key its token carries, so items that come and go between two pages
- * neither repeat nor hide others.
+ * Pages of a sorted list. A page begins after the key in its token, so items that are added or removed between two pages neither repeat nor
+ * hide others.
  */
 import { invalidInput, quote } from '../errors.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -8,14 +8,14 @@ import { partitionPoint } from '../primitives/partition-point.js'
 const prefix = '~1.'
 
 export interface Listing<T> {
-  /** Names the kind of list; a token of another kind is refused. */
+  /** The kind of list. A token of another kind is refused. */
   readonly name: 'namespaces' | 'tables' | 'views' | 'indexes' | 'versions' | 'tags' | 'branches' | 'jobs'
-  /** What the items are sorted by, unique: names by code unit (`<`), or numbers. */
+  /** Returns the unique sort key of an item: a name, sorted by code unit (`<`), or a number. */
   readonly key: (item: T) => string | number
   readonly descending?: boolean
-  /** Which list of this kind it is; a token of another one is refused. Default: there is only one. */
+  /** Identifies a list of this kind. A token of another list is refused. Default: there is only one list of the kind. */
   readonly scope?: string
-  /** Whether a token that is not ours is the name to start after, as one client sends it. */
+  /** Whether a token of another form is a name to start after, as one client sends it. */
   readonly startAfterNames?: boolean
 }
 
@@ -39,7 +39,7 @@ export interface Page<T> {
   readonly page_token?: string
 }
 
-/** The page of sorted `items` that `request` asks for; a token that is not of this kind of list is InvalidInput. */
+/** Return the page of sorted `items` that `request` asks for. Throws InvalidInput for a token of another kind of list. */
 export function paginate<T>(items: readonly T[], listing: Listing<T>, request: PageRequest): Page<T> {
   const keyType = items.length === 0 ? undefined : typeof listing.key(items[0]!)
   return pageOf(listing, request, keyType, (after, count) => {
@@ -48,7 +48,7 @@ export function paginate<T>(items: readonly T[], listing: Listing<T>, request: P
   })
 }
 
-/** As `paginate`, of a list of numbers that need not be there as a whole: `take` gives at most `count` beyond `after`. */
+/** As `paginate`, for a list of numbers that is not in memory. `take` returns at most `count` of them after `after`. */
 export function paginateNumbers(
   listing: Listing<number>,
   request: PageRequest,
@@ -91,7 +91,7 @@ function startKey<T>(
   return key
 }
 
-/** The key in a token that `pageToken` made for this kind of list. */
+/** Return the key in a token that `pageToken` made for this list; undefined for any other text. */
 function readToken<T>(token: string, listing: Listing<T>): string | number | undefined {
   let content: unknown
   try {
@@ -105,7 +105,7 @@ function readToken<T>(token: string, listing: Listing<T>): string | number | und
   return token === pageToken(listing, key as string | number) ? (key as string | number) : undefined
 }
 
-/** Index of the first item after `key` in the order of the list, by binary search. */
+/** Return the index of the first item after `key` in the order of the list, by binary search. */
 function firstBeyond<T>(items: readonly T[], listing: Listing<T>, key: string | number): number {
   return partitionPoint(items.length, i => {
     const here = listing.key(items[i]!)

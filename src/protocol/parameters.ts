@@ -1,6 +1,6 @@
 /**
- * Values for the parameters of SQL, of filters and of updates, as JSON. null, booleans, texts, and numbers that JSON says exactly are
- * themselves, and so are arrays of all of these forms. What JSON cannot say is an object with one field:
+ * Values for the parameters of SQL, in filters and updates, as JSON. null, booleans, texts, and numbers that JSON represents exactly are
+ * themselves, and so are arrays of all these forms. Other values are an object with one field:
  *
  *   {"$int": "9007199254740993"}     an integer; a JSON number beyond 2^53 is refused
  *   {"$float": "1e+300"}             a whole number beyond 2^53 that is meant as the double it is; "NaN", "Infinity", "-Infinity", "-0"
@@ -14,7 +14,7 @@ import { isObject } from './parse.js'
 /** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
 export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
 
-/** One value, or a list of them: of arrays, all but those of bytes are lists. */
+/** One value, or a list of them. All arrays are lists, except those of bytes. */
 export type ParameterValue =
   | ParameterScalar
   | readonly ParameterScalar[]
@@ -31,7 +31,7 @@ export type ParameterValue =
 /** Values of `?` and `$1` in their order, or of `:name` by name. */
 export type Parameters = readonly ParameterValue[] | Readonly<Record<string, ParameterValue>>
 
-/** Integers travel with up to 400 digits, as floats do. */
+/** Integers may have up to 400 digits, like floats. */
 const intLimit = 10n ** 400n
 
 const floats: readonly string[] = ['NaN', 'Infinity', '-Infinity', '-0']
@@ -39,12 +39,12 @@ const numeral = /^-?\d{1,400}(\.\d{1,400})?(e[+-]?\d{1,3})?$/i
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** The parameters as JSON values. Throws code 13 for a value no filter can hold. */
+/** Convert the parameters to JSON values. Throws InvalidInput for a value that no parameter can have. */
 export function writeParameters(parameters: Parameters): Container {
   return mapped(parameters, writeValue)
 }
 
-/** The inverse of `writeParameters`. Throws code 13 for objects that are none of its forms. */
+/** The inverse of `writeParameters`. Throws InvalidInput for objects in another form. */
 export function readParameters(json: Container): Parameters {
   return mapped(json, readValue) as Parameters
 }
@@ -65,14 +65,14 @@ function writeValue(value: unknown, place: string): unknown {
   const written: unknown[] = []
   for (let i = 0; i < items.length; i++) {
     const item = items[i]
-    // Long lists are of numbers or texts.
+    // Most elements of long lists are plain numbers or texts.
     const isPlain = typeof item === 'string' || (typeof item === 'number' && isPlainNumber(item))
     written.push(isPlain ? item : writeScalar(item, `element ${i} of ${place}`))
   }
   return written
 }
 
-/** The elements of a list; null for what is none. Bytes are one value. */
+/** Return the elements of a list; null for other values. Bytes are one value. */
 function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =
@@ -88,10 +88,13 @@ function writeScalar(value: unknown, place: string): unknown {
   if (typeof value === 'bigint' && value > -intLimit && value < intLimit) return { $int: String(value) }
   if (value instanceof Date && Number.isFinite(value.getTime())) return { $timestamp: value.getTime() }
   if (value instanceof Uint8Array) return { $binary: Buffer.from(value).toString('base64') }
-  throw unheld(value, place)
+  throw invalidParameter(value, place)
 }
 
-/** JSON has no other numbers: it makes null of NaN and the infinities, 0 of -0, and one number of several large integers. */
+/**
+ * Return whether JSON represents a number exactly. It writes null for NaN and the infinities, 0 for -0, and one number for several large
+ * integers.
+ */
 function isPlainNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0) && !isRounded(value)
 }
@@ -108,7 +111,7 @@ function readValue(value: unknown, place: string): unknown {
 }
 
 function readScalar(value: unknown, place: string): unknown {
-  if (Array.isArray(value)) throw unheld(value, place)
+  if (Array.isArray(value)) throw invalidParameter(value, place)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
   const [form, content] = entries.length === 1 ? entries[0]! : []
@@ -122,13 +125,13 @@ function readScalar(value: unknown, place: string): unknown {
     if (Number.isFinite(date.getTime())) return date
   }
   if (form === '$binary' && typeof content === 'string') return new Uint8Array(Buffer.from(content, 'base64'))
-  throw unheld(value, place)
+  throw invalidParameter(value, place)
 }
 
-function unheld(value: unknown, place: string): SheafError {
+function invalidParameter(value: unknown, place: string): SheafError {
   const isDate = value instanceof Date
   const what = isDate ? 'an invalid Date' : typeof value === 'function' ? 'a function' : quote(value)
-  return invalidInput(`${place} is ${what}, which no filter can hold`, {
+  return invalidInput(`${place} is ${what}, which is not a valid parameter`, {
     hint: Array.isArray(value)
       ? 'pass a list of single values'
       : 'pass a number, bigint, string, boolean, null, Date, Uint8Array or a list of them',

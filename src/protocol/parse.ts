@@ -1,12 +1,12 @@
 /**
- * Reads a value against a shape: a clean copy in normal form, or a SheafError that names place, expectation and actual value.
+ * Reads a value by a shape. Returns a copy in normal form, or throws a SheafError that names position, expectation and actual value.
  *
  * - The copy shares nothing with the input, so a caller may reuse its buffers at once. Only `given` values are kept as they are.
- * - A name that the shape does not have is an error, which says the nearest name and all that there are. In objects of the wire a
- *   name whose value is null is absent, known or not. The name `__proto__` is refused where names are free.
- * - In requests `[]` and `{}` are absent like null, unless the field says that they have a meaning: clients that are generated for
- *   typed languages write them for every member that their caller did not set. In replies they are values.
- * - Depth is bounded; a cyclic value is an error like any other that is nested too deeply.
+ * - An unknown name is an error, which lists the known names and suggests the most similar one. In objects of the wire, a name with the
+ *   value null counts as absent, whether it is known or not. The name `__proto__` is always refused.
+ * - In requests, `[]` and `{}` count as absent, like null, unless the field gives them a meaning: clients generated for typed languages
+ *   write them for every field that their caller did not set. In replies they are values.
+ * - The depth is bounded, so a cyclic value is an ordinary error.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { cut, invalidInput, nearestName, quote, type SheafError, shortList } from '../errors.js'
@@ -35,38 +35,39 @@ import {
   type VectorValues,
 } from './shape.js'
 
-/** Levels of nesting; a full-text query takes three per operator. */
+/** The most levels of nesting; a full-text query takes three per operator. */
 const maxDepth = 100
 
 /**
- * The normal form of `value`. `label` says what it is and opens every message: `queryTable: k must be an integer >= 0, got
- * -1`, `queryTable needs id: an array`.
- * Throws InvalidInput, and whatever a string's own check throws.
+ * Return the normal form of `value`. `label` names the value at the beginning of every message: `queryTable: k must be an integer >= 0,
+ * got -1`, `queryTable needs id: an array`.
+ *
+ * Throws InvalidInput, and the errors of a string's own check.
  */
 export function parse<T>(shape: Shape<T>, value: unknown, label: string): T {
   return read(shape, value, new Place(label, null)) as T
 }
 
-/** As `parse`, but skips names that the shape does not have, and adds the paths of the first 100 to `skipped`. */
+/** As `parse`, but skips unknown names, and adds the paths of the first 100 to `skipped`. */
 export function parseKnown<T>(shape: Shape<T>, value: unknown, label: string, skipped: string[]): T {
   return read(shape, value, new Place(label, skipped)) as T
 }
 
-/** Reads a reply: empty values are values. A newer server may tell more: names that the shape does not have are skipped. */
+/** Read a reply. `[]` and `{}` are values. Unknown names are skipped, because a newer server may send more. */
 export function parseReply<T>(shape: Shape<T>, value: unknown, label: string): T {
   return read(shape, value, new Place(label, [], true)) as T
 }
 
-/** Throws InvalidInput, as `parse` does for a name that is none of `known`. */
+/** Throw the InvalidInput that `parse` throws for a name that is not among `known`. */
 export function refuseName(name: string, known: readonly string[], label: string): never {
   throw new Place(label, null).unknown(name, known, 'parameter')
 }
 
-/** Where the reader is, and how it says so. */
+/** The position of the reader in the value, and the errors that name it. */
 class Place {
-  /** Paths of names that no shape has; null: they are errors. */
+  /** Receives the paths of unknown names; null: unknown names are errors. */
   readonly skipped: string[] | null
-  /** Whether `[]` and `{}` are values for every field. */
+  /** Whether `[]` and `{}` are values in every field. */
   readonly keepsEmpty: boolean
   readonly #label: string
   readonly #keys: (string | number)[] = []
@@ -81,7 +82,7 @@ class Place {
     this.#keys.push(key)
     if (this.#keys.length > maxDepth) {
       throw invalidInput(
-        `${this.#label}: the request is nested deeper than ${maxDepth} levels at ${this.#path().slice(0, 80)}`,
+        `${this.#label}: the value is nested deeper than ${maxDepth} levels at ${this.#path().slice(0, 80)}`,
       )
     }
   }
@@ -98,7 +99,7 @@ class Place {
     return this.error(`must be ${expectation(shape)}, got ${quote(value)}`)
   }
 
-  /** `kind`: what `name` is, `field` or `option`. */
+  /** Make the error of an unknown name. `kind`: `field`, `option` or `parameter`. */
   unknown(name: string, known: readonly string[], kind: string, hints: NameHints = {}): SheafError {
     const near = Object.hasOwn(hints, name) ? hints[name] : nearestName(name, known)
     const hint = near === undefined ? undefined : `did you mean ${near}?`
@@ -186,8 +187,7 @@ function readString(shape: StringShape, value: unknown, place: Place): string {
 }
 
 /**
- * JSON text turns every integer above 2^53 - 1 into a double that is still above it, so comparing after parsing
- * misses none of them.
+ * JSON text turns every integer above 2^53 - 1 into a double that is still above it. So a comparison after parsing detects all of them.
  */
 function readInteger(shape: IntegerShape, value: unknown, place: Place): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < shape.min)
@@ -213,7 +213,7 @@ function readEnumeration(shape: EnumerationShape, value: unknown, place: Place):
   )
 }
 
-/** One client sends its modes as `"\"ExistOk\""`, another as `exist_ok`. */
+/** Normalize a word: some clients send a mode as `"\"ExistOk\""`, others as `exist_ok`. */
 function plainWord(word: string): string {
   return word
     .replace(/^"(.*)"$/, '$1')
@@ -298,7 +298,7 @@ function readObject(shape: ObjectShape, value: unknown, place: Place): Record<st
   return result
 }
 
-/** The path to a field whose name the caller left out does not have it either. */
+/** Read a choice. If the caller left out the name of the field, paths in messages leave it out as well. */
 function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<string, unknown> {
   const bare = shape.bare?.(value)
   if (bare !== undefined) return { [bare]: read(shape.fields[bare]!.shape, value, place) }
@@ -308,7 +308,7 @@ function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<st
   return result
 }
 
-/** The fields that are not null. Clients that write all fields write empty ones beside the one that they mean. */
+/** Return the fields that are not null. Clients that write all fields write empty ones next to the field that they mean. */
 function withoutEmpty(value: Record<string, unknown>): Record<string, unknown> {
   const keys = Object.keys(value)
   if (keys.length === 1 && value[keys[0]!] !== null && value[keys[0]!] !== undefined) return value
@@ -342,7 +342,7 @@ function readFields(
   return result
 }
 
-/** Where a field was given under two of its names, which is none of them. */
+/** Throw if a field was given under two of its names with different values. */
 function refuseContradiction(
   name: string,
   given: string,
@@ -357,13 +357,13 @@ function refuseContradiction(
   }
 }
 
-/** More of them tell no more. */
+/** The most unknown names that are collected. */
 const mostSkipped = 100
 
 function checkNames(fields: Fields, value: Record<string, unknown>, place: Place, hints?: NameHints): void {
   for (const name in value) {
     if (Object.hasOwn(fields, name) || value[name] === null || value[name] === undefined) continue
-    // A newer client writes an empty member that this server does not know, too.
+    // A newer client also writes empty fields that this server does not know.
     if (!place.keepsEmpty && isEmpty(value[name])) continue
     const known = namesOf(fields)
     if (known.includes(name)) continue
@@ -372,12 +372,12 @@ function checkNames(fields: Fields, value: Record<string, unknown>, place: Place
   }
 }
 
-/** All names of fields, those that mean the same among them. */
+/** Return all names of the fields, other names included. */
 export function namesOf(fields: Fields): string[] {
   return Object.entries(fields).flatMap(([name, { also }]) => [name, ...also])
 }
 
-/** The name under which a field was given, if it was. */
+/** Return the name under which a field was given, or undefined. */
 function present(
   name: string,
   field: Field,
@@ -389,15 +389,15 @@ function present(
 }
 
 function isPresent(name: string, field: Field, value: Record<string, unknown>, place: Place): boolean {
-  // In this order: most fields are not given, and looking for nothing is cheap.
+  // The cheapest check is first, because most fields are not given.
   if (value[name] === undefined || !Object.hasOwn(value, name)) return false
   if (value[name] === null) return field.required || takesNull(field.shape)
   return field.empty === 'value' || place.keepsEmpty || !isNothing(field.shape, value[name])
 }
 
 /**
- * Whether a value is `[]` or `{}` where one of them may stand (some languages write both alike), or names alternatives and gives none
- * of them. For a text or a number both are mistakes: a predicate that is `[]` must not mean all rows.
+ * Return whether a value is `[]` or `{}` where a shape allows either (some languages write both alike), or a choice without an alternative.
+ * For a text or a number both are errors: a predicate `[]` must not mean all rows.
  */
 function isNothing(shape: Shape, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -463,9 +463,9 @@ function readOptions(shape: OptionsShape, value: unknown, place: Place): object 
   const options: Record<string, unknown> = value
   const { fields, needed, kept } = shape
   const isOwn = isPlain(options)
-  if (!kept || isOwn) refuseOthers(shape, options, place)
+  if (!kept || isOwn) refuseUnknownOptions(shape, options, place)
   const result: Record<string, unknown> = {}
-  // Most options are not given: to look for each would take longer than all else.
+  // Only the names of the object are looked at: most options are not given, and looking for each would take longest.
   for (const name of Object.keys(isOwn ? options : fields)) {
     const item = options[name]
     if (item === undefined) continue
@@ -479,8 +479,8 @@ function readOptions(shape: OptionsShape, value: unknown, place: Place): object 
   return kept ? options : result
 }
 
-/** Options may come by way of a prototype. */
-function refuseOthers({ fields, hints }: OptionsShape, options: object, place: Place): void {
+/** Throw for unknown options. They are searched in the prototypes as well. */
+function refuseUnknownOptions({ fields, hints }: OptionsShape, options: object, place: Place): void {
   for (const name in options) {
     if (Object.hasOwn(fields, name)) continue
     if (Object.hasOwn(options, name) || !(name in Object.prototype))
@@ -508,12 +508,12 @@ function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
   if (typeof value !== 'number' || !Number.isFinite(value)) throw place.mismatch(shape, value)
   if (isRounded(value)) {
     const hint = 'send a text; as a parameter of SQL {"$int": "9007199254740993"} or {"$float": "1e300"}'
-    throw place.error(`is beyond 2^53, where JSON tells integers no longer apart: ${value}`, hint)
+    throw place.error(`is beyond 2^53, where JSON numbers are not exact: ${value}`, hint)
   }
   return value
 }
 
-/** Long ones are of numbers or texts, which need no place. */
+/** Read a JSON array. Long arrays consist of numbers or texts, for which no position is tracked. */
 function readJsonArray(value: readonly unknown[], place: Place): unknown[] {
   const items: unknown[] = []
   for (let i = 0; i < value.length; i++) {
@@ -533,25 +533,25 @@ function readJsonArray(value: readonly unknown[], place: Place): unknown[] {
 
 const jsonObject: RecordShape = { kind: 'record', value: json, maxLength: Number.POSITIVE_INFINITY }
 
-/** `[]` and `{}`. */
+/** Return whether a value is `[]` or `{}`. */
 function isEmpty(value: unknown): boolean {
   if (Array.isArray(value) || ArrayBuffer.isView(value))
     return (value as unknown as ArrayLike<unknown>).length === 0
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** Whether the content of a value is in its keys: no array, and nothing that the language makes, like a Date or a Map. */
+/** Return whether the content of a value is in its keys: not an array, and not a built-in object such as a Date or a Map. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return Object.prototype.toString.call(value) === '[object Object]'
 }
 
-/** Not a Date, a Map or the like, and of no class of the caller's. */
+/** Return whether an object is neither a Date, a Map or the like, nor an instance of a class. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
-/** What a shape wants, as the end of the sentence "must be ...". */
+/** Return what a shape accepts, as the end of the sentence "must be ...". */
 export function expectation(shape: Shape): string {
   switch (shape.kind) {
     case 'string':

@@ -1,4 +1,4 @@
-/** What `sheaf/protocol` offers: the wire vocabulary, for adapters and for programs that speak to them. */
+/** The exports of `sheaf/protocol`: the wire protocol as data, for adapters and for programs that talk to them. */
 export {
   type ArrowBody,
   type ArrowOperationName,

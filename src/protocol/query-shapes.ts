@@ -1,5 +1,5 @@
 /**
- * Queries. Two families of clients spell vector, columns and full text differently; the normal forms are those of the
+ * The shapes of queries. Two families of clients write vector, columns and full text differently; the normal forms are those of the
  * specification.
  */
 import { formatId } from './identifiers.js'
@@ -41,7 +41,7 @@ const queryVector = accept(
         single_vector: required(vector, 'One query vector.'),
         multi_vector: required(
           array(vector, { min: 1 }),
-          'Several: a batch of queries on a vector column, one query (max-sim) on a column of vector lists.',
+          'Several query vectors. On a vector column: a batch of queries. On a column of lists of vectors: one max-sim query.',
         ),
       },
       value => {
@@ -50,11 +50,11 @@ const queryVector = accept(
       },
     ),
   ),
-  'a bare vector or array of vectors; null or an empty vector searches none',
+  'a bare vector or array of vectors; null or an empty vector means no vector search',
   value => {
     if (isList(value)) return value.length === 0 ? null : value
     if (!isPlainObject(value)) return value
-    // Clients write an object of nothing where they have none, and both fields where they have one.
+    // Clients without a vector write an object with empty fields; clients with one write both fields.
     const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
     return given.every(([name, item]) => isEmptyList(item) && /^(single|multi)_vector$/.test(name))
       ? null
@@ -70,7 +70,7 @@ function isEmptyList(value: unknown): boolean {
   return isList(value) && value.length === 0
 }
 
-/** One vector or several; what `vector` holds unless it is null. */
+/** One vector or several: the type of `vector`, unless it is null. */
 export type QueryVector = NonNullable<Infer<typeof queryVector>>
 
 // ---- columns
@@ -98,7 +98,7 @@ function hasOnly(value: Record<string, unknown>, ...names: string[]): boolean {
   return Object.keys(value).every(name => names.includes(name))
 }
 
-/** Whether an object has no field of a selection as its type would be there: then its names are those of the columns. */
+/** Return whether an object is a bare object of expressions: it has no field with the name and the type of a field of a selection. */
 function isAliases(value: Record<string, unknown>): boolean {
   const { column_names: names, column_aliases: aliases } = value
   if (Array.isArray(names) || isPlainObject(aliases) || Object.keys(value).length === 0) return false
@@ -109,7 +109,7 @@ function isAliases(value: Record<string, unknown>): boolean {
   )
 }
 
-/** Nothing, or both fields and nothing in them: what clients write for all columns. */
+/** Return whether a value means all columns: it has no field, or both fields are empty. */
 function selectsAll({
   column_names: names,
   column_aliases: aliases,
@@ -124,33 +124,33 @@ function selectsAll({
 const operator = enumeration(['Or', 'And'])
 
 const matchQuery = object({
-  terms: required(string(), 'Text to look for; tokenised like the column.'),
-  column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
+  terms: required(string(), 'Text to search for; tokenized like the column.'),
+  column: optional(string('nonEmpty'), 'Column; absent: the columns of the query.'),
   operator: optional(operator, 'Whether any term (default) or every term must match.'),
   fuzziness: optional(
     nullable(integer(0)),
-    'Most edits per term, 0 (default) to 2; null: as many as the length of the term bears.',
+    'Most edits per term, 0 (default) to 2; null: by the length of the term.',
   ),
-  prefix_length: optional(integer(0), 'Leading characters that must be equal; default 0.'),
-  max_expansions: optional(integer(0), 'Most terms a fuzzy term stands for; default 50.'),
-  boost: optional(number, 'Factor on the score, 0 to 1e9; default 1.'),
+  prefix_length: optional(integer(0), 'Length of the prefix that must match exactly, characters; default 0.'),
+  max_expansions: optional(integer(0), 'Most terms to which a fuzzy term expands; default 50.'),
+  boost: optional(number, 'Factor for the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>
 
 const phraseQuery = object({
-  terms: required(string(), 'Phrase to look for.'),
-  column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
+  terms: required(string(), 'Phrase to search for.'),
+  column: optional(string('nonEmpty'), 'Column; absent: the columns of the query.'),
   slop: optional(
     integer(0),
-    'Places that each term may stand further behind the term before it than in the phrase; the order is kept. Default 0.',
+    'How many extra positions may be between two neighboring terms of the phrase; their order must match. Default 0.',
   ),
 })
 export type PhraseQuery = Infer<typeof phraseQuery>
 
-/** How one client writes it: lists of the same length. */
+/** The form of one client: lists of the same length. */
 const parallelLists = object(
   {
-    query: required(string(), 'Text to look for.'),
+    query: required(string(), 'Text to search for.'),
     columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns.'),
     boost: optional(array(number), 'A factor for each column.'),
   },
@@ -165,7 +165,12 @@ const parallelLists = object(
 )
 
 const multiMatchQuery = accept(
-  object({ match_queries: required(array(matchQuery, { min: 1 }), 'The best of them counts.') }),
+  object({
+    match_queries: required(
+      array(matchQuery, { min: 1 }),
+      'Matches on several columns; the best score of them counts.',
+    ),
+  }),
   'query, columns and boost as parallel lists',
   value => {
     if (!isPlainObject(value) || !('query' in value)) return value
@@ -189,7 +194,7 @@ interface FtsOperators {
   readonly boolean: BooleanQuery
 }
 
-/** Exactly one operator; operators nest. */
+/** Exactly one operator. Operators may be nested. */
 export type FtsQuery = ExactlyOne<FtsOperators>
 
 export interface BoostQuery {
@@ -206,38 +211,38 @@ export interface BooleanQuery {
 
 const ftsQuery: Shape<FtsQuery> = named('FtsQuery', () =>
   choice({
-    match: required(matchQuery, 'Rows with some of these terms.'),
-    phrase: required(phraseQuery, 'Rows with these terms in a row.'),
+    match: required(matchQuery, 'Rows with any or all of these terms.'),
+    phrase: required(phraseQuery, 'Rows with these terms as a phrase.'),
     multi_match: required(multiMatchQuery, 'The same match over several columns.'),
-    boost: required(boostQuery, 'Rows of one query, lowered where another matches.'),
+    boost: required(boostQuery, 'Rows of one query, with a lower score if another query matches.'),
     boolean: required(booleanQuery, 'Rows by queries that must, must not, or should match.'),
   }),
 )
 
 const boostQuery: Shape<BoostQuery> = object({
-  positive: required(ftsQuery, 'What to find.'),
-  negative: required(ftsQuery, 'What lowers the score.'),
-  negative_boost: optional(number, 'Factor on the negative score; default 0.5.'),
+  positive: required(ftsQuery, 'Query for the rows.'),
+  negative: required(ftsQuery, 'Query that lowers the score.'),
+  negative_boost: optional(number, 'Factor for the score of `negative`, which is subtracted; default 0.5.'),
 })
 
 const booleanQuery: Shape<BooleanQuery> = object({
-  must: optional(array(ftsQuery), 'All of these match.'),
-  must_not: optional(array(ftsQuery), 'None of these match.'),
-  should: optional(array(ftsQuery), 'These raise the score; without `must` at least one matches.'),
+  must: optional(array(ftsQuery), 'Queries that must all match.'),
+  must_not: optional(array(ftsQuery), 'Queries of which none may match.'),
+  should: optional(array(ftsQuery), 'Queries that raise the score. Without `must`, at least one must match.'),
 })
 
 const fullText = choice(
   {
     string_query: required(
       object({
-        query: required(string(), 'Text to look for.'),
+        query: required(string(), 'Text to search for.'),
         columns: optional(array(string('nonEmpty')), 'Columns; absent: all with a full-text index.'),
       }),
       'A plain text.',
     ),
     structured_query: required(object({ query: required(ftsQuery, 'The operators.') }), 'Operators.'),
   },
-  // Query and columns without the name of the kind.
+  // A query object without the name of its kind.
   value => {
     if (!isPlainObject(value) || !('query' in value)) return undefined
     return typeof value.query === 'string' ? 'string_query' : 'structured_query'
@@ -249,17 +254,17 @@ const fusion = object(
   {
     rrf: optionalEvenEmpty(
       object({ k: optional(number, 'Constant; default 60.') }),
-      'By reciprocal ranks: the sum of 1 / (k + rank), ranks counted from 0. The default.',
+      'Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default.',
     ),
     weighted: optional(
       object({
-        vector_weight: required(number, 'Part that nearness counts, 0 to 1; the rest is that of the score.'),
+        vector_weight: required(number, 'Weight of the vector search, 0 to 1; the text search has the rest.'),
       }),
-      'By nearness and score, each brought to 0 for the worst found to 1 for the best.',
+      'Weighted sum of nearness and text score, each scaled from 0 (worst match) to 1 (best match).',
     ),
     candidates: optional(
       saturatingInteger(1),
-      'Rows that each of the two searches gives at most; default max(200, 4 x k), whatever the offset. A page must end within as many rows. Aggregates, groups, distinct rows and orders need it.',
+      'Most rows that each of the two searches returns; default max(200, 4 x k), whatever the offset. offset + k must not exceed it. Required with aggregates, groups, distinct rows and an order.',
     ),
   },
   {
@@ -271,19 +276,16 @@ const fusion = object(
 const highlight = object({
   columns: optional(
     array(string('nonEmpty'), { distinct: name => name }),
-    'Columns; absent: those that are searched.',
+    'Columns; absent: the searched columns.',
   ),
-  pre: optional(string(), 'What stands before a word that was looked for; default `<b>`.'),
-  post: optional(string(), 'What stands after it; default `</b>`.'),
-  escape: optional(
-    enumeration(['none', 'html']),
-    'Whether the text itself is written for HTML; default none.',
-  ),
+  pre: optional(string(), 'Text before a matching word; default `<b>`.'),
+  post: optional(string(), 'Text after a matching word; default `</b>`.'),
+  escape: optional(enumeration(['none', 'html']), 'Whether to escape the text for HTML; default none.'),
   snippet_length: optional(
     integer(1),
-    'Only snippets, of at most so many UTF-16 units; absent: the whole text.',
+    'Length of a snippet at most, UTF-16 units; absent: no snippets, the whole text.',
   ),
-  snippets: optional(integer(1), 'How many snippets at most, up to 100; default 1.'),
+  snippets: optional(integer(1), 'Most snippets, up to 100; default 1.'),
 })
 
 // ---- the query
@@ -301,82 +303,85 @@ const order = object(
 )
 
 const queryFields = {
-  k: required(saturatingInteger(0), 'Rows to return; 2^53 or more means all.'),
+  k: required(saturatingInteger(0), 'Most rows to return; 2^53 or more means all.'),
   vector: optionalEvenEmpty(
     queryVector,
-    'What to be near to; empty: nothing. May be left out only beside `filter` or `full_text_query`.',
+    'Query vector or vectors; empty: no vector search. May be absent only with `filter` or `full_text_query`.',
   ),
   vector_column: optional(
     string('nonEmpty'),
-    'Column to search, or path of a field in structs; absent: the only one that fits.',
+    'Column to search, or path of a field in structs; absent: the only vector column that fits.',
   ),
   distance_type: optional(
     distanceType,
-    "Metric; absent: the index's, else l2, for lists of vectors cosine; hamming is for uint8.",
+    'Metric; absent: that of the index; without an index l2, for lists of vectors cosine. hamming is for uint8.',
     ['metric_type'],
   ),
-  full_text_query: optional(fullText, 'Text to search for; beside a vector: hybrid search.'),
+  full_text_query: optional(fullText, 'Full-text query; with a vector: hybrid search.'),
   fusion: optional(
     fusion,
-    'How rows found by vector and by text become one list; default rrf. An extension of Sheaf.',
+    'How a hybrid search merges the results of both searches; default rrf. An extension of Sheaf.',
   ),
   highlight: optionalEvenEmpty(
     highlight,
-    'Adds `_highlights`: the texts of columns with the words marked for which their rows were found; `{}`: as the defaults have it. An extension of Sheaf.',
+    'Adds the column `_highlights`: texts of columns with matching words marked. `{}`: with the defaults. An extension of Sheaf.',
   ),
   filter: optional(string('nonBlank'), 'SQL predicate.'),
   ...sqlParameters,
   prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
   columns: optionalEvenEmpty(
     selection,
-    'What to return; absent, `{}` or empty in both of its members: all columns; an empty array: none.',
+    'Columns to return. Absent, `{}`, or both members empty: all columns; an empty array: none.',
   ),
   group_by: optionalEvenEmpty(
     array(string('nonBlank')),
-    'Columns or SQL expressions: one row for all rows equal in them, with aggregates in `columns`; `[]`: one row for all rows. An extension of Sheaf.',
+    'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. An extension of Sheaf.',
   ),
-  distinct: optional(boolean, 'Whether equal rows come once; default false. An extension of Sheaf.'),
+  distinct: optional(boolean, 'Whether to remove duplicate rows; default false. An extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
   offset: optional(
     saturatingInteger(0),
-    'Rows to skip; default 0. Of groups, distinct rows and ordered rows, `offset` and `k` count the rows of the answer, which is made of all rows that match.',
+    'Rows to skip; default 0. With groups, distinct rows or an order, `offset` and `k` count rows of the answer, which is computed from all matching rows.',
   ),
   resume_at: optional(
     saturatingInteger(0),
-    'Where a scan goes on: passes over that many rows of the version, and adds `_rowoffset`. An extension of Sheaf.',
+    'Where a scan continues: skips that many rows of the version, and adds `_rowoffset`. An extension of Sheaf.',
   ),
   order_by: optional(
     array(order),
-    'Order of the rows; absent: by distance or score, then row id. All rows that match are ordered, and `k` of them returned; of a vector without bounds the `k` nearest are.',
+    'Order of the rows; absent: by distance or score, then row id. All matching rows are ordered and the first `k` returned; of a vector search without bounds, the `k` nearest are ordered.',
   ),
-  version: optional(version, 'Version to look at; absent: the latest.'),
+  version: optional(version, 'Version to read; absent: the latest.'),
   differs_from: optional(
     version,
-    'Another version: only rows that are not at the same place in it. Changed rows are among them, and such as only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
+    'Another version: return only rows that have another position in it, or none. These are changed rows, and rows that only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
   ),
   lower_bound: optional(number, 'Least distance, inclusive.'),
   upper_bound: optional(number, 'Greatest distance, exclusive.'),
   nprobes: optional(
     integer(0),
-    'Partitions to search in an IVF index; absent or 0: default. Ignored beside `minimum_nprobes` or `maximum_nprobes`.',
+    'Partitions to search in an IVF index; absent or 0: default. Ignored with `minimum_nprobes` or `maximum_nprobes`.',
   ),
-  minimum_nprobes: optional(integer(0), 'Partitions searched in any case.'),
-  maximum_nprobes: optional(integer(0), 'Partitions searched at most when rows are missing; 0: no limit.'),
-  ef: optional(integer(0), 'Effort in an HNSW index; raised to k.'),
+  minimum_nprobes: optional(integer(0), 'Least partitions to search.'),
+  maximum_nprobes: optional(integer(0), 'Most partitions to search while rows are missing; 0: no limit.'),
+  ef: optional(integer(0), 'HNSW: size of the candidate list; at least k.'),
   refine_factor: optional(
     integer(0),
-    'Measure k times this many candidates of each segment of a vector index; absent or 0: as many as the index found it takes, and more until the nearest rows no longer change.',
+    'Compute exact distances of k times this many candidates per segment of a vector index. Absent or 0: as many as the index tuned itself for, and more until the nearest rows no longer change.',
   ),
-  use_lsm: withoutEffect(boolean, 'Whether rows that wait in a log count. Without effect: none wait.'),
+  use_lsm: withoutEffect(
+    boolean,
+    'Whether to read rows that wait in a log. Without effect: no rows wait in a log.',
+  ),
   approx_mode: withoutEffect(
     string(),
-    'How an index answers. Without effect: `nprobes`, `ef` and `refine_factor` say it here.',
+    'How exact an index answers. Without effect: use `nprobes`, `ef` and `refine_factor`.',
   ),
   bypass_vector_index: optional(boolean, 'Whether to search exactly; default false.'),
-  fast_search: optional(boolean, 'Whether to skip rows no index covers; default false.'),
+  fast_search: optional(boolean, 'Whether to search indexed rows only; default false.'),
   require_index: optional(
     boolean,
-    'Whether to refuse a text search on a column without an index, instead of reading every row; default false. An extension of Sheaf.',
+    'Whether to refuse a text search on a column without an index instead of reading every row; default false. An extension of Sheaf.',
   ),
 }
 
@@ -398,7 +403,7 @@ export const analyzeRequest = object(
     ...queryFields,
     distributed_metrics: withoutEffect(
       boolean,
-      'Whether to tell of each worker. Without effect: one process does all the work.',
+      'Whether to report each worker. Without effect: one process does all the work.',
     ),
   },
   rules,
@@ -412,13 +417,13 @@ export const explainRequest = object(
       object({ ...caller, id: optional(namespaceId, 'The same table.'), ...onBranch, ...queryFields }, rules),
       'The query to explain.',
     ),
-    verbose: optional(boolean, 'Whether to tell more; default false.'),
+    verbose: optional(boolean, 'Whether to explain in more detail; default false.'),
   },
   {
     check: ({ id, query }) => {
       const { id: inner = [] } = query as { readonly id?: readonly string[] }
       const isSame = inner.length === 0 || formatId(inner) === formatId(id as readonly string[])
-      return isSame ? undefined : 'names one table, and its query another'
+      return isSame ? undefined : 'names a table, but its query names another'
     },
   },
 )

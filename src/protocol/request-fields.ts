@@ -17,20 +17,23 @@ import {
 } from './shape.js'
 
 export const identity = object({
-  api_key: optional(string(), 'API key; over HTTP the header `x-api-key`, which wins.'),
-  auth_token: optional(string(), 'Bearer token; over HTTP the header `Authorization`, which wins.'),
+  api_key: optional(string(), 'API key; over HTTP the header `x-api-key`, which takes precedence.'),
+  auth_token: optional(
+    string(),
+    'Bearer token; over HTTP the header `Authorization`, which takes precedence.',
+  ),
 })
 export type Identity = Infer<typeof identity>
 
-/** At most 64 KiB of names and values. */
+/** Names and values of at most 64 KiB in all. */
 export const stringMap = record(string())
 
 export const caller = {
-  identity: optional(identity, 'Who asks.'),
-  context: optional(stringMap, 'Handed to hooks as it is; never changes a result.'),
+  identity: optional(identity, 'Credentials of the caller.'),
+  context: optional(stringMap, 'Passed to hooks unchanged; never changes a result.'),
 }
 
-/** Empty names fall away, as they do in paths. */
+/** Empty names are removed, as in paths. */
 function idOf(min: number, check?: (text: string, where: string) => void): Shape<readonly string[]> {
   return accept(array(string('any', check), { min }), '', value =>
     Array.isArray(value) && value.every(name => typeof name === 'string') ? canonicalId(value) : value,
@@ -39,7 +42,7 @@ function idOf(min: number, check?: (text: string, where: string) => void): Shape
 
 export const namespaceId = idOf(0)
 export const tableId = idOf(1)
-/** Names in the path of something new. */
+/** The most names in the path of a new object. */
 const depthMax = 64
 
 export const newId = accept(idOf(1, checkName), '', value => {
@@ -47,7 +50,7 @@ export const newId = accept(idOf(1, checkName), '', value => {
   throw invalidInput(`id has ${value.length} names, more than ${depthMax}`)
 })
 
-/** Branches do not exist yet: every name but that of the trunk is 406. */
+/** Branches do not exist yet: every name except `main` throws Unsupported (406). */
 export const branch = string('any', (name, where) => {
   if (name !== 'main')
     throw unsupported(`${where} is ${JSON.stringify(name)}, but only the branch "main" exists`)
@@ -67,44 +70,47 @@ export const onTable = {
 
 export const onBranch = { branch: optional(branch, 'Only `main`.') }
 
-export const atVersion = { version: optional(version, 'Version to look at; absent: the latest.') }
+export const atVersion = { version: optional(version, 'Version to read; absent: the latest.') }
 
-/** Beyond the specification, so that no caller needs to build SQL from values. */
+/** An extension of the specification, so that callers need not build SQL from values. */
 export const sqlParameters = {
-  parameters: optional(container, 'Values of `?` and `$1` in the SQL, an array; or of `:name`, an object.'),
+  parameters: optional(
+    container,
+    'Values of SQL parameters: an array for `?` and `$1`, an object for `:name`.',
+  ),
 }
 
 export const paging = {
   page_token: optional(string(), 'Token of the previous page; absent or empty: the first page.'),
   limit: optional(
     saturatingInteger(1, 10_000),
-    'Most items per page, 1 to 10,000, more is 10,000; absent: all.',
+    'Most items per page, 1 to 10,000; a larger number means 10,000; absent: all.',
   ),
 }
 
 export const nextPage = {
-  page_token: optional(string(), 'Token of the next page; absent: this was the last.'),
+  page_token: optional(string(), 'Token of the next page; absent: this is the last page.'),
 }
 
-/** Beyond the specification, so that a handle keeps meaning the same table. */
+/** An extension of the specification, so that a handle keeps naming the same table. */
 export const tableUuid = {
   uuid: optional(
     string(),
-    'Identity of the table; stays when its name changes, and no other table ever has it.',
+    'UUID of the table. It stays the same when the name changes; no other table ever has it.',
   ),
 }
 
 export const transaction = {
-  transaction_id: optional(string(), 'The commit, for describeTransaction.'),
+  transaction_id: optional(string(), 'Id of the commit, for describeTransaction.'),
 }
 
 export const transactionReply = object(transaction)
 
-export const commitVersion = { version: required(version, 'Version this call committed.') }
+export const commitVersion = { version: required(version, 'Version that this call committed.') }
 
 export const versionReply = object({ ...commitVersion, ...transaction })
 
 export const properties = { properties: optional(stringMap, 'Properties, at most 64 KiB.') }
 
-/** A request about one table and nothing else. */
+/** A request with a table and no other fields. */
 export const tableRequest = object({ ...onTable, ...onBranch })

@@ -1,4 +1,4 @@
-/** Rows: create, insert, merge, update, delete, count. Arrow data travels beside these requests, not in them. */
+/** The shapes of row operations: create, insert, merge, update, delete, count. Arrow data travels next to these requests, not in them. */
 import { invalidInput, quote } from '../errors.js'
 import {
   atVersion,
@@ -42,13 +42,13 @@ export const createTableRequest = object({
   ...properties,
   storage_options: withoutEffect(
     stringMap,
-    'Options for the store. Without effect: the data of the table is kept where the root is.',
+    'Options of the object store. Without effect: the data of the table is in the root.',
   ),
 })
 
 export const createTableReply = object({
-  location: optional(string(), 'Where its data lies.'),
-  version: required(version, 'Version this call committed.'),
+  location: optional(string(), 'Location of its data.'),
+  version: required(version, 'Version that this call committed.'),
   storage_options: optional(stringMap, 'Options to open the data with.'),
   ...properties,
   ...tableUuid,
@@ -66,7 +66,7 @@ export const insertRequest = object(
     ),
     upload_part_id: optional(
       string('nonEmpty'),
-      'Names the part, at most 128 characters. A part of the same name in the upload gives way to this one.',
+      'Name of the part, at most 128 characters. It replaces a part of the same name in the upload.',
     ),
   },
   {
@@ -74,7 +74,7 @@ export const insertRequest = object(
       if ((upload_id === undefined) === (upload_part_id === undefined)) return undefined
       const [given, missing] =
         upload_id === undefined ? ['upload_part_id', 'upload_id'] : ['upload_id', 'upload_part_id']
-      return `has ${given}, and needs ${missing} beside it`
+      return `has ${given}, which needs ${missing}`
     },
   },
 )
@@ -83,14 +83,14 @@ export const insertReply = object({
   num_inserted_rows: required(rowCount, 'Rows in the body.'),
   version: required(
     version,
-    'Version this call committed. Of a part of an upload: the newest one, which does not have its rows.',
+    'Version that this call committed. For a part of an upload: the newest version, which does not have the rows of the part.',
   ),
   ...transaction,
 })
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Milliseconds in a duration such as `30s`, `1.5m`, `500ms`. */
+/** Return the milliseconds of a duration such as `30s`, `1.5m`, `500ms`. Throws InvalidInput. */
 export function durationMs(text: string): number {
   const match = /^(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)$/.exec(text)
   if (match === null) throw invalidInput(`${quote(text)} is not a duration such as 30s, 5m or 500ms`)
@@ -105,7 +105,7 @@ const duration = string('any', (text, where) => {
   }
 })
 
-/** What a merge does, whether its rows come with it or in parts. */
+/** The fields of a merge, used both for a merge with rows and for an upload in parts. */
 export const mergeFields = {
   on: required(
     accept(array(string('nonEmpty'), { min: 1, distinct: name => name }), 'one name', value =>
@@ -121,9 +121,12 @@ export const mergeFields = {
   when_not_matched_insert_all: optional(boolean, 'Whether to insert rows without match; default false.'),
   when_not_matched_by_source_delete: optional(
     boolean,
-    'Whether to delete rows the body does not match; default false.',
+    'Whether to delete rows of the table without a match in the body; default false.',
   ),
-  when_not_matched_by_source_delete_filt: optional(string('nonBlank'), 'SQL: unmatched rows to delete.'),
+  when_not_matched_by_source_delete_filt: optional(
+    string('nonBlank'),
+    'SQL: rows without a match to delete.',
+  ),
   ...sqlParameters,
 }
 
@@ -131,14 +134,14 @@ export const mergeInsertRequest = object({
   ...onTable,
   ...onBranch,
   ...mergeFields,
-  timeout: optional(duration, 'Longest time to try, such as `30s`.'),
+  timeout: optional(duration, 'Timeout, such as `30s`.'),
   use_index: withoutEffect(
     boolean,
     'Whether an index may be used to match. Without effect: the result is the same.',
   ),
   use_lsm: withoutEffect(
     boolean,
-    'Whether rows may wait in a log. Without effect: they are merged before the reply.',
+    'Whether rows may wait in a log. Without effect: rows are merged before the reply.',
   ),
 })
 
@@ -147,7 +150,7 @@ export const mergeInsertReply = object({
   num_inserted_rows: required(rowCount, 'Rows inserted.'),
   num_deleted_rows: required(rowCount, 'Rows deleted.'),
   num_rows: optional(rowCount, 'Rows replaced or inserted.'),
-  num_attempts: optional(integer(1), 'Times the merge was tried.'),
+  num_attempts: optional(integer(1), 'Number of attempts.'),
   ...commitVersion,
   ...transaction,
 })
@@ -166,9 +169,9 @@ export const updateRequest = object(
     ),
     update_parameters: optionalEvenEmpty(
       container,
-      'Values for parameters in `updates`; absent: they take those of `parameters`; empty: they have none.',
+      'Values for SQL parameters in `updates`. Absent: those of `parameters`; empty: none.',
     ),
-    properties: optional(stringMap, 'Properties to merge into those of the table.'),
+    properties: optional(stringMap, 'Properties to set on the table; others stay.'),
   },
   { hints },
 )
@@ -184,7 +187,7 @@ export const deleteRequest = object(
   {
     ...onTable,
     ...onBranch,
-    predicate: required(string('nonBlank'), 'SQL: rows to delete; `true` is all of them.'),
+    predicate: required(string('nonBlank'), 'SQL: rows to delete; `true`: all rows.'),
     ...sqlParameters,
   },
   { hints },

@@ -1,4 +1,4 @@
-/** Columns: schemas and types as JSON, and the operations that change a schema. */
+/** The shapes of columns: schemas and types as JSON, and the operations that change a schema. */
 import { commitVersion, onBranch, onTable, transaction, version } from './request-fields.js'
 import {
   accept,
@@ -19,10 +19,10 @@ import {
   withoutEffect,
 } from './shape.js'
 
-/** Metadata of columns and schemas may be long: libraries keep descriptions of all columns in it. */
+/** Metadata of columns and schemas has no length limit: libraries store descriptions of all columns there. */
 const metadata = record(string(), Number.POSITIVE_INFINITY)
 
-/** `type` is a name of either dialect: `float32` or `float`, `utf8` or `string`. */
+/** `type` is a type name of either dialect: `float32` or `float`, `utf8` or `string`. */
 export interface JsonDataType {
   readonly type: string
   readonly fields?: readonly JsonField[] | undefined
@@ -51,9 +51,9 @@ export const dataType: Shape<JsonDataType> = named('DataType', () =>
 export const field: Shape<JsonField> = named('Field', () =>
   object({
     name: required(string(), 'Name of the column.'),
-    nullable: required(boolean, 'Whether it may hold nulls.'),
-    type: required(dataType, 'Its type.'),
-    metadata: optional(metadata, 'Its metadata.'),
+    nullable: required(boolean, 'Whether it may contain nulls.'),
+    type: required(dataType, 'Type of the column.'),
+    metadata: optional(metadata, 'Metadata of the column.'),
   }),
 )
 
@@ -69,8 +69,8 @@ const functionFields = {
   image: optional(string(), 'Container image of the function.'),
   udf: optional(string(), 'The function, base64.'),
   udf_name: optional(string(), 'Name under which the function is registered.'),
-  udf_version: optional(string(), 'Its version.'),
-  udf_backend: optional(string(), 'What runs it.'),
+  udf_version: optional(string(), 'Version of the function.'),
+  udf_backend: optional(string(), 'Backend that runs the function.'),
   auto_backfill: optional(boolean, 'Whether to fill the column right away.'),
   manifest: optional(string(), 'Environment of the function, JSON text.'),
   manifest_checksum: optional(string(), 'SHA-256 of the manifest.'),
@@ -79,18 +79,18 @@ const functionFields = {
 
 const newVirtualColumn = object({
   input_columns: required(array(columnPath), 'Columns the function reads.'),
-  data_type: optional(dataType, 'Type of the column, where the function has one output.'),
+  data_type: optional(dataType, 'Type of the column, if the function has one output.'),
   outputs: optional(
     array(
       object({
         column: required(columnPath, 'Name of the column.'),
         struct_field: required(string(), 'Field of the result that goes into it.'),
-        data_type: required(dataType, 'Its type.'),
-        nullable: required(boolean, 'Whether it may hold nulls.'),
-        metadata: optional(metadata, 'Its metadata.'),
+        data_type: required(dataType, 'Type of the column.'),
+        nullable: required(boolean, 'Whether it may contain nulls.'),
+        metadata: optional(metadata, 'Metadata of the column.'),
       }),
     ),
-    'Columns the function fills, where there are several.',
+    'Columns that the function fills, if there are several.',
   ),
   ...functionFields,
 })
@@ -107,15 +107,18 @@ const newColumn = object(
     name: required(string('nonEmpty'), 'Name of the column.'),
     expression: optional(
       string('nonBlank'),
-      'SQL evaluated once over the rows there are; later rows read null.',
+      'SQL, evaluated once over the existing rows. Rows that are added later have null.',
     ),
-    computed: optional(string('nonBlank'), 'SQL the engine keeps up to date for all rows.'),
+    computed: optional(
+      string('nonBlank'),
+      'SQL that the engine evaluates for all rows, also for those added later.',
+    ),
     virtual_column: optional(newVirtualColumn, 'A column filled by a registered function.'),
     all_null: optional(
       accept(boolean, 'false for absent', value => (value === false ? undefined : value)),
-      'True: all nulls.',
+      'true: all values are null.',
     ),
-    data_type: optional(dataType, 'Type of the column; absent: that of the expression.'),
+    data_type: optional(dataType, 'Type of the column; absent: the type of the expression.'),
   },
   {
     exactlyOne: ['expression', 'computed', 'virtual_column', 'all_null'],
@@ -127,16 +130,16 @@ export type NewColumn = Infer<typeof newColumn>
 export const addColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  new_columns: required(array(newColumn, { min: 1 }), 'All are added, or none.'),
+  new_columns: required(array(newColumn, { min: 1 }), 'Columns to add: all or none.'),
 })
 
 const alteration = object(
   {
     path: required(columnPath, 'Column to alter.'),
     rename: optional(string('nonEmpty'), 'New name.'),
-    nullable: optional(boolean, 'Whether it may hold nulls.'),
+    nullable: optional(boolean, 'Whether it may contain nulls.'),
     data_type: optional(dataType, 'New type; every value must fit.'),
-    virtual_column: optional(alteredVirtualColumn, 'Changes to its function.'),
+    virtual_column: optional(alteredVirtualColumn, 'Changes of its function.'),
   },
   { atLeastOne: ['rename', 'nullable', 'data_type', 'virtual_column'] },
 )
@@ -146,7 +149,7 @@ export type ColumnAlteration = Infer<typeof alteration>
 export const alterColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  alterations: required(array(alteration, { min: 1 }), 'All apply, or none.'),
+  alterations: required(array(alteration, { min: 1 }), 'Changes: all apply, or none.'),
 })
 
 export const dropColumnsRequest = object({
@@ -170,7 +173,7 @@ export const updateFieldMetadataRequest = object({
       }),
       { min: 1, distinct: update => update.path },
     ),
-    'All apply, or none.',
+    'Changes: all apply, or none.',
   ),
 })
 
@@ -183,17 +186,17 @@ export const updateFieldMetadataReply = object({
 export const updateSchemaMetadataRequest = object({
   ...onTable,
   ...onBranch,
-  metadata: required(metadata, 'Replaces the metadata of the schema.'),
+  metadata: required(metadata, 'New metadata of the schema; replaces the old.'),
 })
 
 export const updateSchemaMetadataReply = object({
-  metadata: required(metadata, 'The metadata now.'),
+  metadata: required(metadata, 'The new metadata.'),
   ...transaction,
 })
 
 const byOneProcess = 'Without effect: one process does the work, and commits it at once.'
 
-/** How work is spread over machines that Sheaf does not use. */
+/** How Lance distributes work over machines. Sheaf uses one process. */
 const ofWorkers = {
   intra_applier_concurrency: withoutEffect(integer(1), `Tasks at once within an applier. ${byOneProcess}`),
   task_size: withoutEffect(integer(1), `Rows per task. ${byOneProcess}`),
@@ -216,8 +219,10 @@ export const backfillColumnsRequest = object({
   where: optional(string('nonBlank'), 'SQL predicate: rows to fill; absent: all.'),
   read_version: optional(version, 'Version to read from; absent: the latest.'),
   concurrency: optional(integer(1), 'Calls of an asynchronous function at once; default 4.'),
-  num_frags: optional(integer(1), 'Fragments to fill; refused: a job fills all of them.'),
+  num_frags: optional(integer(1), 'Fragments to fill. Refused: a job fills all fragments.'),
   ...ofWorkers,
 })
 
-export const jobReply = object({ job_id: required(string(), 'The job; a transaction id too.') })
+export const jobReply = object({
+  job_id: required(string(), 'Id of the job, which is also a transaction id.'),
+})

@@ -1,26 +1,26 @@
 /**
- * JSON shapes as plain data: what a value must look like, in words a program can read.
+ * JSON shapes as plain data: a machine-readable description of valid values.
  *
- * One description serves as TypeScript type (`Infer`), as validation (`parse.ts`), and as the source of routes, proxies and
- * documents. A shape that accepts several spellings has one normal form, and the normal form is itself accepted.
+ * One description serves as TypeScript type (`Infer`), for validation (`parse.ts`), and as the source of routes, proxies and documents. A
+ * shape may accept several forms of a value. It has one normal form, which is itself accepted.
  */
 
-/** Key of the type a shape describes; no value has it. */
+/** Key that carries the type of a shape; no value has this key. */
 export declare const typed: unique symbol
 
-/** Carries the type of the normal form; nothing at run time. */
+/** Carries the type of the normal form. It has no effect at run time. */
 export interface Typed<T> {
   readonly [typed]?: T
 }
 
-/** Numbers of one vector. Over JSON always an array. */
+/** The numbers of one vector. In JSON always an array. */
 export type VectorValues = readonly number[] | Float32Array | Float64Array | Int8Array | Uint8Array
 
 export interface StringShape {
   readonly kind: 'string'
-  /** `nonEmpty`: not `""`; `nonBlank`: more than white space. */
+  /** `nonEmpty`: not `""`. `nonBlank`: not only white space. */
   readonly demand: 'any' | 'nonEmpty' | 'nonBlank'
-  /** Throws a SheafError when the text breaks a rule of its own; `where` names the place for the message. */
+  /** Throws a SheafError for a text that breaks a further rule. `where` names the position for the message. */
   readonly check: ((text: string, where: string) => void) | undefined
 }
 
@@ -41,19 +41,19 @@ export interface IntegerShape {
   readonly saturates: boolean
 }
 
-/** One of some words; case, underscores and surrounding quotes do not matter, and synonyms count, unless it is `exact`. */
+/** One of several words. Unless it is `exact`, synonyms count, and case, underscores and surrounding quotes do not matter. */
 export interface EnumerationShape {
   readonly kind: 'enumeration'
   readonly values: readonly string[]
   readonly exact: boolean
-  /** Other words, and the value each stands for. */
+  /** Other words, and the value that each means. */
   readonly synonyms: Readonly<Record<string, string>>
 }
 
 /** Finite numbers, checked in one typed loop. */
 export interface VectorShape {
   readonly kind: 'vector'
-  /** The fewest numbers. */
+  /** The least number of elements. */
   readonly min: number
 }
 
@@ -61,7 +61,7 @@ export interface ArrayShape {
   readonly kind: 'array'
   readonly item: Shape
   readonly min: number
-  /** What two items must not share; absent: nothing. */
+  /** The property that no two items may share; undefined: items may be equal. */
   readonly distinct: ((item: never) => string) | undefined
 }
 
@@ -70,7 +70,7 @@ export interface TupleShape {
   readonly items: readonly Shape[]
 }
 
-/** Any names, values of one shape, at most `maxLength` characters of names and strings. */
+/** An object with any names and values of one shape. Names and string values have at most `maxLength` characters in all. */
 export interface RecordShape {
   readonly kind: 'record'
   readonly value: Shape
@@ -83,11 +83,11 @@ export interface ObjectShape<F extends Fields = Fields> {
   readonly rules: ObjectRules
 }
 
-/** An object with exactly one of these fields; `null` means absent, and so does an empty value beside one that is not. */
+/** An object with exactly one of these fields. `null` means absent, and so does an empty value next to one that is not empty. */
 export interface ChoiceShape<F extends Fields = Fields> {
   readonly kind: 'choice'
   readonly fields: F
-  /** The field that a value without the name of one is meant for; undefined: none, the value must be the object. */
+  /** Returns the field that is meant by a value without the name of a field; undefined: none, the value must be the object. */
   readonly bare: ((value: unknown) => (keyof F & string) | undefined) | undefined
 }
 
@@ -97,20 +97,20 @@ export interface NullableShape {
 }
 
 /**
- * Accepts other forms too: `convert` turns them into the form of `shape`, or into undefined for what means absent, and
- * returns what it does not know unchanged.
+ * Accepts other forms, too. `convert` turns another form into a value of `shape`, or into undefined if it means absent. It returns a form
+ * that it does not know unchanged.
  */
 export interface AcceptShape {
   readonly kind: 'accept'
   readonly shape: Shape
-  /** The other forms, for people; empty where they are not worth telling. */
+  /** The other forms in words, for messages; empty if they are not worth mentioning. */
   readonly forms: string
   readonly convert: (value: unknown) => unknown
-  /** An other form with fields of its own: it is read by its own shape before it is converted. */
+  /** Another form that is an object: it is read by its own shape before it is converted. */
   readonly other: Alternative | undefined
 }
 
-/** A shape with a name; what makes recursion possible. */
+/** A shape with a name. Recursive shapes need one. */
 export interface NamedShape {
   readonly kind: 'named'
   readonly name: string
@@ -124,23 +124,23 @@ export interface JsonShape {
 }
 
 /**
- * The options of a call of the library, or an object that is part of them. Unlike in an object of the wire, null is a value like
- * any other, and a name that is not known is refused whatever its value is.
+ * The options of a function of the library, or an object within them. Unlike in a request object, null is an ordinary value here, and an
+ * unknown name is refused whatever its value is.
  */
 export interface OptionsShape {
   readonly kind: 'options'
   readonly fields: Readonly<Record<string, Shape>>
-  /** Names of fields that must be there. */
+  /** Names of required fields. */
   readonly needed: readonly string[]
-  /** Whether the object itself is handed on, because it has methods; one that is made by a class may have more names. */
+  /** Whether the object itself is passed on, because it has methods. An instance of a class may then have further names. */
   readonly kept: boolean
   readonly hints: NameHints
 }
 
-/** What callers mean by names that other engines have, beside those that are near to a known one. */
+/** For names that other engines use: the known name that the caller means. Names similar to a known name need no entry. */
 export type NameHints = Readonly<Record<string, string>>
 
-/** One of several shapes: the first one that `is` says a value is meant for. */
+/** One of several shapes: the first whose `is` returns true for the value. */
 export interface EitherShape {
   readonly kind: 'either'
   readonly alternatives: readonly Alternative[]
@@ -151,7 +151,7 @@ export interface Alternative {
   readonly shape: Shape
 }
 
-/** What is kept as it is, like a function, or an object with methods. */
+/** A value that is kept unchanged, such as a function or an object with methods. */
 export interface GivenShape {
   readonly kind: 'given'
   /** As the end of the sentence "must be ...". */
@@ -181,18 +181,18 @@ export type Shape<T = unknown> = Typed<T> &
     | GivenShape
   )
 
-/** A field of an object. Where it is optional, `null` means absent, and so does an empty value unless the field says otherwise. */
+/** A field of an object. If it is optional, `null` means absent, and so does an empty value unless the field says otherwise. */
 export interface Field<T = unknown, R extends boolean = boolean> {
   readonly shape: Shape<T>
   readonly required: R
   readonly doc: string
-  /** Other names: of a request, accepted too; of a reply, sent too. */
+  /** Other names of the field. A request may use them; a reply has the value under all of them. */
   readonly also: readonly string[]
-  /** `none`: clients send it, it is checked, and it changes nothing here, for the reason that `doc` gives. */
+  /** `none`: the field is accepted and checked, and has no effect here; `doc` gives the reason. */
   readonly effect: 'served' | 'none'
   /**
-   * What `[]` and `{}` are in a request where the field is optional. `absent`: the same as no field, because generated clients write
-   * them for what their callers did not set. `value`: they have a meaning, which `doc` gives.
+   * What `[]` and `{}` mean in an optional field of a request. `absent`: the same as no field, because generated clients write them for
+   * fields that their caller did not set. `value`: they have a meaning, which `doc` gives.
    */
   readonly empty: 'absent' | 'value'
 }
@@ -205,7 +205,7 @@ export interface ObjectRules {
   /** Pairs of fields that exclude each other. */
   readonly apart?: readonly (readonly [string, string])[]
   readonly hints?: NameHints
-  /** Says what is wrong with the fields together, or undefined. */
+  /** Returns what is wrong with the combination of fields, or undefined. */
   readonly check?: (value: Readonly<Record<string, unknown>>) => string | undefined
 }
 
@@ -222,7 +222,7 @@ type FromFields<F> = Flat<
   }
 >
 
-/** An object with exactly one of the fields of `T`; the others can be read, and are undefined. */
+/** An object with exactly one of the fields of `T`. The others may be read, and are undefined. */
 export type ExactlyOne<T> = {
   [K in keyof T]: Flat<{ readonly [P in K]: T[P] } & { readonly [P in Exclude<keyof T, K>]?: undefined }>
 }[keyof T]
@@ -244,15 +244,15 @@ export const container: Shape<readonly unknown[] | Readonly<Record<string, unkno
 
 export const vector: Shape<VectorValues> = { kind: 'vector', min: 0 }
 
-/** Of one number or more. */
+/** A vector of at least one number. */
 export const filledVector: Shape<VectorValues> = { kind: 'vector', min: 1 }
 
-/** An integer in `min .. max`; without `max`, up to 2^53 - 1, beyond which a double no longer tells integers apart. */
+/** An integer in `min .. max`. Without `max`, up to 2^53 - 1: beyond that, doubles cannot represent every integer. */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
   return { kind: 'integer', min, max, saturates: false }
 }
 
-/** As `integer`, but what is larger than `max` means `max`. */
+/** As `integer`, but a value larger than `max` means `max`. */
 export function saturatingInteger(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
   return { kind: 'integer', min, max, saturates: true }
 }
@@ -264,12 +264,12 @@ export function enumeration<const V extends string>(
   return { kind: 'enumeration', values, synonyms, exact: false }
 }
 
-/** The words of an enumeration of the wire exactly as they are, as options of the library have it. */
+/** An enumeration of the wire without synonyms and other spellings, for options of the library. */
 export function exactly<T>(shape: Shape<T>): Shape<T> {
   return shape.kind === 'enumeration' ? { ...shape, exact: true } : shape
 }
 
-/** One of these words exactly, as options of the library have it. */
+/** Exactly one of these words, for options of the library. */
 export function oneOf<const V extends string>(...values: readonly V[]): Shape<V> {
   return { kind: 'enumeration', values, synonyms: {}, exact: true }
 }
@@ -328,25 +328,25 @@ export function optional<T>(shape: Shape<T>, doc: string, also: readonly string[
   return { shape, required: false, doc, also, effect: 'served', empty: 'absent' }
 }
 
-/** A field of a request that changes nothing here; `doc` says what it is and why. */
+/** A request field that has no effect here. `doc` says what it is, and why. */
 export function withoutEffect<T>(shape: Shape<T>, doc: string): Field<T, false> {
   return { shape, required: false, doc, also: [], effect: 'none', empty: 'absent' }
 }
 
-/** An optional field in which `[]` or `{}` has a meaning of its own. */
+/** An optional field in which `[]` or `{}` has a meaning. */
 export function optionalEvenEmpty<T>(shape: Shape<T>, doc: string): Field<T, false> {
   return { ...optional(shape, doc), empty: 'value' }
 }
 
 // ---- options of the library
 
-/** Keys of `T` that must be there. */
+/** The required keys of `T`. */
 type NeededKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
 
-/** A shape for each key of `T`, for no value that the key does not allow. */
+/** A shape for each key of `T` that allows no value beyond those of the key's type. */
 type ShapesOf<T> = { readonly [K in keyof T]-?: Shape<Exclude<T[K], undefined>> }
 
-/** `F` where it has no key that `T` lacks, and each shape allows every value that the key does; else a type that no value has. */
+/** `F` if it has no key that `T` lacks, and each shape allows every value of its key; otherwise a type that no value has. */
 type Exactly<T, F> = {
   readonly [K in keyof F]: K extends keyof T
     ? [Exclude<T[K], undefined>] extends [Infer<F[K]>]
@@ -356,8 +356,8 @@ type Exactly<T, F> = {
 }
 
 /**
- * Declares the options of `T`: `options<AddOptions>()({ mode: ... })`. What the type allows and what the shapes allow is the same, or
- * it does not compile.
+ * Declare the shape of the options `T`: `options<AddOptions>()({ mode: ... })`. It compiles only if the type and the shapes allow the same
+ * values.
  */
 export function options<T extends object>(): <F extends ShapesOf<T>>(
   fields: F & Exactly<T, F>,
@@ -372,22 +372,22 @@ export function options<T extends object>(): <F extends ShapesOf<T>>(
   })
 }
 
-/** The fields of options that others include: with them in a literal, `options` checks all together. */
+/** Declare option fields that several options include. Spread into a literal, `options` checks all fields together. */
 export function optionFields<T extends object>(): <F extends ShapesOf<T>>(fields: F & Exactly<T, F>) => F {
   return fields => fields
 }
 
-/** Options of which errors tell what is meant by names that other engines have. */
+/** Add hints for names that other engines use. */
 export function withHints<S extends OptionsShape>(shape: S, hints: NameHints): S {
   return { ...shape, hints }
 }
 
-/** An object with methods, like a tokenizer: it is checked, and handed on as it is. */
+/** An object with methods, such as a tokenizer: it is checked, and passed on unchanged. */
 export function kept<T>(shape: Typed<T> & OptionsShape): Typed<T> & OptionsShape {
   return { ...shape, kept: true }
 }
 
-/** Options that have one of these names are meant by a value with it. */
+/** An alternative for values that have one of these names. */
 export function having(names: readonly string[], shape: Shape): Alternative {
   return {
     is: value => typeof value === 'object' && value !== null && names.some(name => name in value),

@@ -1,4 +1,4 @@
-/** Tables as catalog entries: register, describe, rename, drop, statistics. */
+/** The shapes of operations on tables in the catalog: register, describe, rename, drop, statistics. */
 import { checkName } from './identifiers.js'
 import {
   atVersion,
@@ -31,7 +31,7 @@ import {
 export const registerRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: required(string('nonEmpty'), 'Where its data lies.'),
+  location: required(string('nonEmpty'), 'Location of its data.'),
   mode: optional(
     enumeration(['Create', 'Overwrite']),
     'What to do when it exists: fail (default), or replace it.',
@@ -40,7 +40,7 @@ export const registerRequest = object({
 })
 
 export const registerReply = object({
-  location: required(string(), 'Where its data lies.'),
+  location: required(string(), 'Location of its data.'),
   ...properties,
   ...transaction,
 })
@@ -50,16 +50,16 @@ export const describeRequest = object(
     ...onTable,
     ...onBranch,
     ...atVersion,
-    tag: optional(string('nonEmpty'), 'Tag whose version to look at.'),
+    tag: optional(string('nonEmpty'), 'Tag that names the version to read.'),
     with_table_uri: optional(boolean, 'Whether to return `table_uri`; default false.'),
     load_detailed_metadata: optional(boolean, 'Whether version, schema and statistics are needed.'),
     check_declared: withoutEffect(
       boolean,
-      'Whether `is_only_declared` is needed. Without effect: it is always told.',
+      'Whether `is_only_declared` is needed. Without effect: it is always returned.',
     ),
     vend_credentials: withoutEffect(
       boolean,
-      'Whether to hand out credentials for the location. Without effect: it needs none.',
+      'Whether to hand out credentials for the location. Without effect: the location needs none.',
     ),
   },
   {
@@ -76,14 +76,14 @@ export const describeReply = object({
   version: optional(version, 'Version described; absent: declared, without data.'),
   location: required(
     string(),
-    'Where its data lies. Where Sheaf stores the rows: a place that no Lance engine can open, but for callers that use the client of Sheaf.',
+    'Location of its data. If Sheaf stores the rows, a location that no Lance engine can open; the client of Sheaf gets the true one.',
   ),
   table_uri: optional(string(), 'The location as a URI.'),
   schema: optional(schema, 'Columns.'),
   storage_options: optional(stringMap, 'Options to open the location with.'),
   stats: optional(
     object({
-      num_deleted_rows: required(integer(0), 'Rows deleted but not yet compacted away.'),
+      num_deleted_rows: required(integer(0), 'Deleted rows that are still in the files.'),
       num_fragments: required(integer(0), 'Fragments.'),
     }),
     'Statistics.',
@@ -104,10 +104,14 @@ export const renameRequest = object(
   {
     ...onTable,
     new_table_name: required(string('any', checkName), 'New name.'),
-    new_namespace_id: optional(namespaceId, 'Namespace to move to; absent: it stays.', ['new_namespace']),
+    new_namespace_id: optional(
+      namespaceId,
+      'Namespace to move to; absent: the table stays in its namespace.',
+      ['new_namespace'],
+    ),
     to_root: optional(
       boolean,
-      'Whether to move to the root, which no `new_namespace_id` says: default false. An extension of Sheaf.',
+      'Whether to move the table to the root, which `new_namespace_id` cannot name; default false. An extension of Sheaf.',
     ),
   },
   {
@@ -118,7 +122,7 @@ export const renameRequest = object(
   },
 )
 
-/** The namespace that a rename moves its table to; undefined: the table stays in its own. */
+/** Return the namespace to which a rename moves its table; undefined: the table stays in its namespace. */
 export function newNamespaceOf({
   new_namespace_id,
   to_root,
@@ -127,8 +131,8 @@ export function newNamespaceOf({
 }
 
 export const dropReply = object({
-  id: required(tableId, 'Path it had.'),
-  location: optional(string(), 'Where its data lay.'),
+  id: required(tableId, 'Former path.'),
+  location: optional(string(), 'Former location of its data.'),
   ...properties,
   ...transaction,
 })

@@ -1,4 +1,4 @@
-/** Transactions: what became of a commit or a job, and notes on it. */
+/** The shapes of transactions: the state of a commit or a job, and properties noted on it. */
 import { caller, stringMap } from './request-fields.js'
 import { array, choice, enumeration, type Infer, object, optional, required, string } from './shape.js'
 
@@ -11,15 +11,15 @@ const onTransaction = {
   ...caller,
   id: required(
     array(string('nonEmpty'), { min: 1 }),
-    'The transaction id; names of its table may precede it.',
+    'The transaction id, optionally after the names of its table.',
   ),
 }
 
 export const describeTransactionRequest = object(onTransaction)
 
 export const transactionStateReply = object({
-  status: required(transactionStatus, 'How far it is.'),
-  properties: required(stringMap, 'Among them uuid, operation, version, read_version.'),
+  status: required(transactionStatus, 'State of the transaction.'),
+  properties: required(stringMap, 'Properties, including uuid, operation, version, read_version.'),
 })
 
 const transactionAction = choice({
@@ -33,7 +33,7 @@ const transactionAction = choice({
       value: required(string(), 'Its value.'),
       mode: optional(
         enumeration(['Overwrite', 'Fail', 'Skip']),
-        'What to do when it is set: overwrite it (default), fail, keep it.',
+        'What to do if the property is set: overwrite it (default), fail, keep it.',
       ),
     }),
     'Sets a property.',
@@ -43,7 +43,7 @@ const transactionAction = choice({
       key: required(string('nonEmpty'), 'Property.'),
       mode: optional(
         enumeration(['Skip', 'Fail']),
-        'What to do when it is not set: nothing (default), or fail.',
+        'What to do if the property is not set: nothing (default), or fail.',
       ),
     }),
     'Removes a property.',
@@ -53,5 +53,5 @@ export type TransactionAction = Infer<typeof transactionAction>
 
 export const alterTransactionRequest = object({
   ...onTransaction,
-  actions: required(array(transactionAction, { min: 1 }), 'All apply, or none.'),
+  actions: required(array(transactionAction, { min: 1 }), 'Actions: all apply, or none.'),
 })

@@ -1,6 +1,6 @@
 /**
- * Routes of clients that no operation serves. They are known, so they are answered with Unsupported (406) where an unknown
- * path would make a client believe that the table does not exist.
+ * Routes of clients that no operation serves. They get Unsupported (406). The reply to an unknown path would make a client believe that the
+ * table does not exist.
  */
 import type { Route } from './operations.js'
 

@@ -1,6 +1,6 @@
 /**
- * Uploads in parts: many calls bring the rows of one write, from any number of processes, and one commit makes them visible. The routes
- * are those of LanceDB's client; each part travels as an insert that names its upload.
+ * The shapes of uploads in parts: many calls bring the rows of one write, from any number of processes, and one commit makes them visible.
+ * The routes are those of LanceDB's client. Each part is an insert that names its upload.
  */
 import { commitVersion, onBranch, onTable, transaction } from './request-fields.js'
 import { mergeFields } from './row-shapes.js'
@@ -26,56 +26,56 @@ export const createUploadRequest = object(
     ...onBranch,
     mode: optional(
       enumeration(['Append', 'Overwrite', 'Merge']),
-      'Add the rows, replace all rows by them, or merge them; absent: what the parts say, which is Append if they say nothing.',
+      'Add the rows, replace all rows by them, or merge them; absent: the mode of the parts, by default Append.',
     ),
     ...mergeFields,
-    on: optional(mergeFields.on.shape, 'Of a merge: columns whose values identify a row.'),
+    on: optional(mergeFields.on.shape, 'For a merge: columns whose values identify a row.'),
   },
   {
     check: ({ mode, id: _, identity: __, context: ___, branch: ____, ...merge }) => {
       const [given] = Object.keys(merge)
       if (mode === 'Merge')
         return merge.on === undefined ? 'needs on: the columns that identify a row' : undefined
-      return given === undefined ? undefined : `has ${given}, which only an upload with mode Merge takes`
+      return given === undefined ? undefined : `has ${given}, which needs mode Merge`
     },
   },
 )
 
 export const createUploadReply = object({
-  upload_id: required(uploadId, 'Names the upload, on every server of the root.'),
+  upload_id: required(uploadId, 'Id of the upload, valid on every server of the root.'),
   ...transaction,
 })
 
 export const uploadRequest = object({
   ...onTable,
   ...onBranch,
-  upload_id: required(uploadId, 'The upload.'),
+  upload_id: required(uploadId, 'Id of the upload.'),
 })
 
 export const describeUploadReply = object({
-  mode: optional(enumeration(['Append', 'Overwrite', 'Merge']), 'Absent: no part has said it yet.'),
-  schema: required(schema, 'Columns of the table when the upload began, which all parts have.'),
+  mode: optional(enumeration(['Append', 'Overwrite', 'Merge']), 'Mode; absent: no part has set it yet.'),
+  schema: required(schema, 'Columns of the table when the upload began; all parts have them.'),
   num_rows: required(integer(0), 'Rows of all parts.'),
   num_bytes: required(integer(0), 'Bytes of the files of all parts.'),
   parts: required(
     array(
       object({
-        part: required(partId, 'What its writer called it.'),
+        part: required(partId, 'Name of the part.'),
         num_rows: required(integer(0), 'Rows.'),
         num_bytes: required(integer(0), 'Bytes of its files.'),
       }),
     ),
-    'The parts there are, in the order in which their names came first.',
+    'The parts, in the order in which their names first came.',
   ),
 })
 
 export const completeUploadRequest = object({
   ...onTable,
   ...onBranch,
-  upload_id: required(uploadId, 'The upload.'),
+  upload_id: required(uploadId, 'Id of the upload.'),
   parts: optionalEvenEmpty(
     array(partId, { min: 1, distinct: name => name }),
-    'Parts to commit, in that order; others are left out. An empty list is refused. Absent: all, in the order in which their names came first.',
+    'Parts to commit, in this order; others are left out. An empty list is refused. Absent: all, in the order in which their names first came.',
   ),
 })
 export type CompleteUploadRequest = Infer<typeof completeUploadRequest>

@@ -1,4 +1,4 @@
-/** Versions, tags and branches of a table, and commits over several tables. */
+/** The shapes of versions, tags and branches of a table, and of commits over several tables. */
 import { checkTagName } from './identifiers.js'
 import { type NamingScheme, namingScheme, schemeContradiction } from './manifest-name.js'
 import {
@@ -85,7 +85,7 @@ export const listVersionsReply = object({
 const versionRange = object(
   {
     start_version: required(version, 'First version.'),
-    end_version: required(integer(-1), 'One past the last version; -1: through the latest.'),
+    end_version: required(integer(-1), 'Version after the last one; -1: up to the latest.'),
   },
   {
     check: range =>
@@ -119,16 +119,16 @@ export const restoreRequest = object({
 export const declareRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
-  location: optional(string('nonEmpty'), 'Where its data will lie; absent: the engine chooses.'),
+  location: optional(string('nonEmpty'), 'Location of its future data; absent: the engine chooses.'),
   vend_credentials: withoutEffect(
     boolean,
-    'Whether to hand out credentials for the location. Without effect: it needs none.',
+    'Whether to hand out credentials for the location. Without effect: the location needs none.',
   ),
   ...properties,
 })
 
 export const declareReply = object({
-  location: required(string(), 'Where its data will lie.'),
+  location: required(string(), 'Location of its future data.'),
   storage_options: optional(stringMap, 'Options to open the location with.'),
   ...properties,
   managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
@@ -138,8 +138,8 @@ export const declareReply = object({
 export const deregisterRequest = object(onTable)
 
 export const deregisterReply = object({
-  id: required(tableId, 'Path it had.'),
-  location: required(string(), 'Where its data still lies.'),
+  id: required(tableId, 'Former path.'),
+  location: required(string(), 'Location of its data, which stays.'),
   ...properties,
   ...transaction,
 })
@@ -156,7 +156,7 @@ const kinds = {
 
 export const batchCreateVersionsRequest = object({
   ...caller,
-  entries: required(array(createVersionRequest, { min: 1 }), 'All are created, or none.'),
+  entries: required(array(createVersionRequest, { min: 1 }), 'Versions to create: all or none.'),
 })
 
 export const batchCreateVersionsReply = object({
@@ -168,7 +168,11 @@ const batchOperation = choice({
   declare_table: required(declareRequest, 'Declares a table.', kinds.declare_table),
   create_table_version: required(createVersionRequest, 'Creates a version.', kinds.create_table_version),
   delete_table_versions: required(deleteVersionsRequest, 'Removes versions.', kinds.delete_table_versions),
-  deregister_table: required(deregisterRequest, 'Forgets a table, keeps its data.', kinds.deregister_table),
+  deregister_table: required(
+    deregisterRequest,
+    'Removes a table from the catalog, keeps its data.',
+    kinds.deregister_table,
+  ),
   complete_upload: required(
     completeUploadRequest,
     'Makes the rows of an upload in parts visible.',
@@ -178,11 +182,11 @@ const batchOperation = choice({
 export type BatchOperation = Infer<typeof batchOperation>
 
 const batchResult = choice({
-  declare_table: required(declareReply, 'Of a declaration.'),
-  create_table_version: required(createVersionReply, 'Of a new version.'),
-  delete_table_versions: required(deleteVersionsReply, 'Of removed versions.'),
-  deregister_table: required(deregisterReply, 'Of a deregistration.'),
-  complete_upload: required(completeUploadReply, 'Of an upload.'),
+  declare_table: required(declareReply, 'Result of a declaration.'),
+  create_table_version: required(createVersionReply, 'Result of a new version.'),
+  delete_table_versions: required(deleteVersionsReply, 'Result of removed versions.'),
+  deregister_table: required(deregisterReply, 'Result of a deregistration.'),
+  complete_upload: required(completeUploadReply, 'Result of an upload.'),
 })
 export type BatchResult = Infer<typeof batchResult>
 
@@ -190,7 +194,7 @@ export const batchCommitRequest = object({
   ...caller,
   operations: required(
     array(batchOperation, { min: 1 }),
-    'All succeed, or none is applied; later ones see earlier ones.',
+    'Operations: all are applied, or none. Later ones see the results of earlier ones.',
   ),
 })
 
@@ -214,7 +218,7 @@ export const updateTagRequest = object({
   ...onTable,
   ...onBranch,
   tag: required(tagName, 'Name of the tag.'),
-  version: required(version, 'Version it shall point to.'),
+  version: required(version, 'New version of the tag.'),
 })
 
 export const tagRequest = object({ ...onTable, tag: required(tagName, 'Name of the tag.') })
@@ -237,7 +241,7 @@ export const listTagsReply = object({
   ...nextPage,
 })
 
-// ---- branches: the wire knows them, this engine does not yet
+// ---- branches: the protocol has them, this engine does not support them yet
 
 const branchName = { name: required(string('nonEmpty'), 'Name of the branch.') }
 

@@ -1,4 +1,4 @@
-/** Materialized views. */
+/** The shapes of operations on materialized views. */
 import { parseId } from './identifiers.js'
 import { parse } from './parse.js'
 import { selection } from './query-shapes.js'
@@ -22,17 +22,17 @@ import {
 const chunker = { scalar_udtf: 'chunker' } as const
 
 const viewFunction = object({
-  kind: required(enumeration(['udtf', 'chunker'], chunker), 'Must be that of the view.'),
+  kind: required(enumeration(['udtf', 'chunker'], chunker), 'Must be the kind of the view.'),
   udtf: required(string(), 'The function, base64.'),
   udtf_sha: required(string(), 'SHA-256 of the function.'),
   udtf_name: required(string(), 'Its name.'),
   udtf_version: required(string(), 'Its version.'),
-  input_columns: optional(array(string('nonEmpty')), 'Columns it reads; absent: all.'),
+  input_columns: optional(array(string('nonEmpty')), 'Columns that it reads; absent: all.'),
   partition_by: optional(string('nonEmpty'), 'Column to partition by.'),
   partition_by_indexed_column: optional(string('nonEmpty'), 'Column whose IVF index partitions.'),
-  num_cpus: optional(number, 'Processors it asks for.'),
-  num_gpus: optional(number, 'Graphics processors it asks for.'),
-  memory: optional(integer(0), 'Bytes of memory it asks for.'),
+  num_cpus: optional(number, 'Processors that it needs.'),
+  num_gpus: optional(number, 'Graphics processors that it needs.'),
+  memory: optional(integer(0), 'Bytes of memory that it needs.'),
   error_handling: optional(record(json), 'What to do with rows that fail.'),
   batch: optional(boolean, 'Whether it takes batches of rows.'),
   manifest: optional(string(), 'Its environment, JSON text.'),
@@ -45,7 +45,7 @@ export const createViewRequest = object(
     id: required(newId, 'Path of the new view; its namespace must exist.'),
     kind: optional(
       enumeration(['query', 'udtf', 'chunker'], chunker),
-      'What makes the rows: a query (default), or a function over it.',
+      'Source of the rows: a query (default), or a function over a query.',
     ),
     query: optional(
       string('nonBlank'),
@@ -53,14 +53,14 @@ export const createViewRequest = object(
     ),
     source_query: optional(
       string('nonBlank'),
-      'The query over the source; as JSON `{"table", "columns"?, "filter"?}`, Sheaf runs it.',
+      'The query over the source. As JSON `{"table", "columns"?, "filter"?}`, Sheaf runs it.',
     ),
     output_schema: optional(
       string('nonEmpty'),
-      'Arrow schema of the view as an IPC message, base64; absent: that of the rows which the query gives.',
+      'Arrow schema of the view as an IPC message, base64; absent: the schema of the rows of the query.',
     ),
     udtf_spec: optional(viewFunction, 'The function; needed unless `kind` is `query`.'),
-    with_no_data: optional(boolean, 'Whether to leave the view empty for now; default true.'),
+    with_no_data: optional(boolean, 'Whether to create the view without rows; default true.'),
     auto_refresh: optional(boolean, 'Whether to refresh when the source changes; default false.'),
   },
   { check: checkCreation },
@@ -73,31 +73,34 @@ interface Creation {
   readonly udtf_spec?: unknown
 }
 
-/** What is wrong with the fields of a creation together. */
+/** Return what is wrong with the combination of fields, or undefined. */
 function checkCreation({ kind = 'query', query, source_query, udtf_spec }: Creation): string | undefined {
-  if (query !== undefined && kind !== 'query') return `must not have query where kind is ${String(kind)}`
+  if (query !== undefined && kind !== 'query') return `must not have query if kind is ${String(kind)}`
   if (query !== undefined && source_query !== undefined) return 'has query and source_query: give one of them'
   if (query === undefined && source_query === undefined) return 'needs query or source_query'
   if ((kind === 'query') === (udtf_spec === undefined)) return undefined
   return kind === 'query'
-    ? 'must not have udtf_spec where kind is query'
-    : `needs udtf_spec where kind is ${String(kind)}`
+    ? 'must not have udtf_spec if kind is query'
+    : `needs udtf_spec if kind is ${String(kind)}`
 }
 
-/** A `source_query` that Sheaf runs, as JSON. */
+/** A `source_query` that Sheaf can run, as JSON. */
 export const viewQuery = object({
   table: required(
-    accept(tableId, 'its path as one text, parts joined by $', value =>
+    accept(tableId, 'its path as one text, names joined by $', value =>
       typeof value === 'string' ? parseId(value) : value,
     ),
     'Path of the source.',
   ),
-  columns: optional(selection, 'Columns of the view; absent: those of the source when the view is made.'),
+  columns: optional(
+    selection,
+    'Columns of the view; absent: those that the source has when the view is created.',
+  ),
   filter: optional(string('nonBlank'), 'SQL over the source: rows for which it is true.'),
 })
 export type ViewQuery = Infer<typeof viewQuery>
 
-/** Null for what is no query that Sheaf runs. Throws code 13 for one that is written wrong. */
+/** Parse a `source_query`. Returns null for a query that Sheaf does not run. Throws InvalidInput for an invalid one. */
 export function queryIn(source_query: string): ViewQuery | null {
   let value: unknown
   try {
@@ -111,15 +114,15 @@ export function queryIn(source_query: string): ViewQuery | null {
 
 export const createViewReply = object({
   version: required(version, 'Version this call committed.'),
-  job_id: optional(string(), 'The first refresh, where `with_no_data` is false.'),
+  job_id: optional(string(), 'Id of the job of the first refresh, if `with_no_data` is false.'),
 })
 
 export const viewRequest = object(onTable)
 
 export const describeViewReply = object({
   name: required(string(), 'Name of the view, without namespace.'),
-  kind: required(string(), 'What makes the rows: `query`, or a function over it: `udtf`, `chunker`.'),
-  query: required(string(), 'The query, as SQL where Sheaf runs it; else as it was given.'),
+  kind: required(string(), 'Source of the rows: `query`, or a function over a query: `udtf`, `chunker`.'),
+  query: required(string(), 'The query: as SQL if Sheaf runs it, otherwise as given.'),
   source_table: optional(
     string(),
     'Path of the source, joined by `$`; absent: Sheaf does not run the query.',
@@ -131,10 +134,10 @@ export const describeViewReply = object({
         expression: required(string(), 'SQL over the source.'),
       }),
     ),
-    'Columns of the view, where Sheaf runs the query.',
+    'Columns of the view, if Sheaf runs the query.',
   ),
   filter: optional(string(), 'SQL over the source: rows for which it is true.'),
-  source_version: optional(version, 'Version of the source that the view shows; absent: none yet.'),
+  source_version: optional(version, 'Version of the source that the view shows; absent: not refreshed yet.'),
   auto_refresh: required(boolean, 'Whether it is refreshed when the source changes.'),
 })
 
@@ -148,10 +151,10 @@ export const listViewsReply = object({
 export const refreshViewRequest = object({
   ...onTable,
   src_version: optional(version, 'Version of the source; absent: the latest.', ['source_version']),
-  full: optional(boolean, 'Whether to write all rows anew; default false: only those that differ.'),
+  full: optional(boolean, 'Whether to write all rows again; default false: only those that differ.'),
   max_rows_per_fragment: optional(integer(1), 'Most rows per fragment of the view.'),
-  concurrency: optional(integer(1), 'Tasks at once.'),
-  intra_applier_concurrency: optional(integer(1), 'Tasks at once within an applier.'),
+  concurrency: optional(integer(1), 'Parallel tasks.'),
+  intra_applier_concurrency: optional(integer(1), 'Parallel tasks within an applier.'),
   source_task_size: optional(integer(1), 'Source rows per task of a chunker.'),
   output_limit: optional(integer(1), 'Most rows of the view; chunkers only.'),
   cluster: optional(string(), 'Where to run.'),

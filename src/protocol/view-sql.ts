@@ -3,14 +3,14 @@
  *
  *     SELECT * | expression AS name, column, .. FROM table | namespace.table [WHERE condition]
  *
- * Expressions stay text: they are read when the query is bound to its source. Only what separates them is found here.
+ * Expressions stay text: they are parsed when the query is bound to its source. This file finds only their boundaries.
  */
 import { cut, invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import type { Request } from './calls.js'
 import { parse } from './parse.js'
 import { queryIn, type ViewQuery, viewQuery } from './view-shapes.js'
 
-/** Returns the query of a creation where Sheaf runs it, else null. Throws Unsupported and InvalidInput for a query that is written wrong. */
+/** Return the query of a new view if Sheaf runs it, else null. Throws Unsupported and InvalidInput for an invalid query. */
 export function queryOf({
   query,
   source_query,
@@ -22,13 +22,13 @@ interface Token {
   readonly kind: 'word' | 'quoted' | 'other'
   readonly text: string
   readonly start: number
-  /** Brackets that are open before it. */
+  /** Number of open brackets before the token. */
   readonly depth: number
 }
 
 /**
- * Blanks and comments; strings and names in quotes; words; single characters. What is not closed reaches to the end: so no text is
- * read twice.
+ * Matches blanks and comments, strings and names in quotes, words, and single characters. An unclosed comment or quote extends to the end,
+ * so no text is scanned twice.
  */
 const pattern =
   /(?<blank>\s+|--[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*))|(?<quoted>"(?:[^"]|"")*"?|`(?:[^`]|``)*`?)|(?<word>[\p{ID_Start}_][\p{ID_Continue}]*)|'(?:[^']|'')*'?|[\d.]*\d|[\s\S]/gu
@@ -46,10 +46,10 @@ function tokensOf(text: string): readonly Token[] {
   return tokens
 }
 
-/** What may follow the table, none of which a view of Sheaf can have: it has a row for each row of its source. */
+/** Clauses after the table that a view of Sheaf cannot have: it has one row for each row of its source. */
 const otherClauses = ['GROUP BY', 'ORDER BY', 'LIMIT', 'OFFSET', 'HAVING', 'UNION', 'JOIN', 'QUALIFY']
 
-/** Reads a SELECT. Throws code 13 for what is none, 0 for one that no view of Sheaf can show. */
+/** Parse a SELECT. Throws InvalidInput for other statements, Unsupported for a query that a view cannot have. */
 export function readSelect(text: string): ViewQuery {
   return new Select(text).read()
 }
@@ -66,7 +66,7 @@ class Select {
 
   read(): ViewQuery {
     if (!this.#skip('SELECT')) throw this.#unexpected('expected SELECT')
-    if (this.#isWord('DISTINCT')) throw noView('SELECT DISTINCT')
+    if (this.#isWord('DISTINCT')) throw clauseUnsupported('SELECT DISTINCT')
     const columns = this.#columns()
     this.#at++
     const table = [this.#name()]
@@ -78,7 +78,7 @@ class Select {
     return { table, ...(columns !== undefined && { columns }), ...(filter !== undefined && { filter }) }
   }
 
-  /** Ends at FROM. Undefined for `*`. */
+  /** Read the columns up to FROM. Undefined for `*`. */
   #columns(): ViewQuery['columns'] {
     const named: [name: string, expression: string][] = []
     let isAll = false
@@ -97,7 +97,7 @@ class Select {
     }
     if (!isAll) return columnsOf(named)
     if (named.length === 0) return undefined
-    throw unsupported('a view has all columns of its source, or those that its query names: * stands alone')
+    throw unsupported('a view has either all columns of its source (*) or named columns, not both')
   }
 
   #column(item: readonly Token[]): [name: string, expression: string] {
@@ -128,14 +128,14 @@ class Select {
     for (const clause of otherClauses) {
       const [first, second] = clause.split(' ') as [string, string?]
       if (!isKeyword(here, first)) continue
-      // `limit = 3` is a condition on a column of that name.
+      // `limit = 3` is a condition on a column with this name.
       const isClause =
         second === undefined ? next !== undefined && next.kind !== 'other' : isKeyword(next, second)
-      if (isClause || (second === undefined && /^\d/.test(next?.text ?? ''))) throw noView(clause)
+      if (isClause || (second === undefined && /^\d/.test(next?.text ?? ''))) throw clauseUnsupported(clause)
     }
   }
 
-  /** FROM that begins the clause: `a IS DISTINCT FROM b` is a condition. */
+  /** Return whether FROM begins the clause here. In `a IS DISTINCT FROM b` it does not. */
   #isFrom(): boolean {
     const before = this.#tokens[this.#at - 1]
     return this.#isWord('FROM') && this.#here()!.depth === 0 && !isKeyword(before, 'DISTINCT')
@@ -201,13 +201,16 @@ function columnsOf(named: readonly [name: string, expression: string][]): ViewQu
   return { column_aliases: aliases }
 }
 
-function noView(clause: string): SheafError {
-  return unsupported(`a view has a row for each row of its source that its WHERE accepts: no ${clause}`, {
-    hint: 'write it into the queries of the view',
-  })
+function clauseUnsupported(clause: string): SheafError {
+  return unsupported(
+    `a view cannot have ${clause}: it has one row for each row of its source that passes WHERE`,
+    {
+      hint: 'write the clause into queries of the view',
+    },
+  )
 }
 
-/** Words that an expression or a query could not have as the name of a column. */
+/** Words that cannot be column names without quotes in an expression or a query. */
 const reserved = new Set(
   'select from where as and or not is in between like ilike escape null true false case when then else end distinct all interval array both leading trailing limit offset group order having union join qualify'.split(
     ' ',
@@ -218,12 +221,12 @@ function inQuotes(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
-/** A name as it stands in a query: in quotes unless it is a plain word in lower case. */
+/** Return a name as it is written in a query: in quotes unless it is a plain word in lower case. */
 function nameText(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : inQuotes(name)
 }
 
-/** The SELECT that `readSelect` reads as this query. `all`: the columns of the view, where the query names none. */
+/** Return the SELECT that `readSelect` parses to this query. `all`: the columns of the view if the query names none. */
 export function selectText({ table, columns, filter }: ViewQuery, all: readonly string[]): string {
   const list = projectionsOf({ columns }, all).map(({ output_column: name, expression }) =>
     expression === nameText(name) ? expression : `${expression} AS ${nameText(name)}`,
@@ -232,7 +235,7 @@ export function selectText({ table, columns, filter }: ViewQuery, all: readonly 
   return `SELECT ${list.join(', ')} FROM ${table.map(nameText).join('.')}${where}`
 }
 
-/** The columns of a view, and the expression of each. `all`: those of the view, where the query names none. */
+/** Return the columns of a view, and the expression of each. `all`: the columns of the view if the query names none. */
 export function projectionsOf(
   { columns }: Pick<ViewQuery, 'columns'>,
   all: readonly string[],

@@ -1,9 +1,9 @@
 /**
- * How calls travel over HTTP: which part of a request is path, query and body, and what a reply's body is. Read and write
- * are inverses; both follow the table of operations.
+ * How calls travel over HTTP: which parts of a request are path, query and body, and what the body of a reply is. Reading and writing are
+ * inverses; both follow the table of operations.
  *
- * - `identity` and `context` travel as headers, which are the adapter's business; in a JSON body they are read too.
- * - What path and body both say must agree; where query and body both give a field, the body wins.
+ * - `identity` and `context` travel as header fields, which are up to the adapter. A JSON body may have them as well.
+ * - Values in both path and body must agree. If both query and body have a field, the body takes precedence.
  */
 import { invalidInput, quote } from '../errors.js'
 import {
@@ -21,16 +21,16 @@ import type { Shape } from './shape.js'
 
 /** The parts of an HTTP request. */
 export interface WireParts {
-  /** Segments that stand for `{placeholders}`, still percent-encoded. */
+  /** The segments for `{placeholders}`, still percent-encoded. */
   readonly segments: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  /** The parsed JSON body; undefined without one. */
+  /** The parsed JSON body; undefined if there is none. */
   readonly body: unknown
 }
 
 /**
- * The request in those parts, not yet validated. Throws InvalidInput where they are malformed or contradict each other, and for
- * a query parameter that the operation does not have; with `skipped`, those are added to that instead.
+ * Assemble a request from its parts, without validating it. Throws InvalidInput for parts that are malformed or contradict each other, and
+ * for an unknown query parameter. With `skipped`, unknown parameters are added to `skipped` instead.
  */
 export function readRequest(
   entry: OperationEntry,
@@ -54,7 +54,7 @@ export function readRequest(
   return request
 }
 
-/** Clients send the delimiter with every request, needed or not. */
+/** Check the names of query parameters. `delimiter` is always allowed: clients send it with every request. */
 function checkParameters(entry: OperationEntry, query: URLSearchParams, skipped?: string[]): void {
   for (const name of query.keys()) {
     if (name === 'delimiter' || entry.query.includes(name)) continue
@@ -73,14 +73,14 @@ function bodyFields(entry: OperationEntry, body: unknown): Record<string, unknow
   return body as Record<string, unknown>
 }
 
-/** A path without `{id}` names the root. A transaction is named by its path alone: clients put a table into the body. */
+/** Read the id. A path without `{id}` names the root. The path alone names a transaction, because clients put a table id into the body. */
 function readId(entry: OperationEntry, parts: WireParts, fromBody: unknown): unknown {
   const delimiter = parts.query.get('delimiter') ?? defaultDelimiter
   const path = decodeSegment(parts.segments.id ?? encodeURIComponent(delimiter))
   if (entry.target === 'transaction' || fromBody === undefined || fromBody === null)
     return parseId(path, delimiter)
   const isPath = Array.isArray(fromBody) && fromBody.every(name => typeof name === 'string')
-  // Clients that write all fields write an empty one beside the path.
+  // Clients that write all fields send an empty id in the body.
   if (isPath && fromBody.length === 0) return parseId(path, delimiter)
   return isPath ? agreeOnId(path, fromBody, delimiter) : fromBody
 }
@@ -90,7 +90,7 @@ function agreeOnIndex(fromPath: string, fromBody: unknown): string {
   throw invalidInput(`index_name in the path is ${quote(fromPath)} but in the body ${quote(fromBody)}`)
 }
 
-/** The value a query parameter stands for; text that stands for none is left for validation to refuse. */
+/** Convert a query parameter to a value. A text that fits no value is returned as it is, and validation refuses it. */
 function fromText(shape: Shape, texts: readonly string[]): unknown {
   switch (shape.kind) {
     case 'accept':
@@ -126,11 +126,11 @@ export interface WireRequest {
   readonly method: 'GET' | 'POST'
   /** Path and query, percent-encoded. */
   readonly path: string
-  /** JSON text, or null where the body is Arrow data or nothing. */
+  /** JSON text; null if the body is Arrow data, or if there is none. */
   readonly body: string | null
 }
 
-/** The request, in normal form, as its operation's first route carries it. */
+/** Write a request in normal form for the first route of its operation. */
 export function writeRequest(entry: OperationEntry, request: Readonly<Record<string, unknown>>): WireRequest {
   const [method, template] = entry.routes[0].split(' ') as ['GET' | 'POST', string]
   const { identity: _, context: __, id, index_name: index, ...fields } = request
@@ -167,7 +167,7 @@ function bodyText(entry: OperationEntry, fields: Readonly<Record<string, unknown
   return JSON.stringify(withArrays(entry.bare === undefined ? fields : fields[entry.bare]))
 }
 
-/** The value with typed arrays as arrays, which is what JSON can say. */
+/** Convert typed arrays to arrays, which JSON can represent. */
 function withArrays(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number>)
   if (Array.isArray(value)) return typeof value[0] === 'number' ? value : value.map(withArrays)
@@ -175,7 +175,7 @@ function withArrays(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withArrays(item)]))
 }
 
-/** The JSON body of a reply: fields under all their names, or the bare value of an operation that has one. */
+/** Return the JSON body of a reply: each field under all its names, or the bare value of an operation that has one. */
 export function writeReply(entry: OperationEntry, reply: unknown): unknown {
   if (entry.response?.kind !== 'object') return reply
   const body = { ...(reply as Record<string, unknown>) }
@@ -186,7 +186,7 @@ export function writeReply(entry: OperationEntry, reply: unknown): unknown {
   return body
 }
 
-/** The reply in a JSON body; a body that is not one is InvalidInput. */
+/** Read the reply in a JSON body. Throws InvalidInput for a body that is not a valid reply. */
 export function readReply(entry: OperationEntry, body: unknown, name: string): unknown {
   if (entry.response === null) return undefined
   const reply = entry.bare === undefined ? body : { [entry.bare]: body }

@@ -361,7 +361,7 @@ describe('an argument that is none is an error in the words of the caller', () =
     [
       'groupBy of an array',
       () => search().groupBy(['id'] as never),
-      'groupBy takes names one by one, got ["id"]',
+      'groupBy takes names as separate arguments, got ["id"]',
     ],
     ['where of nothing', () => search().where(undefined as never), 'where: a condition is SQL text'],
     [
@@ -372,7 +372,7 @@ describe('an argument that is none is an error in the words of the caller', () =
     [
       'postfilter(false)',
       () => (search() as never as { postfilter(on: boolean): unknown }).postfilter(false),
-      'postfilter takes nothing, got false',
+      'postfilter takes no arguments, got false',
     ],
     [
       'a signal for options',

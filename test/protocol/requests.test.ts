@@ -315,7 +315,7 @@ describe('views', () => {
       request('createMaterializedView', { ...view, kind: 'chunker', udtf_spec: spec }).udtf_spec?.kind,
     ).toBe('chunker')
     expect(refusal('createMaterializedView', { ...view, kind: 'udtf' })).toContain(
-      'needs udtf_spec where kind is udtf',
+      'needs udtf_spec if kind is udtf',
     )
     expect(refusal('createMaterializedView', { ...view, udtf_spec: spec })).toContain(
       'must not have udtf_spec',
