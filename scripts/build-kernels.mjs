@@ -1,7 +1,7 @@
 /**
  * Compiles `src/kernels/wasm/` (AssemblyScript) into `src/kernels/wasm.generated.ts`, where the modules are
- * base64 strings: nothing to find on disk at run time, whatever bundles us. Does nothing when the file was made
- * from the sources as they are. Plain JavaScript, because it runs before anything else is built.
+ * base64 strings, so no file must be found at run time, with any bundler. Does nothing if the file was made from the
+ * current sources. Plain JavaScript, because it runs before anything else is built.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'kernels')
 const target = join(folder, 'wasm.generated.ts')
-/** Memory comes from JavaScript, one per instance. */
+/** JavaScript provides the memory, one per instance. */
 const flags = ['--importMemory', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '-O3']
-/** What JavaScript may call is named by the first argument of each. A module takes either shared memories or others. */
+/** The first argument of each is the file with its exported functions. A module takes either shared or unshared memory. */
 const modules = {
   wasmBase64: ['module.ts', ...flags],
-  // What a memory may have at most: which, its maker says.
+  // The maximum of a shared memory. The code that creates the memory chooses its size.
   sharedWasmBase64: [
     'shared.ts',
     ...flags,

@@ -1,10 +1,10 @@
 /**
- * Joins the compiled modules into a few files under `dist/lib/`, and puts their types under `dist/types/`: what the package exports.
+ * Bundles the compiled modules into a few files under `dist/lib/`, and copies their types to `dist/types/`: the exports of the package.
  *
- * Node resolves, reads and compiles every module of an import graph for itself, about a millisecond each. Joined,
- * the first answer of a cold process comes several times sooner (bench/open-cold.ts prints it beside the plain
- * modules). Entries share chunks, so `SheafError` is one class whichever entry it came through. What nothing imports before it is
- * needed makes chunks of its own: to compile what a process never calls would take it longer than its first answer.
+ * Node resolves, reads and compiles every module of an import graph by itself, about a millisecond each. With bundles, the first answer
+ * of a cold process comes several times sooner (bench/open-cold.ts compares both). Entries share chunks, so `SheafError` is one class
+ * in every entry. Modules that are imported lazily get chunks of their own: compiling code that a process never calls would take longer
+ * than its first answer.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -16,14 +16,15 @@ const entries = {
   http: 'dist/adapters/http/public.js',
   worker: 'dist/adapters/worker/public.js',
   files: 'dist/adapters/files/public.js',
-  // Found by the worker client as './main.js' beside it.
+  // The worker client loads this entry as './main.js'.
   main: 'dist/adapters/worker/main.js',
   cli: 'dist/adapters/cli/main.js',
 }
 
 /**
- * Programs of threads that build indexes. Each is found by what starts it, which lies beside it then: './insert-worker.js'. They import the chunks of the
- * entries above, which are the same with and without them: threads load more code than they run, but the package does not hold that code twice.
+ * Programs of threads that build indexes. The code that starts them loads them from its own folder: './insert-worker.js'. They import
+ * the chunks of the entries above, which are the same with and without them. So threads load more code than they run, but the package
+ * does not contain the code twice.
  */
 const builders = {
   'insert-worker': 'dist/src/indexes/vector/insert-worker.js',
@@ -31,12 +32,12 @@ const builders = {
 }
 
 /**
- * Found beside what starts it as well, but joined apart: its threads are started by short calls, and load nothing else. The entries above
- * need no chunk more for what they would have in common.
+ * Also loaded from the folder of the code that starts it, but bundled separately: short calls start its threads, which load nothing else.
+ * So the entries above need no additional chunk for shared code.
  */
 const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
 
-/** What questions load when they need it, each apart. All else that is loaded later is for who writes or looks after a root. */
+/** Modules that queries import lazily, each with a chunk of its own. All other lazy modules are for writers and maintenance. */
 const asked = {
   expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/settle-filter.js'],
   text: [
@@ -50,8 +51,8 @@ const asked = {
 }
 
 /**
- * Names the chunk of a module by who comes to it without a dynamic import: entries, and what is asked for later unless it is there
- * with `index` anyway.
+ * Name the chunk of a module by the roots that reach it without a dynamic import. Roots are the entries, and the lazy modules unless
+ * `index` contains them anyway.
  */
 function chunksOf(input) {
   const groups = { entries: new Map(), asked: new Map(), later: new Map() }
@@ -75,14 +76,14 @@ function chunksOf(input) {
     }
     visitLater(groups.entries.keys())
     visitLater(groups.asked.keys())
-    // Those that come later may load others: the map grows while it is walked.
+    // Lazy modules may import others lazily: the map grows during the iteration.
     visitLater(groups.later.keys())
   }
   return (id, graph) => {
     if (groups.entries.size === 0) visitAll(graph)
     const entries = groups.entries.get(id) ?? []
     if (entries.includes('index')) return entries.join('-')
-    // The own module of a builder has no group: it is the chunk of its entry.
+    // The module of a builder itself has no group: it is in the chunk of its entry.
     return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-') || null
   }
 }
@@ -95,7 +96,7 @@ for (const input of [entries, ...threads]) {
     platform: 'node',
     preserveEntrySignatures: 'allow-extension',
     logLevel: 'warn',
-    // The index has some modules at once that a client alone loads later.
+    // The index imports some modules at once that a process with only a client imports lazily.
     checks: { ineffectiveDynamicImport: false },
   })
   await bundle.write({
@@ -113,9 +114,9 @@ for (const input of [entries, ...threads]) {
 }
 
 /**
- * Copies the exported declarations and those that they import, and no others: users see what they can import, and install half as
- * many bytes. A tab replaces four spaces of indentation: the declarations of the operations are deep, and a quarter of their
- * bytes is indentation.
+ * Copy the exported declarations and those that they import, and no others: users see what they can import, and install half as
+ * many bytes. A tab replaces four spaces of indentation: the declarations of the operations are nested deeply, and a quarter of
+ * their bytes is indentation.
  */
 function copyTypes(exports) {
   rmSync('dist/types', { recursive: true, force: true })

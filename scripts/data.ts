@@ -1,10 +1,10 @@
-/** The one place that knows where data outside the project lies. */
+/** Paths of data outside of the project. No other file knows where they are. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 const root = resolve(process.env.SHEAF_DATA ?? '../shared/data')
 
-/** Path of a data file, or null when it is not on this machine (a test then says so and skips). */
+/** Return the path of a data file, or null if it is not on this machine (a test then reports this and is skipped). */
 export function dataPath(...parts: string[]): string | null {
   const path = resolve(root, ...parts)
   return existsSync(path) ? path : null

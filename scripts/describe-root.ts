@@ -1,4 +1,4 @@
-/** Everything a root says, as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
+/** Describe the content of a root as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
 import { createHash } from 'node:crypto'
 import type { VersionInfo } from '../src/client/table.js'
 import type { Namespace, Table } from '../src/index.js'
@@ -30,7 +30,7 @@ async function describeTable(ns: Namespace, id: string): Promise<unknown> {
   return { properties, tags: Object.fromEntries(await table.tags.list()), versions }
 }
 
-/** A version whose rows are elsewhere; where its table lies depends on where the root does. */
+/** Describe a version whose rows another engine stores. Its path is left out, because it depends on the location of the root. */
 function describeRecord({ manifest_path, ...record }: VersionInfo): unknown {
   return { ...record, manifest: manifest_path.replace(/^.*(?=tables\/)/, '') }
 }
@@ -46,7 +46,7 @@ async function describeVersion(table: Table, version: number): Promise<unknown> 
   return { version, schema, rows: digest(rows.map(plain)), nearest: nearest.map(plain) }
 }
 
-/** How many rows, the first of them, and a hash of all: enough to compare, little enough to keep. */
+/** Describe rows by their number, the first rows, and a hash of all: enough to compare, small enough to store. */
 function digest(rows: readonly unknown[]): unknown {
   const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
   return { count: rows.length, first: rows[0] ?? null, hash }

@@ -1,7 +1,7 @@
 /**
- * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>`. Every later version must open it
- * (test/golden.test.ts).
+ * Makes a golden root: a small directory with records of the format, and the expected result of reading it. Run it once when the format has
+ * a new record: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches|strides
+ * test/golden/<name>`. Every later version must open it (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -98,13 +98,13 @@ function rows(from: number, count: number): Row[] {
   })
 }
 
-/** A column that ascends over several stretches, of which the file says between which values each lies, and one that does not. */
+/** A column that ascends over several stretches, whose min/max statistics the file has, and a column that does not ascend. */
 async function makeStretches(ns: Namespace): Promise<void> {
   const two = Array.from({ length: 20_000 }, (_, i) => ({ id: 3 * i, mixed: (i * 7919) % 100 }))
   await ns.createTable('a', two)
 }
 
-/** Scalar indexes of each kind, whose values take several pages, some null. */
+/** Scalar indexes of each kind, with several pages of values, some of them null. */
 async function makeStrides(ns: Namespace): Promise<void> {
   const few = Array.from({ length: 8400 }, (_, i) => {
     return { key: i % 97 === 0 ? null : (i * 7919) % 8501, label: i % 101 === 0 ? null : `label ${i % 2000}` }
@@ -115,7 +115,7 @@ async function makeStrides(ns: Namespace): Promise<void> {
   await table.createIndex('key', { type: 'BITMAP', name: 'keys', waitTimeoutMs: 60_000 })
 }
 
-/** Everything a data file, an inline blob and a schema can hold. */
+/** Everything that a data file, an inline blob and a schema can contain. */
 async function makeRows(ns: Namespace): Promise<void> {
   await ns.createNamespace('kept', { properties: { owner: 'golden' } })
   await ns.createNamespace('kept$empty')
@@ -134,7 +134,7 @@ async function makeRows(ns: Namespace): Promise<void> {
   await ns.createTable('empty', [], { schema })
 }
 
-/** Row ids as runs in the slot and in a file, dead rows in a file, columns added, retyped and dropped, schemas of older blobs. */
+/** Row ids as runs in the slot and in a file, deletion vectors in a file, columns added, retyped and dropped, schemas of older blobs. */
 async function makeEdits(ns: Namespace): Promise<void> {
   const table = await ns.createTable('edited', rows(0, 40), { schema })
   await table.update({ name: 'updated' }, 'id % 3 = 0')
@@ -156,8 +156,8 @@ async function makeEdits(ns: Namespace): Promise<void> {
 }
 
 /**
- * Fragments that moved, ids that do not ascend, dead parts made one, a view, versions that expired, a sweep, slots in a pack, and
- * pages that were merged.
+ * Compacted fragments, ids that do not ascend, merged deletion vectors, a view, expired versions, a garbage collection, slots in a pack,
+ * and merged pages.
  */
 async function makeUpkeep(ns: Namespace): Promise<void> {
   const moved = await ns.createTable('moved', rows(0, 60), { schema })
@@ -183,8 +183,8 @@ async function makeUpkeep(ns: Namespace): Promise<void> {
 }
 
 /**
- * Checkpoints that the log names, packs with their births, an index of each sort that has a file of its own, a table that was restored, whose older
- * records are forgotten, and a reader elsewhere, as others see it.
+ * Checkpoints that the log names, packs with creation slots, an index of each kind with a file of its own, a restored table whose older
+ * records are gone, and the pin of a reader in another process.
  */
 async function makeCheckpoints(ns: Namespace): Promise<void> {
   const indexed = await ns.createTable('indexed', rows(0, 300), { schema })
@@ -211,7 +211,7 @@ async function makeCheckpoints(ns: Namespace): Promise<void> {
   await store.put(`${pin}.61000`, new Uint8Array())
 }
 
-/** Every operation of the log, a checkpoint with a page of the history, and a stored layout. */
+/** Every operation of the log, a checkpoint with a page of the history, and a stored manifest. */
 async function makeCatalog(ns: Namespace): Promise<void> {
   const { operations } = ns
   await ns.createNamespace('n', { properties: { owner: 'golden' } })
@@ -256,11 +256,11 @@ async function makeCatalog(ns: Namespace): Promise<void> {
   await keepCheckpoint()
   await operations.registerTable({ id: ['back'], location })
   const next = { id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' }
-  // Not a call whose recorded reply names a location: that is a path of the machine this ran on.
+  // Not a call whose recorded reply contains a location: that would be a path of this machine.
   await operations.createTableVersion(next, { idempotencyKey: 'after' })
 }
 
-/** Versions that a Lance engine wrote without asking: recorded in order, with a gap, and in the place of a version of a batch. */
+/** Versions that a Lance engine wrote without asking: recorded in order, with a gap, and in place of a version of a batch. */
 async function makeAdopted(ns: Namespace): Promise<void> {
   const { operations } = ns
   await ns.createTable('a', [{ a: 1 }])
@@ -282,7 +282,7 @@ async function makeAdopted(ns: Namespace): Promise<void> {
     version: 1,
     manifest_path: `${raced.location}/_versions/${staged}`,
   }
-  // The engine has the number: the call fails.
+  // The engine has taken the version number, so the call fails.
   await other.operations.batchCommitTables({ operations: [{ create_table_version }] }).catch(() => {})
   await other.close()
 }
@@ -292,7 +292,7 @@ function putManifest(location: string, name: string, text: string): void {
   writeFileSync(join(location, '_versions', name), `stands for a manifest of ${text} LANC`)
 }
 
-/** `store`, with something done right after the next slot is written. */
+/** Wrap `store` to run a function right after the next slot is written. */
 function engineAfterSlot(store: FileStore, act: () => void): FileStore {
   let isDone = false
   return new Proxy(store, {
@@ -330,7 +330,7 @@ async function makeUploads(ns: Namespace): Promise<void> {
   await open.add(rows(60, 1), { part: 'second' })
 }
 
-/** A read session whose tokens are kept beside the root, of a version that is not the newest. */
+/** A read session of a version that is not the newest. Its tokens are stored next to the root. */
 async function makeSessions(ns: Namespace): Promise<void> {
   const table = await ns.createTable('a', rows(0, 500), { schema })
   await table.delete('id % 10 = 3')
@@ -340,7 +340,7 @@ async function makeSessions(ns: Namespace): Promise<void> {
   await table.add(rows(500, 5), { mode: 'overwrite' })
 }
 
-/** Indexes of a column of lists of vectors: of each shape, with rows that none of them has. */
+/** Indexes of each kind on a column of lists of vectors, with unindexed rows. */
 async function makeLists(ns: Namespace): Promise<void> {
   const type = schema.fields.find(({ name }) => name === 'vector')!.type
   const own: Schema = {
@@ -371,7 +371,7 @@ async function makeLists(ns: Namespace): Promise<void> {
   writeFileSync(join(folder!, 'nearest.json'), `${JSON.stringify({ query, ids })}\n`)
 }
 
-/** As maintenance does when the log is long enough. */
+/** Write a checkpoint, as maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
   const history = new History(store)
@@ -387,7 +387,7 @@ async function keepCheckpoint(): Promise<void> {
   await checkpoints.write(fold, { pages } as unknown as Json)
 }
 
-// What maintenance does depends on time: where it is what is kept, nothing else is waited for.
+// What maintenance does depends on time. So only the roots that are about maintenance wait for it.
 const isAged = what === 'maintenance' || what === 'checkpoints'
 const maintenance = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
 const ns = await connect(root, { maintenance })

@@ -1,15 +1,18 @@
 /**
- * Draws the modules of `src/` and `adapters/` and the imports between them. Fails on an import that runs uphill, type imports
- * included; on a cycle between files; on a package that several modules import; on a module of the engine behind a client; and on a second
- * place that reads files, the clock or random numbers.
+ * Prints the modules of `src/` and `adapters/` and the imports between them. Fails on:
  *
- *   npm run map                  the picture
+ * - an import of a module of a higher layer, type imports included, and a cycle between files;
+ * - a package that several modules import;
+ * - an import of an engine module by a client handle;
+ * - access to files, the clock or random numbers outside of the one file or module that may.
+ *
+ *   npm run map                  the modules
  *   npm run map -- --operations  how many operations are served
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
-/** Top line first; on a line, a module may import the modules to its right. */
+/** The layers, top first. Within a line, a module may import the modules to its right. */
 const lines: readonly (readonly string[])[] = [
   ['adapters/cli'],
   ['adapters/http', 'adapters/worker'],
@@ -29,13 +32,13 @@ const lines: readonly (readonly string[])[] = [
   ['lazy-import', 'errors', 'primitives'],
 ]
 
-/** Folders of a module by the same rule; `.` stands for its own files. */
+/** The folders of a module, by the same rule; `.`: the files of the module itself. */
 const folders: Readonly<Record<string, readonly string[]>> = {
   sql: ['zones', 'binding', '.', 'functions', 'kernels', 'values', 'syntax'],
   indexes: ['.', 'vector', 'text', 'scalar', 'sections'],
 }
 
-/** Modules that handles of a namespace must not know: a process that only has a client loads none of them. */
+/** Modules that client handles must not import: a process with only a client loads none of them. */
 const engineModules = [
   'engine',
   'verify',
@@ -49,8 +52,8 @@ const engineModules = [
   'storage',
 ]
 
-/** Calls that only one file, or one room, may make. */
-const doors: readonly { readonly pattern: RegExp; readonly owner: string; readonly what: string }[] = [
+/** Calls that only one file, or one module, may make. */
+const guardedCalls: readonly { readonly pattern: RegExp; readonly owner: string; readonly what: string }[] = [
   {
     pattern:
       /\bDate\.now\(|\bperformance\.now\(|\bMath\.random\(|\brandomUUID\(|\bsetTimeout\(|\bsetInterval\(/,
@@ -62,17 +65,17 @@ const doors: readonly { readonly pattern: RegExp; readonly owner: string; readon
 
 interface SourceFile {
   readonly path: string
-  readonly room: string
+  readonly module: string
   readonly lines: number
   readonly text: string
   readonly imports: readonly string[]
-  /** Those of them that are not for types alone. */
+  /** The imports that are not type imports. */
   readonly values: readonly string[]
 }
 
 const root = process.cwd()
 
-/** What a file imports: at the beginning of a line, or in parentheses. */
+/** Matches the imports of a file: statements at the beginning of a line, and `import(...)`. */
 const imported = /^(?:import|export)\s[^'"`]*?from '([^']+)'|^import '([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
 
 function main(): void {
@@ -85,12 +88,12 @@ function main(): void {
     ...enginesOfClients(files, byPath),
     ...fileCycles(files, byPath),
     ...sharedPackages(files),
-    ...secondDoors(files),
+    ...unguardedCalls(files),
   ]
-  printRooms(files, byPath)
+  printModules(files, byPath)
   for (const fault of faults) console.error(`FAULT ${fault}`)
   if (faults.length > 0) process.exitCode = 1
-  else console.log('no uphill import, no cycle, one door each')
+  else console.log('no uphill import, no cycle, no unguarded call')
 }
 
 function readSources(): SourceFile[] {
@@ -111,7 +114,7 @@ function readSources(): SourceFile[] {
         })
         return {
           path,
-          room: roomOf(path),
+          module: moduleOf(path),
           lines: text.split('\n').length - 1,
           text,
           imports: found.map(({ target }) => target),
@@ -121,22 +124,22 @@ function readSources(): SourceFile[] {
   )
 }
 
-function roomOf(path: string): string {
+function moduleOf(path: string): string {
   const parts = path.split('/')
   if (parts[0] === 'adapters') return parts.length === 2 ? 'adapters' : `adapters/${parts[1]}`
   return parts[1]!.replace(/\.ts$/, '')
 }
 
-/** A path under the project for our own files, the bare specifier for packages. */
+/** Return the target of an import: a path below the project for own files, the bare specifier for packages. */
 function resolveImport(from: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier
   return relative(root, resolve(root, dirname(from), specifier.replace(/\.js$/, '.ts'))).replaceAll('\\', '/')
 }
 
-function rank(room: string): readonly [line: number, column: number] {
-  const line = lines.findIndex(rooms => rooms.includes(room))
-  if (line === -1) throw new Error(`room ${room} is on no line of the house; add it to scripts/map.ts`)
-  return [line, lines[line]!.indexOf(room)]
+function rank(module: string): readonly [line: number, column: number] {
+  const line = lines.findIndex(modules => modules.includes(module))
+  if (line === -1) throw new Error(`module ${module} is in no layer: add it to scripts/map.ts`)
+  return [line, lines[line]!.indexOf(module)]
 }
 
 function uphillImports(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
@@ -144,9 +147,9 @@ function uphillImports(files: readonly SourceFile[], byPath: ReadonlyMap<string,
   for (const file of files) {
     for (const path of file.imports) {
       const target = byPath.get(path)
-      if (target === undefined || target.room === file.room) continue
-      const [fromLine, fromColumn] = rank(file.room)
-      const [toLine, toColumn] = rank(target.room)
+      if (target === undefined || target.module === file.module) continue
+      const [fromLine, fromColumn] = rank(file.module)
+      const [toLine, toColumn] = rank(target.module)
       if (toLine < fromLine || (toLine === fromLine && toColumn < fromColumn))
         faults.push(`uphill import: ${file.path} -> ${target.path}`)
     }
@@ -154,16 +157,17 @@ function uphillImports(files: readonly SourceFile[], byPath: ReadonlyMap<string,
   return faults
 }
 
-/** The same between the folders of a module. */
+/** As `uphillImports`, between the folders of a module. */
 function uphillFolders(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   return files.flatMap(file => {
-    const order = folders[file.room]
+    const order = folders[file.module]
     if (order === undefined) return []
     const from = order.indexOf(folderOf(file))
-    if (from === -1) return [`${file.path} lies in a folder that has no place in ${file.room}/`]
+    if (from === -1)
+      return [`${file.path} is in a folder without a layer in ${file.module}/: add it to scripts/map.ts`]
     return file.imports.flatMap(path => {
       const target = byPath.get(path)
-      if (target?.room !== file.room || order.indexOf(folderOf(target)) >= from) return []
+      if (target?.module !== file.module || order.indexOf(folderOf(target)) >= from) return []
       return [`uphill import: ${file.path} -> ${target.path}`]
     })
   })
@@ -173,19 +177,19 @@ function folderOf({ path }: SourceFile): string {
   return path.split('/').length === 3 ? '.' : path.split('/')[2]!
 }
 
-/** Imports of the client that bring in modules of the engine; an import of types brings in nothing. */
+/** Imports of engine modules by the client. Type imports are allowed: they load nothing. */
 function enginesOfClients(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   return files
-    .filter(({ room }) => room === 'client')
+    .filter(({ module }) => module === 'client')
     .flatMap(file =>
       file.values
         .map(path => byPath.get(path))
-        .filter(target => target !== undefined && engineModules.includes(target.room))
-        .map(target => `a handle knows the engine: ${file.path} -> ${target!.path}`),
+        .filter(target => target !== undefined && engineModules.includes(target.module))
+        .map(target => `a client handle imports the engine: ${file.path} -> ${target!.path}`),
     )
 }
 
-/** Strongly connected components of more than one file (Tarjan), each a cycle. */
+/** Import cycles: the strongly connected components of more than one file (Tarjan's algorithm). */
 function fileCycles(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   const order = new Map<string, number>()
   const low = new Map<string, number>()
@@ -214,44 +218,44 @@ function fileCycles(files: readonly SourceFile[], byPath: ReadonlyMap<string, So
 }
 
 function sharedPackages(files: readonly SourceFile[]): string[] {
-  const rooms = new Map<string, Set<string>>()
+  const importers = new Map<string, Set<string>>()
   for (const file of files) {
     for (const name of file.imports) {
       if (/^(src|adapters)\//.test(name) || name.startsWith('node:')) continue
-      rooms.set(name, (rooms.get(name) ?? new Set()).add(file.room))
+      importers.set(name, (importers.get(name) ?? new Set()).add(file.module))
     }
   }
-  return [...rooms]
+  return [...importers]
     .filter(([, owners]) => owners.size > 1)
     .map(([name, owners]) => `package ${name} is imported by ${[...owners].join(' and ')}`)
 }
 
-function secondDoors(files: readonly SourceFile[]): string[] {
+function unguardedCalls(files: readonly SourceFile[]): string[] {
   return files.flatMap(file =>
-    doors
+    guardedCalls
       .filter(
-        door =>
-          file.path.startsWith('src/') && !file.path.startsWith(door.owner) && door.pattern.test(file.text),
+        call =>
+          file.path.startsWith('src/') && !file.path.startsWith(call.owner) && call.pattern.test(file.text),
       )
-      .map(door => `second door to ${door.what}: ${file.path} (only ${door.owner})`),
+      .map(call => `${file.path} uses ${call.what}: only ${call.owner} may`),
   )
 }
 
-function printRooms(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): void {
-  for (const rooms of lines) {
-    for (const room of rooms) {
-      const own = files.filter(file => file.room === room)
+function printModules(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): void {
+  for (const modules of lines) {
+    for (const module of modules) {
+      const own = files.filter(file => file.module === module)
       if (own.length === 0) continue
       const arrows = new Map<string, number>()
       for (const path of own.flatMap(file => file.imports)) {
-        const target = byPath.get(path)?.room ?? (/^(node:|src\/|adapters\/)/.test(path) ? undefined : path)
-        if (target !== undefined && target !== room) arrows.set(target, (arrows.get(target) ?? 0) + 1)
+        const target = byPath.get(path)?.module ?? (/^(node:|src\/|adapters\/)/.test(path) ? undefined : path)
+        if (target !== undefined && target !== module) arrows.set(target, (arrows.get(target) ?? 0) + 1)
       }
       const size = own.reduce((sum, file) => sum + file.lines, 0)
       const largest = own.reduce((a, b) => (a.lines >= b.lines ? a : b))
       const to = [...arrows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, n]) => `${name} ${n}`)
       console.log(
-        `${room.padEnd(16)}${String(own.length).padStart(3)} files ${String(size).padStart(6)} lines` +
+        `${module.padEnd(16)}${String(own.length).padStart(3)} files ${String(size).padStart(6)} lines` +
           `  largest ${largest.path.replace(/^src\//, '')} ${largest.lines}`,
       )
       if (to.length > 0) console.log(`                  -> ${to.join(', ')}`)

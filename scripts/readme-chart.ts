@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 export const themes = ['light', 'dark'] as const
 
-/** The chart in docs/images, and the chart in bench/results that it is a copy of. */
+/** Return the path of the chart in docs/images, and of its source in bench/results. */
 export function readmeChart(theme: (typeof themes)[number]): {
   readonly image: string
   readonly source: string

@@ -1,5 +1,5 @@
 /**
- * What every npm script goes through: installs what is missing, builds what is stale, then runs.
+ * Runs every npm script: installs missing packages, builds what is out of date, then runs the command.
  * Plain JavaScript, because it runs on a checkout where nothing is installed yet.
  */
 import { spawnSync } from 'node:child_process'
@@ -11,8 +11,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [command, ...args] = process.argv.slice(2)
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 /**
- * By the lock file, and without touching it. Not `npm ci`: that refuses a lock file made where the registry had only
- * some platforms of an optional package.
+ * Installs by the lock file, without changing it. Not `npm ci`: it refuses a lock file that was made where the registry had
+ * only some platforms of an optional package.
  */
 const installArguments = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
@@ -28,20 +28,20 @@ function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
   return result.status ?? 1
 }
 
-/** Runs a program in the foreground; its failure is ours. */
+/** Run a program in the foreground. If it fails, exit with its status. */
 function run(program, programArgs, options) {
   const status = spawn(program, programArgs, options)
   if (status !== 0) process.exit(status)
 }
 
-/** Installs what the lock file of a folder says; gives npm's exit status. */
+/** Install the packages of a folder by its lock file. Returns the exit status of npm. */
 function install(folder, what, ...extra) {
   if (isInstalled(folder)) return 0
   console.log(`installing ${what} ...`)
   return spawn(npm, [...installArguments, ...extra, '--prefix', folder], { quiet: true })
 }
 
-/** `node_modules` holds its own lock file; it is stale when ours says something else. */
+/** Return whether `node_modules` is up to date: it has its own lock file, which must agree with that of the folder. */
 function isInstalled(folder) {
   const lock = join(folder, 'node_modules', '.package-lock.json')
   if (!existsSync(lock)) return false
@@ -52,7 +52,7 @@ function isInstalled(folder) {
   )
 }
 
-/** Exits where the packages of a folder cannot be installed. */
+/** Install the packages of a folder. Exits if this fails. */
 function need(folder, what) {
   const status = install(folder, what)
   if (status !== 0) process.exit(status)
@@ -65,8 +65,8 @@ function build() {
 }
 
 /**
- * Runs the tests with real clients, which keep their packages to themselves. Where those cannot be had, for want of a
- * network or of a build for this platform, that is said, counted, and no failure.
+ * Run the tests with real clients, whose packages are in folders of their own. If packages cannot be installed, for lack of a
+ * network or of a build for this platform, the tests are reported as skipped, which is not a failure.
  * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs, whose clients are not written in JavaScript.
  */
 function testPeers(options) {
@@ -89,15 +89,15 @@ function testPeers(options) {
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
-/** What vector indexes promise of data at full size, which takes minutes. */
+/** Tests of the recall of vector indexes on data of full size, which take minutes. */
 const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/filtered-recall.test.ts']
 
-/** What a server promises under attack and under load, which takes as long as it is looked at. */
+/** Tests of a server under attack and under load, whose duration is a parameter. */
 const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
 
 /**
- * Looks once at what vector indexes find in data at full size, and what a server stands, then runs every property with one seed after another, until the budget
- * is spent: `-- --seconds 600 --seed 1`.
+ * Run the recall tests and the server tests once, then every property test with one seed after another, until the time is up:
+ * `-- --seconds 600 --seed 1`.
  */
 function testLong(options) {
   const option = (name, otherwise) =>
@@ -123,7 +123,7 @@ function testLong(options) {
       'test/{package,readme,docs}.test.ts',
       '--exclude',
       'test/bench/**',
-      // Have no seed: every round would be the same.
+      // These have no seed, so every round would be the same.
       '--exclude',
       'test/sql/logic/logic.test.ts',
       ...recallTests.flatMap(file => ['--exclude', file]),
@@ -167,7 +167,7 @@ switch (command) {
     break
   case 'bench':
     build()
-    // What needs it is left out where it cannot be had.
+    // Tests that need it are skipped if it is not available.
     if (args.includes('bulk')) install(join(root, 'bench', 'newer-node'), 'a newer Node')
     run(process.execPath, ['dist/bench/run.js', ...(args.includes('--small') ? args : ['--full', ...args])])
     break

@@ -1,5 +1,5 @@
 /**
- * What `npm start` runs: the main job of Sheaf on real input, with timings.
+ * Runs `npm start`: a demonstration of Sheaf on real input, with timings.
  *
  *   npm start               the documentation of the installed packages, which every checkout has
  *   npm start -- --fashion  60,000 images as vectors of 784 bytes, where SHEAF_DATA has them

@@ -1,4 +1,4 @@
-/** The main job on what every checkout has: the documentation of the installed packages. */
+/** The demonstration on data that every checkout has: the documentation of the installed packages. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type Row } from '../../src/index.js'
@@ -126,7 +126,7 @@ function readPackage(folder: string): Package[] {
   return [{ name, version, license: String(license ?? 'unknown'), bytes, sections: [about, ...sections] }]
 }
 
-/** Cuts a Markdown text at its headings; sections of a few words are left out. */
+/** Split a Markdown text at its headings. Sections of a few words are left out. */
 function splitSections(markdown: string): { heading: string; text: string }[] {
   return markdown
     .split(/^#{1,4} +/m)

@@ -5,7 +5,7 @@
 
 export type Embed = (text: string) => Float32Array
 
-/** Learns which features are rare in `texts`. */
+/** Learn which features are rare in `texts`, and return a function that embeds a text. */
 export function trainEmbedding(texts: readonly string[], dimensions: number): Embed {
   const documents = new Map<string, number>()
   for (const text of texts) {
@@ -26,7 +26,7 @@ export function trainEmbedding(texts: readonly string[], dimensions: number): Em
   }
 }
 
-/** Words, and their first letters where they are long: inflected forms share those. */
+/** The features of a text: words, and the beginnings of long words, which inflected forms share. */
 function* features(text: string): Generator<string> {
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]{2,30}/gu)) {
     yield word

@@ -1,4 +1,4 @@
-/** The main job on 60,000 x 784 vectors: Fashion-MNIST (Xiao et al., 2017; MIT), the set of ann-benchmarks. */
+/** The demonstration on 60,000 x 784 vectors: Fashion-MNIST (Xiao et al., 2017; MIT), as used by ann-benchmarks. */
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'

@@ -1,6 +1,6 @@
-/** The lines of the report: what was done, what came out, how long it took. */
+/** Prints the lines of the report: the step, its result, and its duration. */
 
-/** Runs one step and prints its line; the step says in words what it did. */
+/** Run one step and print its line. The step returns its result, and a description of what it did. */
 export async function step<T>(
   name: string,
   work: () => Promise<readonly [result: T, words: string]>,
@@ -16,7 +16,7 @@ export function line(text = ''): void {
   console.log(text)
 }
 
-/** `text` on one line of at most `width` characters. */
+/** Return `text` on one line of at most `width` characters. */
 export function short(text: string, width: number): string {
   const flat = text.replace(/\s+/g, ' ').trim()
   return flat.length > width ? `${flat.slice(0, width - 1)}…` : flat
