@@ -1,7 +1,8 @@
 /**
  * Makes a golden root: a small directory with records of the format, and the expected result of reading it. Run it once when the format has
- * a new record: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches|strides
- * test/golden/<name>`. Every later version must open it (test/golden.test.ts).
+ * a new record: `node dist/scripts/make-golden.js
+ * rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>`. Every later version must
+ * open it (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +23,7 @@ const makers = {
   rows: makeRows,
   catalog: makeCatalog,
   edits: makeEdits,
-  upkeep: makeUpkeep,
+  maintenance: makeMaintenance,
   checkpoints: makeCheckpoints,
   adopted: makeAdopted,
   uploads: makeUploads,
@@ -159,7 +160,7 @@ async function makeEdits(ns: Namespace): Promise<void> {
  * Compacted fragments, ids that do not ascend, merged deletion vectors, a view, expired versions, a garbage collection, slots in a pack,
  * and merged pages.
  */
-async function makeUpkeep(ns: Namespace): Promise<void> {
+async function makeMaintenance(ns: Namespace): Promise<void> {
   const moved = await ns.createTable('moved', rows(0, 60), { schema })
   await moved.tags.create('first', 1)
   await moved.add(rows(60, 2))

@@ -216,12 +216,15 @@ async function* bodyOf({ body, rest }: HttpReply): AsyncGenerator<Uint8Array> {
   if (rest !== undefined) yield* rest
 }
 
-/** Whether nobody is there to read the reply any more. A reply that waits for those before it has no events of its own. */
+/**
+ * Return whether the client is gone. A reply that waits for earlier replies on the connection has no events of its own, so the socket
+ * counts.
+ */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || request.socket.destroyed
 }
 
-/** The most that is read of a request already answered, how long, and the longest pause in it. */
+/** Limits for reading the rest of an answered request: bytes, milliseconds in all, and the longest pause, milliseconds. */
 const discardBytes = 64 << 20
 const discardMs = 30_000
 const discardPauseMs = 5_000

@@ -11,7 +11,7 @@ import { integer, options } from '../../src/protocol/shape.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
-import { type Hire, Team } from './team.js'
+import { type StartWorker, Team } from './team.js'
 
 /** The options of `connect` that are plain data. Stores, clocks, functions and tokenizers cannot be sent to another thread. */
 export interface ConnectWorkerOptions
@@ -77,13 +77,13 @@ export async function openWorkers(
       },
     )
   }
-  const hire = workerStarter({ path, options: plainOptions, uploadBytes }, workers)
-  const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
+  const startWorker = workerStarter({ path, options: plainOptions, uploadBytes }, workers)
+  const team = await Team.open(quote(path), startWorker, { workers, lasting, signal })
   return new Namespace(team.operations, () => team.close(), team.features)
 }
 
 /** Return a function that starts workers. Only the first may write. A worker that replaces another must not create the root again. */
-function workerStarter(task: Omit<WorkerTask, 'sharing'>, seats: number): Hire {
+function workerStarter(task: Omit<WorkerTask, 'sharing'>, seats: number): StartWorker {
   const { options } = task
   const directory = seats > 1 ? new Directory() : null
   return (seat, again) => {

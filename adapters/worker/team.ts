@@ -13,11 +13,11 @@ import { featuresOver } from './features.js'
 import { WorkerLink } from './link.js'
 
 /** Starts the worker with an index. `again`: whether it replaces a worker that has died. */
-export type Hire = (seat: number, again: boolean) => Worker
+export type StartWorker = (index: number, again: boolean) => Worker
 
 export interface TeamOptions {
   /** Number of workers. Default 1. */
-  readonly seats?: number
+  readonly workers?: number
   /** Whether what a worker has written outlives the worker, so that a new worker can replace it. Default true. */
   readonly lasting?: boolean
   readonly signal?: AbortSignal | undefined
@@ -39,32 +39,32 @@ const rowReads: ReadonlySet<OperationName> = new Set<OperationName>([
 export class Team {
   readonly features: LocalFeatures
   readonly #remote: Remote
-  readonly #seats: readonly Seat[]
+  readonly #members: readonly TeamMember[]
 
-  private constructor(place: string, seats: readonly Seat[]) {
+  private constructor(place: string, members: readonly TeamMember[]) {
     this.#remote = remoteOperations(place, call => this.#send(call))
-    this.#seats = seats
-    this.features = featuresOver(place, this.#remote, signal => this.#seats[0]!.taken(signal))
+    this.#members = members
+    this.features = featuresOver(place, this.#remote, signal => this.#members[0]!.started(signal))
   }
 
   /** Open all workers. If an engine cannot be opened, ends all workers and throws its error, or `signal.reason`. */
-  static async open(place: string, hire: Hire, options: TeamOptions = {}): Promise<Team> {
-    const { seats: count = 1, lasting = true, signal } = options
-    const seats = Array.from({ length: count }, (_, seat) => {
+  static async open(place: string, startWorker: StartWorker, options: TeamOptions = {}): Promise<Team> {
+    const { workers: count = 1, lasting = true, signal } = options
+    const members = Array.from({ length: count }, (_, index) => {
       const start = async (again: boolean) =>
-        WorkerLink.open(hire(seat, again), place, again ? undefined : signal)
-      return new Seat(start, lasting)
+        WorkerLink.open(startWorker(index, again), place, again ? undefined : signal)
+      return new TeamMember(start, lasting)
     })
-    const [first, ...others] = seats as [Seat, ...Seat[]]
+    const [first, ...others] = members as [TeamMember, ...TeamMember[]]
     try {
       // The first engine creates the root if it does not exist.
-      await first.take()
-      await Promise.all(others.map(seat => seat.take()))
+      await first.ensureStarted()
+      await Promise.all(others.map(member => member.ensureStarted()))
     } catch (cause) {
-      await Promise.all(seats.map(seat => seat.leave()))
+      await Promise.all(members.map(member => member.close()))
       throw cause
     }
-    return new Team(place, seats)
+    return new Team(place, members)
   }
 
   get operations(): Operations {
@@ -74,25 +74,25 @@ export class Team {
   /** Wait for calls that have begun, close the engines, and end the workers. */
   async close(): Promise<void> {
     await this.#remote.drain()
-    await Promise.all(this.#seats.map(seat => seat.leave()))
+    await Promise.all(this.#members.map(member => member.close()))
   }
 
   #send(call: Call): Promise<unknown> {
-    return (rowReads.has(call.name) ? this.#leastLoaded() : this.#seats[0]!).send(call)
+    return (rowReads.has(call.name) ? this.#leastLoaded() : this.#members[0]!).send(call)
   }
 
-  /** Return the seat with the least load, among those with a live worker if there are any. Starts the workers that are missing. */
-  #leastLoaded(): Seat {
-    for (const seat of this.#seats) seat.take()
-    return this.#seats.reduce((least, seat) => {
-      if (seat.isTaken !== least.isTaken) return seat.isTaken ? seat : least
-      return seat.load < least.load ? seat : least
+  /** Return the member with the least load, of those with a live worker if there are any. Starts missing workers. */
+  #leastLoaded(): TeamMember {
+    for (const member of this.#members) member.ensureStarted()
+    return this.#members.reduce((least, member) => {
+      if (member.isAlive !== least.isAlive) return member.isAlive ? member : least
+      return member.load < least.load ? member : least
     })
   }
 }
 
-/** The worker with one index, and after its death the next. */
-class Seat {
+/** The worker with one index: when it has died, the worker that replaces it. */
+class TeamMember {
   readonly #start: (again: boolean) => Promise<WorkerLink>
   readonly #lasting: boolean
   #link: WorkerLink | null = null
@@ -106,7 +106,7 @@ class Seat {
   }
 
   /** Whether there is a live worker. */
-  get isTaken(): boolean {
+  get isAlive(): boolean {
     return this.#link?.isAlive === true
   }
 
@@ -116,7 +116,7 @@ class Seat {
   }
 
   /** Return the worker, a new one if it has died. If a start fails, the next call tries again. */
-  take(): MaybePromise<WorkerLink> {
+  ensureStarted(): MaybePromise<WorkerLink> {
     const link = this.#link
     if (link !== null && (link.isAlive || !this.#lasting)) return link
     if (this.#starting === null) {
@@ -136,26 +136,26 @@ class Seat {
   }
 
   send(call: Call): Promise<unknown> {
-    const link = this.take()
+    const link = this.ensureStarted()
     return link instanceof WorkerLink ? link.send(call) : this.#sendLater(call)
   }
 
   async #sendLater(call: Call): Promise<unknown> {
-    const link = await this.taken(call.options.signal)
+    const link = await this.started(call.options.signal)
     return link.send(call)
   }
 
   /** Return the worker, or reject with `signal.reason`. */
-  async taken(signal: AbortSignal | undefined): Promise<WorkerLink> {
+  async started(signal: AbortSignal | undefined): Promise<WorkerLink> {
     this.#waiting++
     try {
-      return await orAborted(this.take(), signal)
+      return await orAborted(this.ensureStarted(), signal)
     } finally {
       this.#waiting--
     }
   }
 
-  async leave(): Promise<void> {
+  async close(): Promise<void> {
     await this.#starting?.catch(() => {})
     await this.#link?.close()
   }

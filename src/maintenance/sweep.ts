@@ -85,7 +85,7 @@ export class Sweep implements MaintenanceTask {
     if (swept.files > 0) report({ kind: 'swept', files: swept.files, bytes: swept.bytes })
   }
 
-  /** Commit a higher watermark. Returns whether it could be isRaised. */
+  /** Commit a higher watermark. Returns whether the watermark could be raised. */
   async #raiseFloor(signal: AbortSignal): Promise<boolean> {
     const { committer, source, pins, underWay, clock, keepOrphansMs } = this.#options
     const { sweep } = committer.state

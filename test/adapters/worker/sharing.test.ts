@@ -207,7 +207,7 @@ describe('several workers', () => {
       workers[seat] = new Worker(shipped('main'), { workerData, transferList: [port] })
       return workers[seat]
     }
-    const team = await Team.open(path, hire, { seats: 3 })
+    const team = await Team.open(path, hire, { workers: 3 })
     const ns = new Namespace(team.operations, () => team.close())
     for (const seat of [0, 1, 2]) {
       const asked = Array.from({ length: 6 }, () =>

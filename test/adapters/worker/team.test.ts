@@ -11,7 +11,7 @@ afterEach(async () => {
   await Promise.all(teams.splice(0).map(team => team.close()))
 })
 
-/** A team of echo workers; `started`: the seats of those that were hired. */
+/** A team of echo workers; `started`: the indexes of the started workers. */
 async function start(options: TeamOptions = {}, script = (_hired: number) => 'echo-worker') {
   const workers: Worker[] = []
   const started: { readonly seat: number; readonly again: boolean }[] = []
@@ -96,7 +96,7 @@ describe('several workers', () => {
   const seatOf = (reply: unknown) => (reply as { version: number }).version
 
   test('share the reading of rows, whoever has the least to do first; all else is for the first', async () => {
-    const { operations, workers } = await start({ seats: 3 })
+    const { operations, workers } = await start({ workers: 3 })
     const rows = () => operations.queryTable({ id: ['seat'], k: 1, vector: null })
     const busy = [1, 2].map(() => operations.countTableRows({ id: ['wait'] }))
     expect([await rows(), await rows()].map(seatOf)).toEqual([2, 2])
@@ -110,7 +110,7 @@ describe('several workers', () => {
   })
 
   test('stand in for one that has died, which is followed meanwhile', async () => {
-    const { operations, workers, started } = await start({ seats: 2 })
+    const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
     expect(seatOf(await operations.queryTable({ id: ['seat'], k: 1, vector: null }))).toBe(1)
     await operations.tableExists({ id: ['any'] })
@@ -118,14 +118,14 @@ describe('several workers', () => {
   })
 
   test('follow a first that has died, also where only rows are read', async () => {
-    const { operations, workers, started } = await start({ seats: 2 })
+    const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
     await operations.queryTable({ id: ['seat'], k: 1, vector: null })
     await expect.poll(() => started.slice(2)).toEqual([{ seat: 0, again: true }])
   })
 
   test('none is left where one cannot be opened', async () => {
-    const opening = start({ seats: 3 }, hired => (hired === 3 ? 'no-such-worker' : 'echo-worker'))
+    const opening = start({ workers: 3 }, hired => (hired === 3 ? 'no-such-worker' : 'echo-worker'))
     await expect(opening).rejects.toMatchObject(dead)
   })
 })
