@@ -39,7 +39,9 @@ function run(program, programArgs, options) {
 function install(folder, what, ...extra) {
   if (isInstalled(folder)) return 0
   console.log(`installing ${what} ...`)
-  return spawn(npm, [...installCommand(folder), ...installOptions, ...extra, '--prefix', folder], { quiet: true })
+  return spawn(npm, [...installCommand(folder), ...installOptions, ...extra, '--prefix', folder], {
+    quiet: true,
+  })
 }
 
 /** `node_modules` holds its own lock file; it is stale when ours says something else. */
