@@ -222,7 +222,7 @@ describe('a single version has its final name before its slot', () => {
         const staged = await stage(disk, location, 1)
         const request = { id, ...requestOf(staged) }
         const crashing = new CrashingStore(disk, survives, lastLands)
-        await connect('memory://', { store: crashing })
+        await connect('memory://', { store: crashing, onWarning: () => {} })
           .then(({ operations }) => operations.createTableVersion(request))
           .catch(() => {})
         const next = await open()

@@ -79,7 +79,7 @@ test.each(atOnce)(
         const { clock, store, call } = await prepared(name)
         const crashing = new CrashingStore(store, survives, lastLands)
         // What maintenance had to do meanwhile may make opening it longer than it was.
-        const outcome = await connect('root', { store: crashing, clock })
+        const outcome = await connect('root', { store: crashing, clock, onWarning: () => {} })
           .then(dying => call(dying.operations, options))
           .catch(error => error)
         died = crashing.dead

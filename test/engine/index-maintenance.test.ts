@@ -151,7 +151,7 @@ test('a process that dies anywhere while it builds an index leaves none or all o
     await first.createTable('t', rowsFrom(0, 3000))
     await first.close()
     const crashing = new CrashingStore(store, survives, survives % 2 === 0)
-    const dying = await connect('root', { store: crashing, clock }).catch(() => null)
+    const dying = await connect('root', { store: crashing, clock, onWarning: () => {} }).catch(() => null)
     if (dying === null) continue
     const asked = dying.table('t').createIndex('k', { waitTimeoutMs: 60_000 })
     await Promise.race([asked.catch(() => {}), clock.sleep(5_000)])

@@ -19,7 +19,7 @@ test('wherever the writer dies, what the next process lists can be opened', asyn
       const staged = await stage(store, location!, 1)
       const crashing = new CrashingStore(store, survives, lastLands)
       const { version, manifest_path } = staged
-      const writing = connect('memory://', { store: crashing }).then(({ operations }) =>
+      const writing = connect('memory://', { store: crashing, onWarning: () => {} }).then(({ operations }) =>
         operations.createTableVersion({ id: ['t'], version, manifest_path }),
       )
       const acknowledged = await writing.then(

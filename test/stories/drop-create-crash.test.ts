@@ -20,7 +20,7 @@ test('a process that dies while it replaces a table leaves one of the two, or no
       await first.close()
       const crashing = new CrashingStore(store, survives, lastLands)
       const replace = async () => {
-        const ns = await connect('memory://', { store: crashing })
+        const ns = await connect('memory://', { store: crashing, onWarning: () => {} })
         await ns.dropTable('t')
         await ns.createTable('t', rowsOf('new'))
       }
