@@ -1,4 +1,4 @@
-/** `<slot, base 36>-<txn>`: a transaction id that finds its slot without an index. */
+/** Transaction ids, `<slot, base 36>-<txn>`. They contain the slot number, so a lookup needs no index. */
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
@@ -11,7 +11,7 @@ export function formatTransactionId(slot: number, txn: string): string {
   return `${slot.toString(36)}-${txn}`
 }
 
-/** The parts of a transaction id, or null for a text that is none. */
+/** Parse a transaction id. Returns null for a text that is not a transaction id. */
 export function parseTransactionId(text: string): TransactionPlace | null {
   const match = pattern.exec(text)
   if (match === null) return null
