@@ -1,2 +1,2 @@
-/** About the cost of a read beside its bytes, in bytes of a long read: measured on a local disk. */
+/** The fixed cost of a read, expressed in bytes of a long read: measured on a local disk, about. */
 export const readCost = 6 * 1024
