@@ -1,12 +1,13 @@
 /**
- * Names of the files that hold the data of tables: `<birth, base 36>-<uuid>`. The birth is the newest slot that the writer
- * knew when it began, so that what is young enough to be still on its way into the log is told by its name (STORAGE S7).
+ * Names of the files with the data of tables: `<creation slot, base 36>-<uuid>`. The creation slot is the newest slot
+ * that the writer knew when it began. It tells garbage collection which files are so young that a commit may still add
+ * them (STORAGE S7).
  */
 import type { Change } from './change.js'
 import type { Layout } from './layout.js'
 import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 
-/** Folders of a table, and how names of files in them end. */
+/** Folders of a table, and the endings of file names in them. */
 const endings = { data: '.arrow', rows: '.runs', indexes: '.arrow' } as const
 
 export type FileFolder = keyof typeof endings
@@ -17,7 +18,7 @@ export function fileName(birth: number, uuid: string): string {
   return `${birth.toString(36)}-${uuid}`
 }
 
-/** The birth in a name; null for a name that Sheaf did not give. */
+/** Return the creation slot in a name; null for a name that Sheaf did not give. */
 export function birthOf(name: string): number | null {
   const match = pattern.exec(name)
   if (match === null) return null
@@ -25,12 +26,12 @@ export function birthOf(name: string): number | null {
   return Number.isSafeInteger(birth) ? birth : null
 }
 
-/** Where a file lies, from the table's folder on. */
+/** Return the path of a file, relative to the table's folder. */
 export function filePath(folder: FileFolder, name: string): string {
   return `${folder}/${name}${endings[folder]}`
 }
 
-/** The birth of the file at a path from the table's folder on; null for what is no such file. */
+/** Return the creation slot of a file from its path, relative to the table's folder; null for any other path. */
 export function birthOfPath(path: string): number | null {
   const slash = path.indexOf('/')
   const ending = endings[path.slice(0, Math.max(0, slash)) as FileFolder] as string | undefined
@@ -38,7 +39,7 @@ export function birthOfPath(path: string): number | null {
   return birthOf(path.slice(slash + 1, -ending.length))
 }
 
-/** The files that a change brings, by their paths from the table's folder on. A change never names a file again. */
+/** Yield the files that a change adds, by path relative to the table's folder. No two changes name the same file. */
 export function* filesOfChange({
   add,
   dead,
@@ -56,8 +57,11 @@ export function* filesOfChange({
   for (const [folder, name] of filesOfIndexChanges(indexes)) yield filePath(folder, name)
 }
 
-/** What a layout refers to: files by their paths from the table's folder on, and slots that hold blobs. */
-export function* placesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
+/**
+ * Yield everything that the manifest of a version refers to: files by path relative to the table's folder, and slots
+ * with blobs by number.
+ */
+export function* referencesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
   for (const { segments } of indexes) {
     for (const [folder, name] of filesOfSegments(segments)) yield filePath(folder, name)
   }
