@@ -1,10 +1,13 @@
-/** The fence between slow writers and sweeps (STORAGE S7): what was given up for lost does not come into the log. */
+/** Keeps slow writers and garbage collection apart (STORAGE S7): files older than the watermark cannot be committed. */
 import { ErrorCode, SheafError } from '../errors.js'
 import { birthOfPath, filesOfChange } from '../manifest/file-names.js'
 import type { CatalogOp } from './ops.js'
 import type { CatalogState } from './state.js'
 
-/** Throws code 14 when `ops` bring a file born before the floor of the last sweep: it may be deleted at any moment. */
+/**
+ * Check that all files of `ops` were created at or after the GC watermark. Throws ConcurrentModification otherwise: an
+ * older file may be deleted at any moment.
+ */
 export function checkBirths({ sweep }: CatalogState, ops: readonly CatalogOp[]): void {
   if (sweep.floor === 0) return
   for (const op of ops) {
@@ -15,13 +18,13 @@ export function checkBirths({ sweep }: CatalogState, ops: readonly CatalogOp[]):
   }
 }
 
-/** The files of a commit were given up for lost while it was under way. */
+/** Thrown for a commit that took so long that garbage collection may delete its files. */
 export class SweptAway extends SheafError {
   constructor(floor: number) {
     super(
       ErrorCode.ConcurrentModification,
-      `the files of this commit were begun before slot ${floor}, and were given up for lost since`,
-      { hint: 'try again; where writes take that long, raise maintenance.keepOrphansMs' },
+      `the commit took too long: its files are older than slot ${floor}, the limit of garbage collection`,
+      { hint: 'try again; if writes take that long, raise maintenance.keepOrphansMs' },
     )
   }
 }
