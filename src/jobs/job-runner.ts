@@ -3,7 +3,7 @@
  *
  * - A job is run by the process whose claim `Running{owner, epoch}` is in the log. The order of slots decides between
  *   claims.
- * - The changes of a run and `Succeeded` are one entry, decideResult on a state in which the claim still holds. So a process
+ * - The changes of a run and `Succeeded` are one entry, decided on a state in which the claim still holds. So a process
  *   that was suspended and overtaken commits nothing, and no job is committed twice.
  * - The order of slots also decides between the end of a run and its cancellation or takeover.
  * - An owner counts as lost if its process is known to be dead, or if all other processes together saw no heartbeat for

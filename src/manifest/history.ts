@@ -198,7 +198,7 @@ export class History {
    * many. A merged page leaves out records for which `isNeeded` is false.
    *
    * Returns all pages up to `to`, for a checkpoint to name. A page without records has no file, only an entry of 0
-   * bytes; consecutive empty pages share an entry. Changes noRecords in memory: call `seal` once the checkpoint is
+   * bytes; consecutive empty pages share an entry. Changes nothing in memory: call `seal` once the checkpoint is
    * durable.
    */
   async writePage(
@@ -280,7 +280,7 @@ export class History {
     for (let number = lastSlot(pages) + 1; number <= this.#noted; number++) {
       eachRecord(await this.#slots.get(number), (table, record) => addRecord(tail, table, record))
     }
-    // There is no await since the last check of `#noted`, so noRecords was noted in between.
+    // There is no await since the last check of `#noted`, so nothing was noted in between.
     this.#tail = tail
     this.#pages = pages
   }

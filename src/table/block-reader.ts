@@ -157,7 +157,7 @@ export class BlockReader {
       const found = crc32(read)
       if (found !== written) {
         const where = `bytes ${start} to ${start + bytes} of ${this.#path}`
-        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(written)}`)
+        throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(written)}`)
       }
     }
     this.#cache.keep(this.#path, number, read)

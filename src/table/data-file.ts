@@ -53,7 +53,7 @@ export async function readWhole(
   const found = crc32(read)
   if (read.length === bytes && found === crc) return read
   throw corrupted(
-    `${path} has ${read.length} bytes with checksum ${crcHex(found)}, written were ${bytes} with ${crcHex(crc)}`,
+    `${path} has ${read.length} bytes with checksum ${crcHex(found)}, expected ${bytes} bytes with ${crcHex(crc)}`,
   )
 }
 

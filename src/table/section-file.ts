@@ -37,7 +37,7 @@ export async function openSectionFile(
         const found = crc32(target.subarray(at, at + part.bytes))
         if (found === part.crc) continue
         const where = `bytes ${start + at} to ${start + at + part.bytes} of ${path}`
-        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(part.crc)}`)
+        throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(part.crc)}`)
       }
     },
   }

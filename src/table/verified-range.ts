@@ -43,7 +43,7 @@ export async function readVerified(
   assert(at === range.start + range.bytes, `the targets of a stretch of ${path} do not have its size`)
   if (crc === range.crc) return
   throw corrupted(
-    `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, written was ${crcHex(range.crc)}`,
+    `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, expected ${crcHex(range.crc)}`,
   )
 }
 

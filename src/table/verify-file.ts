@@ -105,7 +105,7 @@ async function verifyPiece(
 async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {
   const info = await store.stat(path, pacer.signal)
   if (info === null) throw corrupted(`${path} is missing`)
-  if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${bytes}`)
+  if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, expected ${bytes}`)
 }
 
 /** `onPiece` is called with each piece and its offset in the range. */
@@ -154,5 +154,5 @@ function checkingParts(
 function compare(path: string, start: number, bytes: number, found: number, crc: number): void {
   if (found === crc) return
   const where = `bytes ${start} to ${start + bytes} of ${path}`
-  throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(crc)}`)
+  throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(crc)}`)
 }
