@@ -12,8 +12,8 @@ import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.
 import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
-import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
+import { checkCreationSlots } from './creation-slots.js'
 import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
 import {
   type AttachOp,
@@ -63,7 +63,7 @@ export const catalogMachine: Machine<CatalogState> = {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
     return entry.key === undefined ? applied : withKey(applied, entry, at)
   },
-  check: (state, entry) => checkBirths(state, entry.ops as unknown as readonly CatalogOp[]),
+  check: (state, entry) => checkCreationSlots(state, entry.ops as unknown as readonly CatalogOp[]),
   save: saveState,
   load: loadState,
 }

@@ -55,7 +55,7 @@ export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): 
  * existed at the GC watermark or later. The watermark never passes an open job, so the versions that jobs use are among
  * them.
  */
-export function heldVersions(state: CatalogState): (head: TableHead) => Runs {
+export function versionsWithData(state: CatalogState): (head: TableHead) => Runs {
   const expired = new Map<string, Runs[]>()
   for (const { t, runs } of state.expired) {
     const sets = expired.get(t)

@@ -2,7 +2,7 @@
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-export interface TransactionPlace {
+export interface TransactionIdParts {
   readonly slot: number
   readonly txn: string
 }
@@ -12,7 +12,7 @@ export function formatTransactionId(slot: number, txn: string): string {
 }
 
 /** Parse a transaction id. Returns null for a text that is not a transaction id. */
-export function parseTransactionId(text: string): TransactionPlace | null {
+export function parseTransactionId(text: string): TransactionIdParts | null {
   const match = pattern.exec(text)
   if (match === null) return null
   const slot = Number.parseInt(match[1]!, 36)

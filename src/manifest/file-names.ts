@@ -14,16 +14,16 @@ export type FileFolder = keyof typeof endings
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-export function fileName(birth: number, uuid: string): string {
-  return `${birth.toString(36)}-${uuid}`
+export function fileName(slot: number, uuid: string): string {
+  return `${slot.toString(36)}-${uuid}`
 }
 
 /** Return the creation slot in a name; null for a name that Sheaf did not give. */
-export function birthOf(name: string): number | null {
+export function creationSlotOf(name: string): number | null {
   const match = pattern.exec(name)
   if (match === null) return null
-  const birth = Number.parseInt(match[1]!, 36)
-  return Number.isSafeInteger(birth) ? birth : null
+  const slot = Number.parseInt(match[1]!, 36)
+  return Number.isSafeInteger(slot) ? slot : null
 }
 
 /** Return the path of a file, relative to the table's folder. */
@@ -32,11 +32,11 @@ export function filePath(folder: FileFolder, name: string): string {
 }
 
 /** Return the creation slot of a file from its path, relative to the table's folder; null for any other path. */
-export function birthOfPath(path: string): number | null {
+export function creationSlotOfPath(path: string): number | null {
   const slash = path.indexOf('/')
   const ending = endings[path.slice(0, Math.max(0, slash)) as FileFolder] as string | undefined
   if (ending === undefined || !path.endsWith(ending)) return null
-  return birthOf(path.slice(slash + 1, -ending.length))
+  return creationSlotOf(path.slice(slash + 1, -ending.length))
 }
 
 /** Yield the files that a change adds, by path relative to the table's folder. No two changes name the same file. */
