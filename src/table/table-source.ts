@@ -90,8 +90,8 @@ export function createTableSource(
 }
 
 /**
- * Return a source for a single pass over much data, such as a compaction. It uses what is cached. What it reads is
- * evicted first, and evicts no data that is used repeatedly.
+ * Return a source for a single pass over much data, such as a compaction. It uses cached data. What it reads takes a
+ * bounded part of the cache, and never evicts data that is used repeatedly (primitives/memory).
  */
 export function passingBy(source: TableSource): TableSource {
   return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
