@@ -60,7 +60,7 @@ export class SegmentReader<S> {
   readonly #items: ReadonlyMap<number, readonly CoverItem[]>
   readonly #isWhole: boolean
   readonly #open: OpenSegment<S>
-  /** The number of live rows; undefined until `living` was called. */
+  /** The number of live rows; undefined until `liveOrdinals` was called. */
   #liveCount: number | undefined
   #isById: boolean | undefined
 
@@ -104,7 +104,7 @@ export class SegmentReader<S> {
   }
 
   /** Return the ordinals of live rows; null if all rows are live. `reader`: the table reader of the same version. */
-  living(reader: LiveRowsReader, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
+  liveOrdinals(reader: LiveRowsReader, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`

@@ -192,7 +192,7 @@ export class TableReader {
    * Return the position of a fragment in the version's list of fragments, by fragment id; undefined if it is not
    * listed.
    */
-  placeOf(id: number): number | undefined {
+  positionOf(id: number): number | undefined {
     this.#positions ??= new Map(this.layout.fragments.map((fragment, position) => [fragment.id, position]))
     return this.#positions.get(id)
   }
