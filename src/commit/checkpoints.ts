@@ -105,7 +105,7 @@ export class Checkpoints<S> {
   async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
     const skipped = new Set<string>()
     for (;;) {
-      let gone = false
+      let removed = false
       for await (const named of this.#named(signal)) {
         if (named.slot <= after) break
         if (skipped.has(named.key)) continue
@@ -114,15 +114,15 @@ export class Checkpoints<S> {
           if (bytes !== null) return await this.#decode(named, bytes, signal)
           // The file was pruned since it was listed, so there are newer ones: list again. A listing that names the same
           // missing file again is not believed.
-          gone = true
+          removed = true
         } catch (error) {
           if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
           this.#onDamaged?.(named.key, error)
         }
         skipped.add(named.key)
-        if (gone) break
+        if (removed) break
       }
-      if (!gone) return null
+      if (!removed) return null
     }
   }
 
@@ -219,14 +219,14 @@ export class Checkpoints<S> {
    * exist.
    */
   async prune(kept: ReadonlySet<string>, before: number, signal?: AbortSignal): Promise<void> {
-    const gone: string[] = []
+    const obsolete: string[] = []
     let found = 0
     for await (const { key, slot } of this.#named(signal)) {
       if (kept.has(nameOf(key))) found++
-      else if (slot < before) gone.push(key)
+      else if (slot < before) obsolete.push(key)
     }
     if (found < kept.size) return
-    for (const key of gone) await this.#store.delete(key, signal)
+    for (const key of obsolete) await this.#store.delete(key, signal)
   }
 
   /** List the files with names of checkpoints, the newest slot first. */

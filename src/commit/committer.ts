@@ -153,7 +153,7 @@ interface Group<S> extends EncodedSlot {
   /** Whether another writer's slot was found under its number. */
   lost: boolean
   /** Whether the log was trimmed past its number. */
-  passed: boolean
+  isTrimmedPast: boolean
 }
 
 type Outcome =
@@ -254,7 +254,7 @@ export class Committer<S> {
     let first = await log.read(0, signal)
     if (first === null) {
       const last = await log.last(signal)
-      first = last < 0 && base === undefined ? await found(log, options) : await log.read(0, signal)
+      first = last < 0 && base === undefined ? await createGenesis(log, options) : await log.read(0, signal)
       if (first === null)
         throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'slot 0 is not there')
     }
@@ -380,12 +380,12 @@ export class Committer<S> {
     if (log.peek === undefined || (head === 0 && this.#newer !== undefined)) return false
     // The order matters: the second look proves that the log was not trimmed past head before the first look.
     if (log.peek(head + 1) !== null) return false
-    const there = log.peek(head)
-    return there !== null && (head === 0 || this.#isMarked(there))
+    const mark = log.peek(head)
+    return mark !== null && (head === 0 || this.#isMarked(mark))
   }
 
-  #isMarked(there: BlobMark): boolean {
-    return this.#mark !== null && isSameBlob(this.#mark, there)
+  #isMarked(mark: BlobMark): boolean {
+    return this.#mark !== null && isSameBlob(this.#mark, mark)
   }
 
   /**
@@ -425,7 +425,7 @@ export class Committer<S> {
       // Slots that were read do not change while the log is synced. Another call may apply them meanwhile; the loop
       // checks that.
       await this.#sync(first, found)
-      let passed = false
+      let wasTrimmed = false
       for (const [i, bytes] of found.entries()) {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
@@ -433,13 +433,13 @@ export class Committer<S> {
           if (number === this.#head + 1) this.#lookedAt = this.#clock.elapsed()
           return
         }
-        passed = present === 'trimmed'
+        wasTrimmed = present === 'trimmed'
         if (present === 'trimmed') break
         if (number === this.#head + 1) await this.#apply(present, number, pacer)
         const isMarked = mark !== null && i === found.length - 1 && number === this.#head
         if (isMarked && statedChecksum(present) === this.#crc) this.#mark = mark
       }
-      if (!passed) window = Math.min(2 * window, readAheadMax)
+      if (!wasTrimmed) window = Math.min(2 * window, readAheadMax)
     }
   }
 
@@ -463,9 +463,9 @@ export class Committer<S> {
     const found: (Uint8Array | null)[] = []
     let mark: BlobMark | null = null
     while (found.length < window) {
-      const there = log.peek(first + found.length)
-      if (there === null) break
-      mark = there
+      const next = log.peek(first + found.length)
+      if (next === null) break
+      mark = next
       found.push(await log.read(first + found.length, signal))
     }
     if (found.length > 0) return { found, mark }
@@ -508,13 +508,13 @@ export class Committer<S> {
    */
   async #isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
-    const there = this.#log.peek?.(slot)
-    if (there === null) return false
-    if (slot === 0) return there !== undefined || this.#log.has(0, undefined, signal)
-    if (there !== undefined && slot === this.#head && this.#isMarked(there)) return true
+    const mark = this.#log.peek?.(slot)
+    if (mark === null) return false
+    if (slot === 0) return mark !== undefined || this.#log.has(0, undefined, signal)
+    if (mark !== undefined && slot === this.#head && this.#isMarked(mark)) return true
     const isSame = await this.#log.has(slot, crc, signal)
     const isHead = slot === this.#head && crc === this.#crc
-    if (isSame && there !== undefined && isHead) this.#mark = there
+    if (isSame && mark !== undefined && isHead) this.#mark = mark
     return isSame
   }
 
@@ -537,20 +537,20 @@ export class Committer<S> {
         damage ?? corrupted(`slot ${head} is gone: the root was removed or replaced while it was open`),
       )
     }
-    const there = await baseInLog(fold, this.#log, this.#newer)
+    const base = await baseInLog(fold, this.#log, this.#newer)
     const { genesis } = this
     const start = { genesis, ts: 0, crc: 0 }
-    await checkBase(there, start, this.#log, this.#machine, undefined).catch(error => {
+    await checkBase(base, start, this.#log, this.#machine, undefined).catch(error => {
       throw this.#stop(error)
     })
-    if (this.#head >= there.slot) return
-    if (this.#group !== null && this.#group.slot.header.slot <= there.slot) this.#group.passed = true
-    this.#head = there.slot
-    this.#crc = there.crc
-    this.#ts = there.ts
+    if (this.#head >= base.slot) return
+    if (this.#group !== null && this.#group.slot.header.slot <= base.slot) this.#group.isTrimmedPast = true
+    this.#head = base.slot
+    this.#crc = base.crc
+    this.#ts = base.ts
     this.#mark = null
-    this.#state = there.state
-    this.#onReopened?.(there)
+    this.#state = base.state
+    this.#onReopened?.(base)
   }
 
   async #apply(bytes: Uint8Array, number: number, pacer: Pacer): Promise<void> {
@@ -561,7 +561,7 @@ export class Committer<S> {
       this.#checkSuccessor(decoded)
       return decoded
     })
-    const state = await this.#fold(slot, pacer)
+    const state = await this.#replaySlot(slot, pacer)
     if (number !== this.#head + 1) return
     const group = this.#group?.slot.header.slot === number ? this.#group : null
     const ours = group !== null && isSameSlot(slot, group.slot)
@@ -592,7 +592,7 @@ export class Committer<S> {
   }
 
   /** Compute the state after a slot. The caller may install the result only if head has not moved meanwhile. */
-  async #fold({ header }: Slot, pacer: Pacer): Promise<S> {
+  async #replaySlot({ header }: Slot, pacer: Pacer): Promise<S> {
     let state = this.#state
     for (const [index, entry] of header.entries.entries()) {
       if (pacer.due()) await pacer.pause()
@@ -646,7 +646,7 @@ export class Committer<S> {
       await this.#clock.yield()
       if (this.#clock.elapsed() < this.#contendedUntil) await this.#waitForTurn()
       const gathered = this.#gather()
-      if ('tickets' in gathered) await this.#land(gathered)
+      if ('tickets' in gathered) await this.#appendGroup(gathered)
       else await this.#refuse(gathered.refused)
     }
     this.#writing = null
@@ -734,7 +734,7 @@ export class Committer<S> {
     if (tickets.length === 0) return { refused }
     const shown = clock < ts && { clock }
     const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, ...shown, entries }
-    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, passed: false }
+    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, isTrimmedPast: false }
   }
 
   /**
@@ -760,7 +760,7 @@ export class Committer<S> {
     this.#queue.unshift(...again)
   }
 
-  async #land(group: Group<S>): Promise<void> {
+  async #appendGroup(group: Group<S>): Promise<void> {
     const { slot, tickets, refused } = group
     const number = slot.header.slot
     const started = this.#clock.elapsed()
@@ -770,7 +770,7 @@ export class Committer<S> {
     const now = this.#clock.elapsed()
     switch (outcome.kind) {
       case 'won':
-        if (group.lost && !group.passed) {
+        if (group.lost && !group.isTrimmedPast) {
           const error = this.#stop(
             corrupted(`slot ${number} was won here, but holds another writer's entries`),
           )
@@ -809,7 +809,7 @@ export class Committer<S> {
   async #offer(group: Group<S>): Promise<Outcome> {
     const number = group.slot.header.slot
     const deadline = this.#clock.elapsed() + this.#unknownAfterMs
-    let doubt: unknown = null
+    let ambiguity: unknown = null
     for (let tries = 0; ; tries++) {
       let answer: 'won' | 'taken' | null = null
       try {
@@ -818,10 +818,10 @@ export class Committer<S> {
         answer = await appended
       } catch (error) {
         if (!(error instanceof Ambiguous)) {
-          const isRefused = error instanceof SheafError && doubt === null
+          const isRefused = error instanceof SheafError && ambiguity === null
           return isRefused ? { kind: 'refused', error } : { kind: 'unknown', cause: error }
         }
-        doubt = error
+        ambiguity = error
       } finally {
         this.#answer = null
       }
@@ -833,16 +833,16 @@ export class Committer<S> {
           else if (await this.#isThere(number - 1, Number.parseInt(group.slot.header.prev, 16)))
             return { kind: 'won', mark }
           else if (this.#head < number) await this.#reopen(number - 1)
-          if (group.passed)
+          if (group.isTrimmedPast)
             return (await this.#isReal(group)) ? { kind: 'won', mark: null } : { kind: 'lost' }
           if (this.#head >= number) return group.lost ? { kind: 'lost' } : { kind: 'won', mark: null }
         } catch (error) {
           if (error === this.#fatal) return { kind: 'refused', error }
-          doubt = error
+          ambiguity = error
         }
       }
-      if (group.lost && !group.passed) return { kind: 'lost' }
-      if (this.#clock.elapsed() >= deadline) return { kind: 'unknown', cause: doubt }
+      if (group.lost && !group.isTrimmedPast) return { kind: 'lost' }
+      if (this.#clock.elapsed() >= deadline) return { kind: 'unknown', cause: ambiguity }
       await this.#pause(10 * 2 ** tries)
     }
   }
@@ -854,11 +854,11 @@ export class Committer<S> {
   async #isReal({ slot }: Group<S>): Promise<boolean> {
     const number = slot.header.slot
     const bytes = await this.#log.read(number)
-    const there = bytes === null ? null : decodeSlot(bytes, number, this.#machine.features)
+    const stored = bytes === null ? null : decodeSlot(bytes, number, this.#machine.features)
     const crc = await this.slots.crcOfTrimmed(number)
-    if (crc === null) return there?.crc === slot.crc
+    if (crc === null) return stored?.crc === slot.crc
     if (crc === slot.crc) return true
-    if (there?.crc === slot.crc) await this.#log.remove(number)
+    if (stored?.crc === slot.crc) await this.#log.remove(number)
     return false
   }
 
@@ -987,7 +987,7 @@ async function checkBase<S>(
 }
 
 /** Write slot 0, or read the one that another writer wrote. */
-async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Array> {
+async function createGenesis(log: CommitLog, options: CommitterOptions): Promise<Uint8Array> {
   if (!options.create || options.readOnly) {
     throw new SheafError(ErrorCode.NamespaceNotFound, 'there is no root here: its log is empty', {
       hint: 'create it by opening it with create: true',
@@ -997,19 +997,19 @@ async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Ar
   const bytes = encodeGenesis({ root: clock.uuid(), format: 1 }, Math.floor(clock.now()))
   const deadline = clock.elapsed() + (options.unknownAfterMs ?? unknownAfterMs)
   for (let tries = 0; ; tries++) {
-    let doubt: unknown = null
+    let ambiguity: unknown = null
     try {
       await log.append(0, bytes)
     } catch (error) {
       if (!(error instanceof Ambiguous)) throw error
-      doubt = error
+      ambiguity = error
     }
-    const written = doubt === null ? await log.read(0) : null
+    const written = ambiguity === null ? await log.read(0) : null
     if (written !== null) return written
     if (clock.elapsed() >= deadline) {
       throw new SheafError(ErrorCode.ServiceUnavailable, 'the root could not be created in time', {
         hint: 'try again',
-        cause: doubt,
+        cause: ambiguity,
       })
     }
     await clock.sleep(clock.random() * Math.min(10 * 2 ** tries, pauseMsMax), undefined, true)

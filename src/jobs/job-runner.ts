@@ -53,7 +53,7 @@ const lostAfterMs = 60_000
 const reasonMax = 2000
 
 /** A job that this process runs or is about to claim. */
-interface Own {
+interface LocalJob {
   readonly id: string
   /** The job as claimed; null before the claim. */
   claim: OpenJob | null
@@ -92,7 +92,7 @@ export class JobRunner<S> {
   #pool: Promise<PQueue> | null = null
   /** Ids of jobs that wait in the pool. */
   readonly #offered = new Set<string>()
-  readonly #own = new Map<string, Own>()
+  readonly #localJobs = new Map<string, LocalJob>()
   /** The open jobs of the newest observed state. */
   #jobs: PersistentMap<OpenJob> | null = null
   /** The open jobs that were scanned last. */
@@ -119,7 +119,7 @@ export class JobRunner<S> {
     const jobs = this.#log.jobs(state)
     if (jobs === this.#jobs) return
     this.#jobs = jobs
-    for (const own of this.#own.values()) this.#check(own)
+    for (const local of this.#localJobs.values()) this.#check(local)
     this.#wake()
     if (this.#offered.size === 0) this.#scan()
   }
@@ -159,8 +159,8 @@ export class JobRunner<S> {
 
   /** Return the last known progress of a job. A job of another process updates it about every ten seconds. */
   async progressOf(id: string, signal?: AbortSignal): Promise<Progress | null> {
-    const own = this.#own.get(id)
-    return own?.claim == null ? readProgress(this.#store, id, signal) : own.progress
+    const local = this.#localJobs.get(id)
+    return local?.claim == null ? readProgress(this.#store, id, signal) : local.progress
   }
 
   /**
@@ -169,7 +169,7 @@ export class JobRunner<S> {
    */
   async close(): Promise<void> {
     this.#closing.abort()
-    for (const own of this.#own.values()) stop(own, 'closing')
+    for (const local of this.#localJobs.values()) stop(local, 'closing')
     this.#wake()
     const pool = await this.#pool?.catch(() => null)
     await pool?.onIdle()
@@ -192,7 +192,7 @@ export class JobRunner<S> {
     if (this.#closed || jobs === null || jobs === this.#scanned) return
     this.#scanned = jobs
     for (const [id, job] of jobs) {
-      if (!this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      if (!this.#kinds.has(job.kind) || this.#localJobs.has(id)) continue
       if (job.status === 'Running') this.#watching ??= this.#watch()
       else if (!this.#offered.has(id) && !this.#mustWait(jobs, job)) this.#offer(id)
     }
@@ -229,12 +229,12 @@ export class JobRunner<S> {
   async #take(id: string): Promise<void> {
     this.#offered.delete(id)
     if (this.#closed) return
-    const own: Own = { id, claim: null, stop: new AbortController(), progress: null }
-    this.#own.set(id, own)
+    const local: LocalJob = { id, claim: null, stop: new AbortController(), progress: null }
+    this.#localJobs.set(id, local)
     if (this.#offered.size === 0) this.#scan()
     const claim = await this.#claim(id).catch(() => null)
-    if (claim !== null && claim !== 'must wait') await this.#carryOut(own, claim)
-    this.#own.delete(id)
+    if (claim !== null && claim !== 'must wait') await this.#carryOut(local, claim)
+    this.#localJobs.delete(id)
     // The job may have been queued again, or the job that it waited for may have ended. `#scan` skips local jobs, so
     // offer it here.
     const job = this.#jobs?.get(id)
@@ -259,23 +259,23 @@ export class JobRunner<S> {
     return mustWait ? 'must wait' : null
   }
 
-  async #carryOut(own: Own, claim: OpenJob): Promise<void> {
+  async #carryOut(local: LocalJob, claim: OpenJob): Promise<void> {
     const kind = this.#kinds.get(claim.kind)
     assert(kind !== undefined, `no kind of job is named ${claim.kind}`)
-    own.claim = claim
+    local.claim = claim
     if (!this.#polling) this.#poll()
     const ended = new AbortController()
-    const lease = keepLease(this.#store, this.#clock, claim, () => own.progress, ended.signal)
-    const outcome = await run(kind, own, claim, this.#clock)
+    const lease = keepLease(this.#store, this.#clock, claim, () => local.progress, ended.signal)
+    const outcome = await run(kind, local, claim, this.#clock)
     // If the log refuses the end of the job, the lease ends here. Other processes then notice that it stands still.
-    await this.#conclude(own, claim, kind, outcome).catch(() => {})
+    await this.#conclude(local, claim, kind, outcome).catch(() => {})
     ended.abort()
     await lease
   }
 
-  async #conclude(own: Own, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
-    if (outcome.kind === 'done') return this.#land(own, claim, kind, outcome.propose)
-    switch (stopCause(own)) {
+  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
+    if (outcome.kind === 'done') return this.#land(local, claim, kind, outcome.propose)
+    switch (stopCause(local)) {
       case 'closing':
         return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
       case null:
@@ -285,7 +285,7 @@ export class JobRunner<S> {
   }
 
   /** Commit the result of a run, or the job's failure if the result cannot be committed. */
-  async #land(own: Own, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
+  async #land(local: LocalJob, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
     try {
       await this.#whileClaimed(claim, (state, at) => {
         const result = decideResult(propose, state, at)
@@ -295,7 +295,7 @@ export class JobRunner<S> {
       const refusal = error instanceof Refused ? error.error : null
       if (refusal instanceof Overtaken) {
         const outcome = await outcomeOf<S>(() => refusal.again())
-        await this.#conclude(own, claim, kind, outcome)
+        await this.#conclude(local, claim, kind, outcome)
       } else if (error instanceof Refused) await this.#fail(claim, error.error)
       else if (isTransient(error)) throw error
       else await this.#fail(claim, error)
@@ -340,11 +340,11 @@ export class JobRunner<S> {
   }
 
   /** Stop a run whose claim no longer holds. */
-  #check(own: Own): void {
-    if (own.claim === null) return
-    const job = this.#jobs?.get(own.id)
-    if (job === undefined) stop(own, 'ended')
-    else if (!isClaim(job, own.claim)) stop(own, 'taken over')
+  #check(local: LocalJob): void {
+    if (local.claim === null) return
+    const job = this.#jobs?.get(local.id)
+    if (job === undefined) stop(local, 'ended')
+    else if (!isClaim(job, local.claim)) stop(local, 'taken over')
   }
 
   // --- other processes -------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ export class JobRunner<S> {
   /** Refresh the log as long as a job runs here, because others may cancel the job. Never rejects. */
   async #poll(): Promise<void> {
     this.#polling = true
-    while (this.#own.size > 0 && !this.#closed) {
+    while (this.#localJobs.size > 0 && !this.#closed) {
       try {
         await this.#clock.sleep(pollMs, this.#closing.signal)
         await this.#log.refresh(this.#closing.signal)
@@ -409,7 +409,7 @@ export class JobRunner<S> {
     const dead = new Set<OpenJob>()
     const keys = new Map<OpenJob, string>()
     for (const [id, job] of jobs) {
-      if (job.status !== 'Running' || !this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      if (job.status !== 'Running' || !this.#kinds.has(job.kind) || this.#localJobs.has(id)) continue
       others.push(job)
       const lease = newest.get(id)
       const isOf = lease !== undefined && lease.epoch === job.epoch
@@ -451,15 +451,15 @@ export class JobRunner<S> {
 
 async function run<S>(
   kind: JobKind<S>,
-  own: Own,
+  local: LocalJob,
   { id, spec, table }: OpenJob,
   clock: Clock,
 ): Promise<Outcome<S>> {
-  const { signal } = own.stop
+  const { signal } = local.stop
   if (signal.aborted) return { kind: 'not begun' }
   const meter = new ProgressMeter(clock)
   const progress = (done: number, total: number, phase: string) => {
-    own.progress = meter.progress(done, total, phase)
+    local.progress = meter.progress(done, total, phase)
   }
   return outcomeOf(() => kind.run({ id, spec, table, signal, progress }))
 }
@@ -481,12 +481,12 @@ function decideResult<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Pr
 }
 
 /** Stop a run. Only the first cause counts. */
-function stop(own: Own, why: StopCause): void {
-  own.stop.abort(new JobStopped(own.id, why))
+function stop(local: LocalJob, why: StopCause): void {
+  local.stop.abort(new JobStopped(local.id, why))
 }
 
-function stopCause(own: Own): StopCause | null {
-  const { aborted, reason } = own.stop.signal
+function stopCause(local: LocalJob): StopCause | null {
+  const { aborted, reason } = local.stop.signal
   return aborted ? (reason as JobStopped).why : null
 }
 

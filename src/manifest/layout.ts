@@ -308,8 +308,8 @@ export function onlyLostRows({ dead: { parts } }: Fragment, { dead: later }: Fra
 }
 
 /** Return a key for a set of numbers, unique in the root. */
-export function runsKey(position: RunsPlace): string {
-  return 'file' in position ? position.file : `slot ${position.slot}, blob ${position.blob}`
+export function runsKey(address: RunsPlace): string {
+  return 'file' in address ? address.file : `slot ${address.slot}, blob ${address.blob}`
 }
 
 /** Return a key for a file of columns, unique in the root. */

@@ -107,9 +107,9 @@ class Walk implements Reach {
     await this.#trace(version)
     const layout = await this.#source.layouts.at(this.#table, version, this.#pacer.signal)
     let count = 0
-    for (const place of referencesOfLayout(layout)) {
-      if (typeof place === 'number') this.slots.add(place)
-      else this.files.add(place)
+    for (const reference of referencesOfLayout(layout)) {
+      if (typeof reference === 'number') this.slots.add(reference)
+      else this.files.add(reference)
       if (++count % recordsMax === 0) await this.#pacer.turn()
     }
   }

@@ -17,12 +17,12 @@ export type DecodeRuns<R extends RunSequence> = (bytes: Uint8Array) => R | null
 export function readStoredRuns<R extends RunSequence>(
   { store, runs }: TableSource,
   location: string,
-  place: StoredRuns,
+  address: StoredRuns,
   decode: DecodeRuns<R>,
   count?: number,
 ): MaybePromise<R> {
-  const path = `${location}/${filePath('rows', place.file)}`
-  const load = async () => checkedRuns(decode(await readWhole(store, path, place)), path, count)
+  const path = `${location}/${filePath('rows', address.file)}`
+  const load = async () => checkedRuns(decode(await readWhole(store, path, address)), path, count)
   return runs.get(path, load) as MaybePromise<R>
 }
 

@@ -114,19 +114,19 @@ class TableIndexReader implements IndexReader {
   }
 
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>> {
-    return runTask(this.#found(probe, pacer))
+    return runTask(this.#findRows(probe, pacer))
   }
 
-  *#found(probe: ScalarProbe, pacer: Pacer): Task<ReadonlyMap<number, RowSet>> {
+  *#findRows(probe: ScalarProbe, pacer: Pacer): Task<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#cover.segments) {
       const opened = yield* wait(this.#open(segment))
       const rows = yield* wait(opened.find(probe, pacer))
       if (rows.count === 0) continue
-      if (rows.count < items.length) yield* this.#placeFew(rows.toIndices(), items, found, pacer)
+      if (rows.count < items.length) yield* this.#mapFewRows(rows.toIndices(), items, found, pacer)
       else {
         for (const item of items) {
-          add(found, item.fragment, yield* wait(this.#place(rows, item)))
+          add(found, item.fragment, yield* wait(this.#mapRows(rows, item)))
           if (pacer.due()) yield pacer.pause()
         }
       }
@@ -139,7 +139,7 @@ class TableIndexReader implements IndexReader {
   }
 
   /** Map rows of a segment to rows of fragments, if they are fewer than the cover items. */
-  *#placeFew(
+  *#mapFewRows(
     rows: Uint32Array,
     items: readonly CoverItem[],
     found: Map<number, RowSet>,
@@ -152,22 +152,22 @@ class TableIndexReader implements IndexReader {
       if (item === undefined || row >= item.first + item.count) continue
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
-      const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
-      add(found, item.fragment, yield* wait(placed))
+      const mapped = this.#mapRows(RowSet.of(item.count, own), { ...item, first: 0 })
+      add(found, item.fragment, yield* wait(mapped))
       if (pacer.due()) yield pacer.pause()
     }
   }
 
   /** Map those of a segment's rows that a cover item lists to rows of its fragment. */
-  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
+  #mapRows(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
     if (own.isNone) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
-    return this.#placeLeft(own, length, at, gone)
+    return this.#mapRemainingRows(own, length, at, gone)
   }
 
-  async #placeLeft(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
+  async #mapRemainingRows(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
     const left = await this.#arrived(readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode))
     const offsets = own.toIndices().slice()
     let kept = 0

@@ -608,11 +608,11 @@ export class TableReader {
     return (await this.marked(part, parts)).not()
   }
 
-  /** Return the rows of a part, by offset in it, that `places` list by offset in the fragment. */
-  async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
+  /** Return the rows of a part, by offset in it, that `addresses` list by offset in the fragment. */
+  async marked(part: Part, addresses: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.#arrived(this.#offsetsAt(fragment, addresses), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)
@@ -626,9 +626,9 @@ export class TableReader {
     return this.#offsetsAt(fragment, fragment.dead.parts)
   }
 
-  async #offsetsAt({ rows }: Fragment, places: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
+  async #offsetsAt({ rows }: Fragment, addresses: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
     const all: NumberRuns[] = []
-    for (const part of places) {
+    for (const part of addresses) {
       const runs = await this.#runs(part, NumberRuns.decode, readOffsets)
       if (runs.rankOf(rows) < runs.count)
         throw corrupted(`${runsKey(part)} marks rows beyond ${rows} as deleted`)
@@ -643,16 +643,16 @@ export class TableReader {
    * given.
    */
   async #runs<R extends RunSequence>(
-    place: RunsPlace,
+    address: RunsPlace,
     decode: DecodeRuns<R>,
     decodeInline: DecodeRuns<R>,
     count?: number,
   ): Promise<R> {
-    if ('file' in place) return readStoredRuns(this.#source, this.#location, place, decode, count)
-    const key = runsKey(place)
+    if ('file' in address) return readStoredRuns(this.#source, this.#location, address, decode, count)
+    const key = runsKey(address)
     const load = async () =>
-      checkedRuns(decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob)), key, count)
-    return (await this.#source.runs.get(key, load, slotKey(place.slot))) as R
+      checkedRuns(decodeInline((await this.#source.slots.get(address.slot)).blob(address.blob)), key, count)
+    return (await this.#source.runs.get(key, load, slotKey(address.slot))) as R
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {
@@ -690,8 +690,8 @@ export class TableReader {
   }
 
   /** The key of the blob that contains a set of row numbers. */
-  #blobKeyOfRuns(place: RunsPlace): string {
-    return 'file' in place ? `${this.#location}/${filePath('rows', place.file)}` : slotKey(place.slot)
+  #blobKeyOfRuns(address: RunsPlace): string {
+    return 'file' in address ? `${this.#location}/${filePath('rows', address.file)}` : slotKey(address.slot)
   }
 
   #path(file: string): string {
