@@ -78,7 +78,7 @@ export function applyOps(
   return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
 }
 
-/** After this many versions, later manifests are derived from a new base (STORAGE S19). */
+/** The least number of versions after which later manifests are derived from a new base (STORAGE S19). */
 const changesPerBase = 64
 /** One checkpoint more than is needed, in case one is damaged. */
 const keptCheckpoints = 2

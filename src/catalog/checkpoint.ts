@@ -47,6 +47,7 @@ type Item =
   | { readonly sweep: SweepMark }
   | { readonly kept: KeptCheckpoint }
 
+/** Encode a state as texts, one per item. */
 export function* saveState(state: CatalogState): Generator<string> {
   for (const item of items(state)) yield JSON.stringify(item)
 }

@@ -26,6 +26,7 @@ export interface IndexBuild {
   readonly spec: IndexSpec
 }
 
+/** A failed index job: its transaction id, its index, and the error message. */
 export interface FailedBuild {
   readonly job: string
   readonly spec: IndexSpec

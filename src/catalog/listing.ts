@@ -45,10 +45,12 @@ function positionOf(list: readonly string[], name: string): number {
   return partitionPoint(list.length, i => list[i]! < name)
 }
 
+/** Return the sorted names of the tables in a namespace. */
 export function tableNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {
   return sortedNames(`tables ${state.root} ${pathKey(node.id)}`, node.tables)
 }
 
+/** Return the sorted names of the direct child namespaces. */
 export function namespaceNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {
   return sortedNames(`namespaces ${state.root} ${pathKey(node.id)}`, node.namespaces)
 }

@@ -6,6 +6,7 @@ import type { Runs } from '../manifest/runs.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
 import type { PartOp, UploadedOp, UploadOp } from './uploads.js'
 
+/** Properties of a namespace, table or transaction, by name. */
 export type Properties = Readonly<Record<string, string>>
 
 /** Create a namespace or replace its properties. `props: null` drops the namespace and everything below it. */
@@ -146,6 +147,7 @@ export interface TxnOp {
   readonly unset: readonly string[]
 }
 
+/** Every operation that an entry of the log may have. */
 export type CatalogOp =
   | NamespaceOp
   | DeclareOp

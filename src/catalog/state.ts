@@ -16,6 +16,7 @@ import type { Properties, ShownSource, ViewDefinition } from './ops.js'
 import type { EndedUpload, Upload } from './uploads.js'
 import { Window } from './window.js'
 
+/** A namespace. */
 export interface NamespaceNode {
   readonly id: readonly string[]
   readonly props: Properties
@@ -31,6 +32,7 @@ export interface NamespaceNode {
  */
 export type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
 
+/** A table: its name, its kind, and the state of its newest version. */
 export interface TableHead {
   readonly uuid: string
   readonly id: readonly string[]
@@ -120,6 +122,7 @@ export interface KeptCheckpoint {
   readonly at: number
 }
 
+/** Everything that exists in a root. See the head of this file. */
 export interface CatalogState {
   readonly root: string
   /** By path key; includes the root namespace. */
@@ -207,10 +210,12 @@ export function newTable(
   }
 }
 
+/** Create a namespace, without contents. */
 export function newNamespace(id: readonly string[], props: Properties): NamespaceNode {
   return { id, props, namespaces: noNames, tables: noTables }
 }
 
+/** Create the state of an empty root, with the root namespace only. `root`: the uuid of the root. */
 export function emptyState(root: string): CatalogState {
   return {
     root,

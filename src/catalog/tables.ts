@@ -94,6 +94,7 @@ function registration(
   return [{ op: 'register', t: uuid, id, location, props, ...found }]
 }
 
+/** Decide to drop a table. */
 export function decideDropTable(head: TableHead): DropOp {
   return { op: 'drop', t: head.uuid }
 }

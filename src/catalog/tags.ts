@@ -23,6 +23,7 @@ export function decideUpdateTag(head: TableHead, name: string, version: number):
   return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
+/** Decide to delete a tag. Throws TagNotFound. */
 export function decideDeleteTag(head: TableHead, name: string): TagOp {
   tagOf(head, name)
   return { op: 'tag', t: head.uuid, name, v: null }

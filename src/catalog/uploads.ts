@@ -62,6 +62,7 @@ export interface UploadedOp {
   readonly res: Json | null
 }
 
+/** A part of an open upload. */
 export interface UploadPart {
   readonly name: string
   /** Position among the parts: parts are ordered by when their names first came. */
@@ -93,6 +94,7 @@ export interface EndedUpload {
   readonly res?: Json
 }
 
+/** The fields of the catalog state about uploads. */
 export interface Uploads {
   readonly uploads: PersistentMap<Upload>
   readonly endedUploads: Window<EndedUpload>
@@ -103,6 +105,7 @@ export function slotOfUpload(id: string): number {
   return parseTransactionId(id)?.slot ?? 0
 }
 
+/** Return the uploads after `UploadOp`. `id`: the transaction id of its entry. */
 export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, id: string): Uploads {
   const { uploads, endedUploads } = before
   assert(!uploads.has(id), `the upload ${id} began twice`)
@@ -110,6 +113,7 @@ export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, i
   return { uploads: uploads.set(id, upload), endedUploads }
 }
 
+/** Return the uploads after `PartOp`. */
 export function addPart(before: Uploads, op: PartOp): Uploads {
   const upload = before.uploads.get(op.u)
   assert(upload !== undefined, `a part was added to the upload ${op.u}, which is not open`)
@@ -135,6 +139,7 @@ function withPart(upload: Upload, { part: name, mode, files, fields }: PartOp): 
   }
 }
 
+/** Return the uploads after `UploadedOp`. `ts`: the time of its slot, milliseconds since 1970. */
 export function endUpload(before: Uploads, { u, res }: UploadedOp, ts: number): Uploads {
   const ended = res === null ? { outcome: 'aborted' as const } : { outcome: 'completed' as const, res }
   return without(before, u, ended, ts)
@@ -155,6 +160,7 @@ function without(before: Uploads, id: string, ended: Omit<EndedUpload, 'table'>,
   }
 }
 
+/** Return the rows and bytes of files together. */
 export function sizeOf(files: readonly PartFile[]): { readonly rows: number; readonly bytes: number } {
   let [rows, bytes] = [0, 0]
   for (const file of files) {
@@ -164,7 +170,7 @@ export function sizeOf(files: readonly PartFile[]): { readonly rows: number; rea
   return { rows, bytes }
 }
 
-/** Return the parts of an upload in order. */
+/** Return the parts of an upload, in their order. */
 export function partsOf({ parts }: Upload): readonly UploadPart[] {
   return [...parts].map(([, part]) => part).sort((a, b) => a.place - b.place)
 }

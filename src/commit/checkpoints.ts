@@ -33,6 +33,7 @@ export interface CheckpointNote {
   readonly bytes: number
 }
 
+/** A decoded checkpoint. */
 export interface Checkpoint<S> extends Fold<S>, CheckpointNote {
   readonly key: string
 }
@@ -73,6 +74,7 @@ const pieceBytes = 512 * 1024
 const endBytes = 9
 const newline = 0x0a
 
+/** Reads, writes and prunes the checkpoints of a root. See the head of this file. */
 export class Checkpoints<S> {
   readonly #store: BlobStore
   readonly #machine: Machine<S>

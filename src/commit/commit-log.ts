@@ -21,8 +21,8 @@ export interface CommitLog {
    */
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
   /**
-   * Make all slots durable that can be read. Only logs have this method where a slot can be read before it is durable.
-   * Until `sync` returns, the slot may vanish if its writer dies: do not answer from it or write after it.
+   * Make all slots durable that can be read. Absent in logs whose slots are durable as soon as they can be read. Until
+   * `sync` returns, a slot may vanish if its writer dies: do not answer from the slot or write after it.
    */
   sync?(): Promise<void>
   /** Return whether a slot exists. With `crc`, the slot must also have that checksum. */
@@ -30,8 +30,8 @@ export interface CommitLog {
   /** Delete a slot that is trimmed, or that was written by mistake. */
   remove(slot: number): Promise<void>
   /**
-   * Return the mark of a slot's blob, or null if there is no such slot. Synchronous: only logs have this method where
-   * it takes microseconds.
+   * Return the mark of a slot's blob, or null if there is no such slot. Synchronous. Absent in logs where that takes
+   * longer than microseconds.
    */
   peek?(slot: number): BlobMark | null
   /**

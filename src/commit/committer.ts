@@ -164,6 +164,7 @@ type Outcome =
   | { readonly kind: 'refused'; readonly error: unknown }
   | { readonly kind: 'unknown'; readonly cause: unknown }
 
+/** Replays the log, follows it, and commits to it. See the head of this file. */
 export class Committer<S> {
   readonly genesis: Genesis
   readonly slots: Slots

@@ -22,6 +22,7 @@ export interface Entry {
 /** The fields of an entry whose call had an idempotency key. */
 export type Idempotency = Required<Pick<Entry, 'key' | 'hash'>>
 
+/** The header of a slot. Field names are those on disk (docs/format.md). */
 export interface SlotHeader {
   readonly f: 1
   /** Features that a reader must know to read past this slot. */
@@ -79,6 +80,7 @@ export interface Machine<S> {
   load(genesis: Genesis): Loader<S>
 }
 
+/** Decodes a state from texts. */
 export interface Loader<S> {
   /** Decode the next text. Throws Unsupported if only a newer build knows its contents. */
   add(text: string): void
@@ -109,6 +111,7 @@ export interface Proposal {
   readonly need?: readonly string[]
 }
 
+/** The position that an entry will have if its slot is won. */
 export interface ProposalPosition extends Position {
   /** The transaction id that the entry will have. */
   readonly transactionId: string
@@ -122,6 +125,7 @@ export interface ProposalPosition extends Position {
  */
 export type Propose<S> = (state: S, at: ProposalPosition) => Proposal
 
+/** A committed entry. */
 export interface Committed<S> {
   readonly txn: string
   /** `<slot, base 36>-<txn>`: contains the slot number, so a lookup needs no index. */

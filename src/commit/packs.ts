@@ -54,6 +54,7 @@ const indexBytesAtOnce = 64 * 1024
 /** Cache size for footers that have a `Memory` of their own. */
 const ownBytes = 16 * 1024 * 1024
 
+/** Reads and writes packs. See the head of this file. */
 export class Packs {
   readonly #store: BlobStore
   #infos: readonly PackInfo[] = []
@@ -163,6 +164,7 @@ export class Packs {
   }
 }
 
+/** Return the key of a pack in the blob store. */
 export function packKey({ name }: PackInfo): string {
   return `_hist/${name}`
 }

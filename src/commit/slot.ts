@@ -59,6 +59,7 @@ export class Slot {
   }
 }
 
+/** A slot and the bytes of its file. */
 export interface EncodedSlot {
   readonly slot: Slot
   readonly bytes: Uint8Array
@@ -105,6 +106,7 @@ export function statedChecksum(bytes: Uint8Array): number | null {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
 }
 
+/** The contents of slot 0. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
   readonly ts: number

@@ -29,6 +29,7 @@ export interface TrimmedSlots {
   readonly lookAgain: () => Promise<void>
 }
 
+/** Reads slots from the cache, the log or packs. */
 export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>

@@ -7,6 +7,7 @@ export interface TransactionIdParts {
   readonly txn: string
 }
 
+/** Return the transaction id of transaction `txn` in slot `slot`. */
 export function formatTransactionId(slot: number, txn: string): string {
   return `${slot.toString(36)}-${txn}`
 }

@@ -6,6 +6,7 @@
 /** Writers that own none of this many newest slots are forgotten. */
 const rememberedSlots = 16
 
+/** The order of writers, from the newest slots of the log. */
 export class Turns {
   /** The newest slot of each writer, oldest first. */
   readonly #newest = new Map<string, number>()

@@ -1,6 +1,7 @@
 /** The interface of a kind of job. */
 import type { Json, Propose } from '../commit/machine.js'
 
+/** A kind of job. `S`: the state of the log. */
 export interface JobKind<S> {
   readonly name: string
   /**
@@ -33,6 +34,7 @@ export interface JobRun {
   progress(done: number, total: number, phase: string): void
 }
 
+/** The progress of a job. */
 export interface Progress {
   readonly done: number
   readonly total: number
@@ -63,6 +65,7 @@ export class Overtaken<S> extends Error {
  */
 export type StopCause = 'ended' | 'taken over' | 'closing'
 
+/** The reason of the signal of a stopped run. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped'
   readonly why: StopCause

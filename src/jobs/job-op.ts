@@ -40,6 +40,7 @@ export interface JobEndedOp {
   readonly reason?: string
 }
 
+/** Every operation of jobs. */
 export type JobOp = JobQueuedOp | JobClaimedOp | JobEndedOp
 
 /** A job that is queued or running. */
@@ -75,19 +76,22 @@ export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJ
   return null
 }
 
+/** Return the operation that queues a new job. `table`: uuid of the table it works on, if any. */
 export function queuedOp(kind: string, spec: Json, table?: string): JobQueuedOp {
   return { op: 'job', state: 'Queued', kind, spec, ...(table !== undefined && { t: table }) }
 }
 
-/** Queue a running job again. */
+/** Return the operation that queues a running job again. */
 export function queuedAgainOp({ id, kind, spec, table }: OpenJob): JobQueuedOp {
   return { ...queuedOp(kind, spec, table ?? undefined), id }
 }
 
+/** Return the operation that claims a queued job for `owner`. */
 export function claimedOp({ id, epoch }: OpenJob, owner: string): JobClaimedOp {
   return { op: 'job', state: 'Running', id, owner, epoch: epoch + 1 }
 }
 
+/** Return the operation that ends an open job. `reason`: why it failed. */
 export function endedOp(id: string, state: JobEndedOp['state'], reason?: string): JobEndedOp {
   return { op: 'job', state, id, ...(reason !== undefined && { reason }) }
 }

@@ -80,6 +80,7 @@ class Refused {
   }
 }
 
+/** Queues jobs, runs jobs, and ends jobs whose owners are lost. See the head of this file. */
 export class JobRunner<S> {
   readonly #log: JobLog<S>
   readonly #store: BlobStore

@@ -25,6 +25,7 @@ const pattern = /^_jobs\/(.+)-(\d{1,15})-(\d{1,15})$/
 const leaseBytesMax = 4096
 const phaseMax = 200
 
+/** A lease, parsed from its key. A greater counter is a newer heartbeat of the same claim. */
 export interface Lease {
   readonly key: string
   readonly job: string

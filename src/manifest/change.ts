@@ -42,6 +42,7 @@ export type AddedFile =
 /** Min/max statistics by field id; a missing field has none. */
 export type ZoneRecords = Readonly<Record<string, ZoneRecord>>
 
+/** A fragment that a change adds. */
 export interface AddedFragment {
   readonly id: number
   readonly rows: number
@@ -90,6 +91,7 @@ export interface Counters {
   readonly field: number
 }
 
+/** What one commit does to the data of one table. See the head of this file. */
 export interface Change {
   readonly op: 'change'
   readonly t: string

@@ -16,6 +16,7 @@ export interface FieldNode extends Omit<Field, 'type'> {
   readonly children: readonly FieldNode[]
 }
 
+/** Return a column as a tree. */
 export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   let next = 0
   const build = (of: Field, own: number): FieldNode => {
@@ -24,6 +25,7 @@ export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   return build(field, id)
 }
 
+/** Return a tree as a column. */
 export function fieldOf(node: FieldNode): TableField {
   const { children, ...own } = node
   const nested = idsBelow(node)
@@ -84,6 +86,7 @@ export function pathText(chain: readonly FieldNode[]): string {
   return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
 }
 
+/** Put a name in backticks, with its own backticks doubled. */
 export function inBackticks(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }

@@ -1,7 +1,7 @@
 /**
  * Names of the files with the data of tables: `<creation slot, base 36>-<uuid>`. The creation slot is the newest slot
- * that the writer knew when it began. It tells garbage collection which files are so young that a commit may still add
- * them (STORAGE S7).
+ * that the writer knew when it began. Garbage collection reads it from the name: a young file may belong to a commit
+ * that is not in the log yet (STORAGE S7).
  */
 import type { Change } from './change.js'
 import type { Layout } from './layout.js'
@@ -14,6 +14,7 @@ export type FileFolder = keyof typeof endings
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** Return a file name without its ending. `slot`: the creation slot. */
 export function fileName(slot: number, uuid: string): string {
   return `${slot.toString(36)}-${uuid}`
 }

@@ -25,6 +25,7 @@ export interface PageInfo {
   readonly bytes: number
 }
 
+/** The position of a block in its page, from the footer. */
 export interface Block {
   /** Versions of the block's first and last record. */
   readonly first: number
@@ -47,10 +48,12 @@ const blockChars = 64 * 1024
 /** Footer lines are encoded this many characters at a time. */
 const sliceChars = 64 * 1024
 
+/** Return the key of a page in the blob store. */
 export function pageKey(page: PageInfo): string {
   return `_hist/${page.name}`
 }
 
+/** Return the name and size of an encoded page of slots `from..to`. */
 export function pageInfo(from: number, to: number, { bytes, crc }: EncodedPage): PageInfo {
   const digits = (slot: number) => String(slot).padStart(20, '0')
   return { from, to, name: `${digits(from)}-${digits(to)}-${crcHex(crc)}.page`, bytes: bytes.length }

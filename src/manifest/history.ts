@@ -77,6 +77,7 @@ export interface Rebuilt {
   readonly bytes: Uint8Array
 }
 
+/** The records of all versions of all tables. See the head of this file. */
 export class History {
   readonly #store: BlobStore
   readonly #slots: Slots | undefined

@@ -3,6 +3,7 @@ import { columnFile, type Fragment, type Layout } from './layout.js'
 import type { CoverItem, IndexSegment, TableIndex } from './table-index.js'
 import { columnOfField } from './table-schema.js'
 
+/** A segment of an index at a version, with its valid cover items. */
 export interface CoveredSegment {
   readonly segment: IndexSegment
   /** The items that are valid at the version. */
@@ -28,6 +29,7 @@ export function coverAt(
   }))
 }
 
+/** Return the fragments of a version by id. */
 export function fragmentsById({ fragments }: Pick<Layout, 'fragments'>): ReadonlyMap<number, Fragment> {
   return new Map(fragments.map(fragment => [fragment.id, fragment]))
 }

@@ -3,8 +3,9 @@
  * staging name, then requests the version (Lance, "external manifest store"). An engine without the catalog writes the
  * final name itself: by Lance's rules that is a commit too.
  *
- * - A single version gets its final name first, then its slot. A batch gets its slot first. If one of its versions has
- *   no final name yet, the next request for the version gives it one, so every version of an answer can be opened.
+ * - A single version gets its final name first, then its slot.
+ * - A batch gets its slot first. If one of its versions has no final name yet, the next request for the version gives
+ *   it one. So every version of an answer can be opened.
  * - A final manifest is a copy. It is durable before it gets its name, and never overwrites another manifest.
  * - Staged manifests and detached ones (`d<number>.manifest`) are not versions.
  * - Of a path that a client sends only the last segment counts: a manifest is in its table's `_versions/` (S17).
@@ -56,6 +57,7 @@ export interface FoundManifest {
 
 const schemes: readonly NamingScheme[] = ['V2', 'V1']
 
+/** Reads, names and lists manifests in Lance's format. See the head of this file. */
 export class LanceManifests {
   readonly #store: BlobStore
   readonly #readOnly: boolean

@@ -31,6 +31,7 @@ export function baseKey(location: string, version: number): string {
   return `${location}/_versions/${manifestName(version, 'V2')}`
 }
 
+/** Encode the manifest of a version as its base. */
 export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
   const { table: t, version: v, schema, earlier, indexes, next, fragments } = layout
   const { row, frag, field } = next

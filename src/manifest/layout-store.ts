@@ -2,9 +2,10 @@
  * Finds the manifest of any version of any table by replaying its changes from the slots of the log.
  *
  * - A manifest is immutable, so every reader shares it. The manifest of the next version costs one change.
- * - Replay begins with the nearest of: a cached manifest, the base of the version's start, nothing.
- * - A missing or damaged base costs only time as long as the log reaches back behind it. Replay then begins earlier,
- *   and writes the base again.
+ * - Replay begins with the nearest of: a cached manifest, the base of the version's start, nothing. A base is a stored
+ *   manifest (layout-base.ts).
+ * - A missing or damaged base costs only time as long as the log still has the slots before it. Replay then begins
+ *   earlier, and writes the base again.
  * - Before the slots that a base replaces are trimmed, the base is checked (maintenance/packing).
  */
 import type { Slot } from '../commit/slot.js'
@@ -32,7 +33,7 @@ export interface LayoutStoreOptions {
   readonly readOnly: boolean
   /** The cache of manifests. */
   readonly memory: Memory
-  /** Read a base only if the slots it was made of are gone. For callers that check bases. Default false. */
+  /** Read a base only if the slots it was made of were trimmed. For callers that check bases. Default false. */
   readonly fromNothing?: boolean
   /** Called for each damaged base. */
   readonly onDamaged?: (key: string, error: SheafError) => void
@@ -94,6 +95,7 @@ export class BaseLost extends SheafError {
   }
 }
 
+/** Finds and caches manifests of versions. See the head of this file. */
 export class LayoutStore {
   readonly #slots: Slots
   readonly #history: History

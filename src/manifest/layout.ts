@@ -45,6 +45,7 @@ export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: num
 /** Row ids, in row order. */
 export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
 
+/** Rows of a table that were written or compacted together, with their files and deletions. */
 export interface Fragment {
   readonly id: number
   readonly rows: number
@@ -56,6 +57,7 @@ export interface Fragment {
   readonly zones?: ZoneRecords
 }
 
+/** The manifest of a version: its schema, fragments and indexes. */
 export interface Layout {
   readonly table: string
   readonly version: number
@@ -291,6 +293,7 @@ export function countRows(layout: Layout): number {
   return layout.fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
 }
 
+/** Return the number of live rows of a fragment. */
 export function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }

@@ -15,6 +15,7 @@ import { changeIn, type LayoutStore, type TableAddress } from './layout-store.js
 import type { Runs } from './runs.js'
 import type { VersionRecord } from './version.js'
 
+/** What some versions of a table need so that they can be read. */
 export interface Reach {
   /** Paths relative to the table's folder. */
   readonly files: ReadonlySet<string>
@@ -37,8 +38,9 @@ const recordsMax = 1024
 const readAhead = 16
 
 /**
- * Find what some versions of a sheaf table need. All of them must have been committed. With `what` = 'slots', `files`
- * is incomplete and changes are not read. Default 'all'.
+ * Find what some versions of a sheaf table need. All of them must have been committed.
+ *
+ * `what`: `all` (default), or `slots` to find slots only. Then `files` is incomplete, and changes are not read.
  */
 export async function reachOf(
   source: ReachSource,

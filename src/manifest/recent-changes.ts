@@ -15,6 +15,7 @@ export interface RecentChange {
 const slotsMax = 256
 const bytesMax = 4 * 1024 * 1024
 
+/** The changes of the newest slots. See the head of this file. */
 export class RecentChanges {
   /** Oldest first. */
   readonly #slots: Slot[] = []

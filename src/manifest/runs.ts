@@ -9,6 +9,7 @@ export function lastOf(runs: Runs): number | undefined {
   return runs.at(-1)?.[1]
 }
 
+/** Return whether a set has a number. */
 export function hasNumber(runs: Runs, n: number): boolean {
   const run = runs[firstEndingAt(runs, n)]
   return run !== undefined && run[0] <= n

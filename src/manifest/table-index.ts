@@ -64,6 +64,7 @@ export interface IndexSegment {
   readonly cover: readonly CoverItem[]
 }
 
+/** An index of a table: its definition and its segments. */
 export interface TableIndex {
   readonly name: string
   /** New for every definition. */
@@ -195,6 +196,7 @@ export function* filesOfSegments(
   }
 }
 
+/** Yield the files that cover items refer to. */
 export function* filesOfCover(cover: readonly CoverItem[]): Generator<readonly ['rows', string]> {
   for (const { gone } of cover) if (gone !== undefined) yield ['rows', gone.file]
 }

@@ -7,12 +7,14 @@
 import { equalTypes } from '../arrow/same-type.js'
 import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
 
+/** A column, with ids for itself and its descendants. */
 export interface TableField extends Field {
   readonly id: number
   /** Ids of the field's descendants, depth first; absent if it has none. */
   readonly nested?: readonly number[]
 }
 
+/** A schema of a table. See the head of this file. */
 export interface TableSchema {
   /** Number of the schema in the table: every change of a field or of the metadata makes a new schema. */
   readonly id: number

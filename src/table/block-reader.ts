@@ -42,6 +42,7 @@ interface Wanted {
   readonly column: BlockColumn | null
 }
 
+/** Reads blocks of one data file: request bytes with `buffersOf`, then call `fetch`, then `check`. */
 export class BlockReader {
   readonly #store: BlobStore
   readonly #cache: BlockCache

@@ -203,11 +203,11 @@ export function areById(
   return true
 }
 
-/** Add rows to `bits`, shifted by `by`. The rows are numbered without the gone rows, `bits` with them. */
+/** Add rows to `bits`, shifted by `by`. `rows` is numbered without the rows in the second argument, `bits` with them. */
 function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
   let run = 0
   for (const row of rows.toIndices()) {
-    // The gone rows before each run of gone rows are counted already.
+    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
     while (run < starts.length && starts[run]! - ranks[run]! <= row) run++
     bits.add(by + row + ranks[run]!)
   }

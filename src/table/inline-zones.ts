@@ -2,7 +2,7 @@
  * Min/max statistics of inline rows, computed in memory.
  *
  * The log records no statistics of inline rows, because they would make every commit longer. But without compaction,
- * thousands of commits may each have added one row, and evaluating a filter on such a row takes ten times as long as
+ * thousands of commits may each have added one row. Evaluating a filter on such a row takes ten times as long as
  * testing its statistics. So the first filter that finds the column in the cache computes its statistics. They are kept
  * as long as the manifests in memory that name the blob: a few hundred bytes per column.
  */

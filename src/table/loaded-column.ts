@@ -14,6 +14,7 @@ export interface LoadedColumn {
 /** Bytes that a column takes in addition to its buffers, about: measured. */
 const objectBytes = 400
 
+/** Wrap a column with the memory that it takes. */
 export function loadedColumn(column: Column, segment: VectorSegment | null = null): LoadedColumn {
   // `columnBytes` already counts the vectors in kernel memory.
   const outside = segment === null ? 0 : segment.byteLength - segment.bytes.length

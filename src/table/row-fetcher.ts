@@ -68,6 +68,7 @@ export function blockCost(
   return cost
 }
 
+/** Collects requests for rows of stored columns, and reads their blocks together. */
 export class RowFetcher {
   readonly #source: TableSource
   readonly #pacer: Pacer

@@ -13,6 +13,7 @@ import type { SharedMemory } from '../kernels/kernel.js'
 /** Memory that threads can share. */
 export type Shareable = SharedArrayBuffer | SharedMemory
 
+/** How the engines of one process share loaded data. */
 export interface Sharing {
   /** The number of engines that share. */
   readonly seats: number

@@ -27,6 +27,7 @@ import { isLoadedWhole, pagePatienceFor } from './whole-columns.js'
 
 const opener = lazyImport(() => import('../indexes/scalar/open-segment.js'))
 
+/** A scalar index of one version. */
 export interface IndexReader {
   readonly name: string
   readonly kind: ScalarKind
@@ -172,7 +173,7 @@ class TableIndexReader implements IndexReader {
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
-    // Before each run of rows that are gone, how many rows are gone already.
+    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
     const { starts, ranks } = left
     for (let i = 0; i < offsets.length; i++) {
       const row = offsets[i]!

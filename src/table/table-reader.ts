@@ -67,6 +67,7 @@ import type { VectorIndexReader } from './vector-index.js'
 import { inFile } from './verified-range.js'
 import { isLoadedWhole, patienceFor, smallBytes } from './whole-columns.js'
 
+/** A record batch of a fragment: the unit that is loaded, filtered and searched. */
 export interface Part {
   readonly fragment: Fragment
   /** The number of the record batch in the fragment's files. */
@@ -107,6 +108,7 @@ export interface VectorsOfRows {
 
 /** The least `share` (see `TableReader.rows`) for rows that are read stretch by stretch: most of them may be read again. */
 export const stretchPatience = 1
+/** Reads one version of a table. See the head of this file. */
 export class TableReader {
   readonly layout: Layout
   /** The scalar indexes of this version. */

@@ -17,6 +17,7 @@ import { ChecksumPages } from './checksum-pages.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
 
+/** What table readers of a root share: the store, the slots, the caches and the analyzers. */
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader

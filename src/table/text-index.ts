@@ -19,6 +19,7 @@ import { holdsText } from './text-column.js'
 
 const opener = lazyImport(() => import('../indexes/text/open.js'))
 
+/** A text index of one version. */
 export interface TextIndexReader {
   readonly name: string
   /** Id of the indexed field: a column, or a field inside of structs. */

@@ -8,6 +8,7 @@ import { type FieldNode, nodeOf, pathText, typeOf } from '../manifest/field-node
 import { columnOfField, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 
+/** Vectors of a column in memory that the kernels can read. */
 export interface Vectors {
   readonly segment: VectorSegment
   /** Vectors that are neither null nor have null elements; null if all are. */
@@ -99,6 +100,7 @@ export function vectorsOf(column: Column): Column {
   return column.type.kind === 'list' ? column.children[0]! : column
 }
 
+/** Return the lists of vectors of a column; null for a column of vectors. */
 export function vectorLists({ offsets, validity, nullCount, length }: Column): VectorLists | null {
   if (offsets === null) return null
   return {

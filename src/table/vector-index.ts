@@ -19,6 +19,7 @@ import { type Sharing, sharedFrom } from './sharing.js'
 import type { TableSource } from './table-source.js'
 import { vectorType } from './vector-column.js'
 
+/** A vector index of one version. */
 export interface VectorIndexReader {
   readonly name: string
   readonly kind: VectorKind
