@@ -1,7 +1,8 @@
 /**
  * Checkpoints: stored states of the log, so that opening a root need not replay the log from slot 0.
  *
- * A checkpoint is a file `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`, so a listing has the newest first. Its lines of
+ * A checkpoint is a file `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`, so a listing has the newest first. It has lines of
+ * UTF-8, each ended by "\n":
  *
  *     header      {"f":1,"need":[],"slot":n,"prev":"<checksum of slot n>","ts":...,"genesis":{...},
  *                  "state":"<crc32 of the lines of the state>","extra":<any JSON of the writer>}

@@ -193,7 +193,7 @@ export class Committer<S> {
   readonly #queue: Ticket<S>[] = []
   /** The slot that is being appended; null if none. */
   #group: Group<S> | null = null
-  /** The log's answer to the running append; null if the answer is unknown. Null itself when no append runs. */
+  /** The log's answer to the running append; resolves to null if the outcome is unknown. Null if no append runs. */
   #answer: Promise<'won' | 'taken' | null> | null = null
   /** The last time (`elapsed`) when the log had no slot after head. */
   #lookedAt: number

@@ -1,2 +1,2 @@
-/** The fixed cost of a read, expressed in bytes of a long read: measured on a local disk, about. */
+/** About the fixed cost of a read, in bytes of a long read. Measured on a local disk. */
 export const readCost = 6 * 1024
