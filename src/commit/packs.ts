@@ -226,7 +226,7 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
   const lineBytes = trailer.readUInt32LE(0)
   const chainBytes = 4 * (info.to - info.from + 1)
   const length = lineBytes + chainBytes + trailerBytes
-  if (length > info.bytes) throw damaged(`it is not ${info.bytes} bytes`)
+  if (length > info.bytes) throw damaged(`its size is not ${info.bytes} bytes`)
   const footer =
     length <= guess
       ? end.subarray(guess - length)

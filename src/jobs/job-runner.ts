@@ -226,7 +226,7 @@ export class JobRunner<S> {
     return this.#pool
   }
 
-  /** Never rejects. */
+  /** Claim and run a job of the pool. Never rejects. */
   async #take(id: string): Promise<void> {
     this.#offered.delete(id)
     if (this.#closed) return

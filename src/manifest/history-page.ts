@@ -111,7 +111,8 @@ export function endBytes(end: Uint8Array, page: PageInfo): number {
   const bytes = trailer.readUInt32LE(0) + trailerBytes
   const total = trailer.readBigUInt64LE(4)
   if (!trailer.subarray(12).equals(magic)) throw damaged(page, 'it does not end in SHEAFHP1')
-  if (total !== BigInt(page.bytes) || bytes > page.bytes) throw damaged(page, `it is not ${page.bytes} bytes`)
+  if (total !== BigInt(page.bytes) || bytes > page.bytes)
+    throw damaged(page, `its size is not ${page.bytes} bytes`)
   return bytes
 }
 
