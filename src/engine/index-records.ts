@@ -22,7 +22,7 @@ import { type Listing, paginate } from '../protocol/page.js'
 import { type Engine, type OpenTable, openVersion } from '../root/engine.js'
 import { countCovered } from '../table/covered-rows.js'
 import { IndexCover } from '../table/index-cover.js'
-import { askedSegments } from '../table/text-index.js'
+import { usableSegments } from '../table/text-index.js'
 import { recallsOf } from './index-recall.js'
 import { progressJson } from './jobs.js'
 import { definitionJson } from './vector-definition.js'
@@ -183,7 +183,7 @@ async function coverOf(
   readonly reason: string | null
 }> {
   const rows = countRows(layout)
-  const asked = index === null ? null : askedSegments(index, source.analyzers)
+  const asked = index === null ? null : usableSegments(index, source.analyzers)
   const indexed =
     index === null || asked === null
       ? 0

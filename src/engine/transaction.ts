@@ -7,7 +7,7 @@
  * transaction is serializable: it is decided on exactly the state it follows.
  */
 import { applyOps } from '../catalog/apply.js'
-import { SweptAway } from '../catalog/births.js'
+import { CommitTooLate } from '../catalog/creation-slots.js'
 import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
@@ -311,7 +311,7 @@ class Draft implements Root {
       this.#engine.maintenance.afterCommit(await this.#engine.root.commit(propose, { signal }))
       return true
     } catch (error) {
-      if (error instanceof Overtaken || error instanceof SweptAway) return false
+      if (error instanceof Overtaken || error instanceof CommitTooLate) return false
       throw error
     }
   }

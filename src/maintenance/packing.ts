@@ -2,7 +2,7 @@
  * Puts slots that are old into packs, as far as anything that exists still needs them (commit/packs): with the changes that
  * layouts are folded from, rows that ride in slots, and what was said to callers that may ask again.
  */
-import { heldVersions } from '../catalog/retention.js'
+import { versionsWithData } from '../catalog/retention.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { CommitLog } from '../commit/commit-log.js'
 import type { Fold } from '../commit/machine.js'
@@ -111,7 +111,7 @@ export class Packing {
     const { slots, history, layouts } = this.#options
     const needed = new Set<number>()
     const versions = new Map<string, ReadonlySet<number> | null>()
-    const held = heldVersions(state)
+    const held = versionsWithData(state)
     const add = async (head: TableHead) => {
       await pacer.turn()
       // A Lance engine may ask again for what it has committed, whether that is still there or not.

@@ -102,7 +102,7 @@ function rowAt(
 }
 
 function placeOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
-  return rowPlace(reader.placeOf(fragment.id)!, first + offset)
+  return rowPlace(reader.positionOf(fragment.id)!, first + offset)
 }
 
 /** What each row of a list, the best first, gets for its place or its worth. */

@@ -53,8 +53,8 @@ export class ProbedRows {
   /** The places in the layout of all fragments that may, ascending. */
   placesIn(reader: TableReader): readonly number[] {
     const places = new Set<number>()
-    for (const id of this.#found.keys()) places.add(reader.placeOf(id)!)
-    for (const { id } of this.#partial.keys()) places.add(reader.placeOf(id)!)
+    for (const id of this.#found.keys()) places.add(reader.positionOf(id)!)
+    for (const { id } of this.#partial.keys()) places.add(reader.positionOf(id)!)
     return [...places].sort((a, b) => a - b)
   }
 

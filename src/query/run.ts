@@ -133,7 +133,7 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits> {
   }
   assert(found !== null, 'rows that are ranked are searched by something')
   if (counted === 'answer' && near !== null) {
-    const placeOf = ({ fragment, first }: Part) => rowPlace(reader.placeOf(fragment.id)!, first)
+    const placeOf = ({ fragment, first }: Part) => rowPlace(reader.positionOf(fragment.id)!, first)
     found = yield* inRowOrder(found, placeOf, pacer)
   }
   // The candidates of a hybrid search are the same for all pages, so pages are counted in what the filter leaves. Of one search alone more

@@ -94,7 +94,7 @@ class NearSearch {
       return
     }
     for (const segment of this.#index.segments) {
-      const living = yield* wait(segment.living(reader, signal))
+      const living = yield* wait(segment.liveOrdinals(reader, signal))
       if (yield* this.#ask(segment, living)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }

@@ -70,7 +70,7 @@ function* indexed(
 ): Task<TextUnit> {
   const { signal } = pacer
   const opened = yield* wait(segment.open(signal))
-  const alive = (yield* wait(segment.living(reader, signal)))?.bits ?? null
+  const alive = (yield* wait(segment.liveOrdinals(reader, signal)))?.bits ?? null
   const living = alive === null ? opened.facts : yield* livingTexts(segment, opened, alive, pacer)
   let allowed = alive
   if (passing !== null) {
@@ -146,7 +146,7 @@ class IndexedUnit implements TextUnit {
     const places = new Float64Array(ordinals.length)
     let count = 0
     for (const { fragment, offsets } of yield* wait(this.#from.place(ordinals))) {
-      const number = this.#reader.placeOf(fragment.id)!
+      const number = this.#reader.positionOf(fragment.id)!
       for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
     }
     return places
@@ -277,7 +277,7 @@ class ScannedUnit implements TextUnit {
       const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1
       const { part, rows, first } = pieces[number]!
       const offset = rows === null ? ordinal - first : rows[ordinal - first]!
-      return rowPlace(this.#reader.placeOf(part.fragment.id)!, part.first + offset)
+      return rowPlace(this.#reader.positionOf(part.fragment.id)!, part.first + offset)
     })
   }
 }

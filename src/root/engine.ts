@@ -10,7 +10,7 @@ import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
-import type { LayoutStore, TablePlace } from '../manifest/layout-store.js'
+import type { LayoutStore, TableAddress } from '../manifest/layout-store.js'
 import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
@@ -314,7 +314,7 @@ export async function openVersion(
 /** A version that was committed, whether it exists still or not, as long as its files do. */
 export async function readerOf(
   engine: Engine,
-  table: TablePlace,
+  table: TableAddress,
   version: number,
   signal?: AbortSignal,
 ): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
@@ -336,7 +336,7 @@ export async function readerOf(
 
 async function layoutOf(
   { layouts, source }: Engine,
-  table: TablePlace,
+  table: TableAddress,
   version: number,
   signal: AbortSignal | undefined,
 ): Promise<Layout> {

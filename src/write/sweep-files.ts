@@ -9,9 +9,9 @@
  *   that a version in the log still needs.
  * - A file that cannot be deleted now (open on Windows) is deleted by a later sweep.
  */
-import { heldVersions } from '../catalog/retention.js'
+import { versionsWithData } from '../catalog/retention.js'
 import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
-import { birthOfPath } from '../manifest/file-names.js'
+import { creationSlotOfPath } from '../manifest/file-names.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import { type Reach, type ReachSource, reachOf } from '../manifest/reach.js'
 import { hasNumber, type Runs } from '../manifest/runs.js'
@@ -82,7 +82,7 @@ class Sweeper implements Swept {
   constructor(source: SweepSource, state: CatalogState, storeNow: number, pacer: Pacer) {
     this.#source = source
     this.#state = state
-    this.#held = heldVersions(state)
+    this.#held = versionsWithData(state)
     this.#storeNow = storeNow
     this.#pacer = pacer
   }
@@ -103,7 +103,7 @@ class Sweeper implements Swept {
     // Somebody may have chosen the folder of a table that is gone.
     if (drops.has(location) || external.has(location)) return
     const head = tables.get(uuid) ?? detached.get(location)
-    const old = files.filter(({ path }) => (birthOfPath(path) ?? sweep.floor) < sweep.floor)
+    const old = files.filter(({ path }) => (creationSlotOfPath(path) ?? sweep.floor) < sweep.floor)
     const manifests = files.filter(({ path }) => path.startsWith('_versions/'))
     if (head?.kind !== 'sheaf') {
       for (const file of old) await this.#delete(file)
