@@ -146,7 +146,7 @@ describe('metrics', () => {
     await askJson(url, '/v1/table/t/query', { k: 1, filter: 'true' })
     const samples = await metricsOf(url)
     expect(sampled(samples, 'sheaf_memory_budget_bytes')).toBe(ns.stats().memory.budgetBytes)
-    expect(sampled(samples, 'sheaf_memory_room_bytes', { partition: 'columns' })).toBeGreaterThan(0)
+    expect(sampled(samples, 'sheaf_memory_partition_bytes', { partition: 'columns' })).toBeGreaterThan(0)
     expect(sampled(samples, 'sheaf_log_slot')).toBe(ns.stats().log.slot)
     await server!.close()
     await ns.close()
