@@ -1,4 +1,4 @@
-/** Columns as callers of a handle define them, in the words of the wire. */
+/** Column definitions and changes of the client, and their conversion to wire fields. */
 import { typeToJson } from '../arrow/schema-json.js'
 import type { DataType } from '../arrow/types.js'
 import { parse } from '../protocol/parse.js'
@@ -8,31 +8,35 @@ import { array, boolean, either, given, options, record, string } from '../proto
 /** A type, or its name in any dialect: `int32`, `string`, `timestamp:ms:UTC`, `fixed_size_list:float32:768`. */
 export type ColumnType = DataType | string
 
-/** Where the values of a new column come from. Only a type: all rows are null. */
+/** Definition of a new column. With only a `type`, all values are null. */
 export interface ColumnDefinition {
-  /** SQL, evaluated once over the rows there are; later rows are null. */
+  /** An SQL expression, evaluated once for existing rows. Rows that are added later have null. */
   readonly expression?: string
-  /** SQL that is kept up to date for all rows. */
+  /** An SQL expression that is kept up to date for all rows. */
   readonly computed?: string
-  /** Name of a function the connection knows (`ConnectOptions.functions`); it fills the column when asked to. */
+  /**
+   * Name of a function that the connection knows (`ConnectOptions.functions`). A backfill fills the column with its
+   * results.
+   */
   readonly function?: string
   /** Version of the function. */
   readonly version?: string
-  /** Columns the function is given. */
+  /** Columns that the function receives. */
   readonly inputs?: readonly string[]
-  /** Whether the function fills the column by itself: now, and for rows that come or change. Default false. */
+  /** Whether to start backfills automatically: now, and for rows that are added or changed. Default false. */
   readonly autoBackfill?: boolean
-  /** Default: that of the expression. A function needs one. */
+  /** Default: the type of the expression. Required for a function. */
   readonly type?: ColumnType
 }
 
-/** New columns by name; a text is an expression. */
+/** New columns by name. A string is an expression. */
 export type NewColumns = Readonly<Record<string, string | ColumnDefinition>>
 
+/** Changes of a column. */
 export interface ColumnChanges {
   readonly rename?: string
   readonly nullable?: boolean
-  /** Every value must fit. */
+  /** The new type. Every value must fit. */
   readonly type?: ColumnType
 }
 
@@ -102,7 +106,7 @@ export function alterations(changes: Readonly<Record<string, ColumnChanges>>): r
   })
 }
 
-/** The names of Lance say all of a type. */
+/** The names of the dialect `lance` describe every type completely. */
 function jsonType(type: ColumnType): JsonDataType {
   return typeof type === 'string' ? { type } : typeToJson(type, 'lance')
 }

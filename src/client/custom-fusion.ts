@@ -1,4 +1,4 @@
-/** Rows found by vector and by text, made one list by a function of the caller's. */
+/** Hybrid search with a fusion function of the caller. */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { candidatesFor } from '../query/settle-fusion.js'
@@ -6,16 +6,19 @@ import { readReply } from './arrow-rows.js'
 import { type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
 import { isOfGroups, selects } from './selection.js'
 
-/** A row that was found: the columns selected, `_rowid`, and `_distance` or `_score`. */
+/** A row that a search found: the selected columns, `_rowid`, and `_distance` or `_score`. */
 export type FoundRow = Readonly<RowObject> & { readonly _rowid: number | bigint | string }
 
-/** What becomes of a row; those that are not named are left out. */
+/** A row of the fused list, with its relevance. Rows that the function does not return are left out. */
 export interface FusedRow {
   readonly _rowid: FoundRow['_rowid']
   readonly _relevance_score: number
 }
 
-/** Gets the rows of both searches, each the best first, and says how relevant they are: the greatest first, equal ones as they come. */
+/**
+ * Fuses the rows of both searches, each sorted best first. Returns the relevance of rows. The answer is sorted by
+ * descending relevance; rows of equal relevance keep the function's order.
+ */
 export type FuseRows = (
   near: readonly FoundRow[],
   matching: readonly FoundRow[],
@@ -26,8 +29,9 @@ type QueryRequest = Request<'queryTable'>
 const rowId = '_rowid'
 
 /**
- * The rows that `fuse` chooses, of one version, with what both searches said of them: null where one did not find them. It is told of as many
- * rows of each as a hybrid search has candidates, whichever page is asked for.
+ * Return the rows that `fuse` chooses, all of one version, with the scores of both searches: null for a search that
+ * did not find the row. `fuse` receives as many rows of each search as a hybrid search has candidates, whichever page
+ * is asked for.
  */
 export async function fusedRows(
   operations: Operations,
@@ -77,7 +81,10 @@ export async function fusedRows(
   })
 }
 
-/** What a function gave, as one may sort it. Throws code 13 where that cannot be done. */
+/**
+ * Check the result of a fusion function. Throws `InvalidInput` unless it is an array of distinct row ids with numbers
+ * as relevance.
+ */
 function checked(fused: unknown): FusedRow[] {
   if (!Array.isArray(fused)) {
     throw invalidInput(`the function that joins rows must give an array of them, got ${quote(fused)}`)

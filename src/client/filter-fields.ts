@@ -1,21 +1,22 @@
-/** SQL as the handles take it, as the fields of a request. */
+/** Converts SQL conditions of the client to wire fields. */
 import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
 
-/** SQL as an option of a call. */
+/** An SQL condition as an option of a call. */
 export const conditionShape = either<string | SqlFragment>(
   { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
   { is: () => true, shape: string('nonBlank') },
 )
 
-/** Values of the SQL of a request, as they travel. */
+/** Parameter values as wire fields. */
 type Values = ReturnType<typeof writeParameters>
 
 /**
- * SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. `call`: whose argument it is; `known`: values that
- * other SQL of the request has.
+ * Return the wire fields of a condition: SQL text with the values of its parameters, or a fragment of the tag `sql`,
+ * which brings its own values. `call`: the name of the method, for messages. `known`: values of other SQL in the
+ * request.
  */
 export function filterFields(
   call: string,
@@ -38,7 +39,10 @@ export function filterFields(
   return { filter: text, ...(values !== undefined && { parameters: values }) }
 }
 
-/** The text of a fragment and the values of the request, those of the fragment behind the `known` ones. Throws code 13 where the known ones go by name. */
+/**
+ * Return the text of a fragment, and the values of the request: `known`, then the fragment's own. Throws
+ * `InvalidInput` if `known` values are named.
+ */
 export function fragmentFields(
   call: string,
   fragment: SqlFragment,

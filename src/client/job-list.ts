@@ -1,17 +1,17 @@
-/** Jobs as users of a namespace see them, over any door. */
+/** Jobs as `listJobs` and `cancelJob` show them, over any transport. */
 import { ErrorCode, SheafError } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import type { JobState } from '../protocol/job-shapes.js'
 
-/** Work that outlives the call that asked for it. */
+/** A job: work that continues after the call that started it has returned. */
 export interface JobInfo {
-  /** Also that of the transaction which queued it. */
+  /** Id of the job, and of the transaction that queued it. */
   readonly id: string
   /** `create_index`, `backfill_column` or `refresh`. */
   readonly type: string
-  /** Path of the table it works on; null when that is gone. */
+  /** Path of the table; null if the table was dropped. */
   readonly table: readonly string[] | null
-  /** `running` also while it waits. */
+  /** `running` includes jobs that are still queued. */
   readonly state: 'running' | 'finished' | 'failed' | 'cancelled'
   readonly createdAt: Date
 }
@@ -23,7 +23,7 @@ const states: Readonly<Record<JobState, JobInfo['state']>> = {
   CANCELLED: 'cancelled',
 }
 
-/** The newest first. */
+/** List the jobs, newest first. */
 export async function listJobs(operations: Operations, call: CallOptions): Promise<readonly JobInfo[]> {
   const found: JobInfo[] = []
   let page_token: string | undefined
@@ -38,7 +38,7 @@ export async function listJobs(operations: Operations, call: CallOptions): Promi
   return found
 }
 
-/** Whether there is such a job. */
+/** Cancel a job. Returns false if there is no such job. */
 export async function cancelJob(operations: Operations, id: string, call: CallOptions): Promise<boolean> {
   try {
     await operations.cancelJob({ job_id: id }, call)

@@ -1,4 +1,4 @@
-/** How what callers hand in as rows becomes Arrow: as far as possible only when it is asked for. */
+/** Converts rows from callers to Arrow, as far as possible only when they are consumed. */
 import { types } from 'node:util'
 import { type BadVectors, soundBatch, soundSchema } from '../arrow/bad-vectors.js'
 import { checkSchemaShape } from '../arrow/check-schema.js'
@@ -20,25 +20,28 @@ import type { IngestOptions, Progress } from './table-data.js'
 
 export interface TableRowsOptions extends IngestOptions {
   /**
-   * Types of plain objects. Absent: inferred over all rows of an array; of others over the first 65,536 rows or 32 MiB, which
-   * later ones must fit.
+   * Types of plain objects. Absent: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
+   * another iterable, which later rows must fit.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
-  /** Columns of plain objects that hold vectors, beside those whose names say so; not together with `schema`. */
+  /** Columns of plain objects that hold vectors, in addition to names that mean vectors. Not together with `schema`. */
   readonly vectorColumns?: readonly string[] | undefined
-  /** Leave out columns of the schema that no plain object has; to know which, all of them are read at once. Default false. */
+  /**
+   * Whether to leave out columns of the schema that no plain object has. Reads all rows first, to know the columns.
+   * Default false.
+   */
   readonly onlyBrought?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
 const inferenceWindow = { rows: 64 * 1024, bytes: 32 * 1024 * 1024 } as const
 
-/** Rows of a batch looked at in one go for bad vectors. */
+/** Rows that are checked for bad vectors between two turns of the event loop. */
 const rowsAtOnce = 8 * 1024
 
 /**
- * The rows as Arrow; whoever takes them closes them. Throws code 13 for what is no rows, 20 for rows that do not fit the
- * schema or each other, here or while the rows are read.
+ * Convert rows to Arrow. The caller closes the result. Throws `InvalidInput` for values that are not rows, and
+ * `SchemaValidation` for rows that do not fit the schema or each other, now or while the rows are read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
@@ -103,7 +106,7 @@ function open(data: object, signal: AbortSignal | undefined): Opened {
   if (typeof data !== 'object' || data === null) throw noRows(data)
   const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
   if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw noRows(data)
-  // Rows that lie there anyway are one chunk.
+  // An array of rows is one chunk.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
   const window = Array.isArray(data) ? undefined : inferenceWindow
   const source = new Source(items, signal)
@@ -162,22 +165,25 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items
 }
 
-/** The fields that any row has, all where there are no rows; what the schema does not have is refused with all its names. */
+/**
+ * Return the fields that at least one row has. Returns the whole schema if there are no rows, or if a row has a
+ * column that the schema lacks: the conversion then refuses that column, and names all of them.
+ */
 function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
-  // What is no row is refused with its number when its turn comes.
+  // The conversion refuses a value that is not a row, with its number.
   for (const rows of pieces)
     for (const row of rows) for (const name of Object.keys(row ?? {})) names.add(name)
   const fields = schema.fields.filter(({ name }) => names.has(name))
   return fields.length === names.size && fields.length > 0 ? { ...schema, fields } : schema
 }
 
-/** What is left of a source, all of one kind. */
+/** The remaining items of a source, all of one kind. */
 class Items {
   readonly #source: Source
   readonly #kind: Kind
   #first: IteratorResult<unknown> | null
-  /** Items taken. */
+  /** Number of items taken. */
   #taken = 0
 
   constructor(source: Source, kind: Kind, first: IteratorResult<unknown>) {
@@ -186,7 +192,7 @@ class Items {
     this.#first = first
   }
 
-  /** Takes the next item. Throws code 13, naming its place, for one of another kind. */
+  /** Take the next item. Throws `InvalidInput` with the item's index if it is of another kind. */
   next(): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
     const first = this.#first
     this.#first = null
@@ -217,11 +223,11 @@ class Items {
   }
 }
 
-/** Where a piece of rows ends: a few milliseconds of work, a few megabytes of memory. */
+/** A piece of rows ends here: a few milliseconds of work, a few megabytes of memory. */
 const pieceRows = 1024
 const pieceBytes = 4 * 1024 * 1024
 
-/** The rows of single objects, or of arrays of them, in pieces. */
+/** Yield the rows of single objects, or of arrays of objects, in pieces. */
 async function* rowPieces(items: Items, pacer: Pacer): AsyncGenerator<readonly object[]> {
   let piece: object[] = []
   let bytes = 0
@@ -260,7 +266,7 @@ async function arrowBatches(items: Items): Promise<Batches> {
   return { schema: first.schema, batches: batches() }
 }
 
-/** Arrow data as it came, but for its bad vectors. */
+/** Return Arrow data unchanged, except for bad vectors. */
 function withoutBadVectors(
   { schema: own, batches }: Batches,
   { schema: target, vectorColumns, badVectors, signal }: Reading,

@@ -1,4 +1,4 @@
-/** Rows by their numbers: by id, which a row keeps for its life, or by how many rows of the version come before it. */
+/** Takes rows by number: by `_rowid`, which a row keeps for its life, or by `_rowoffset`, its position in the version. */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { takeBatch } from '../arrow/take.js'
@@ -13,15 +13,15 @@ import { readReply } from './arrow-rows.js'
 import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { columnsField, selects } from './selection.js'
 
-/** What rows are taken of, and how: a query but for what says which rows. */
+/** What to take rows of: a query request without the condition that names the rows. */
 export type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
 export type NumberColumn = '_rowid' | '_rowoffset'
 
-/** Rows of one query: neither the condition that names them nor the answer grows beyond it. */
+/** Most rows per query: bounds the size of the condition and of the answer. */
 export const takenAtOnce = 4 * 1024
 
-/** `table.takeRowIds([7, 3]).select(['title']).toArray()`: rows by number, in the order asked for. Immutable. */
+/** Rows by number, in the order asked for. Immutable. `table.takeRowIds([7, 3]).select(['title']).toArray()` */
 export class Take {
   readonly #operations: Operations
   readonly #request: TakeRequest
@@ -40,17 +40,17 @@ export class Take {
     this.#numbers = numbers
   }
 
-  /** What to return, as in `Search.select`, but for aggregates. */
+  /** Select what to return, as `Search.select` does, without aggregates. */
   select(columns: readonly string[] | Readonly<Record<string, string>>): Take {
     return this.#with(columnsField('select', columns))
   }
 
-  /** Adds `_rowid`. */
+  /** Add `_rowid`. */
   withRowId(): Take {
     return this.#with({ with_row_id: true })
   }
 
-  /** The rows as objects; see `Table.takeRowIds` for their order. */
+  /** Return the rows as objects. `Table.takeRowIds` describes their order. */
   async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
@@ -65,7 +65,7 @@ export class Take {
     return rows
   }
 
-  /** The rows as a table of apache-arrow. */
+  /** Return the rows as a table of apache-arrow. */
   async toArrow(given: CallOptions = {}): Promise<ArrowTable> {
     const options = parse(callShape, given, 'toArrow')
     const batches: Batch[] = []
@@ -93,7 +93,10 @@ takeNoMore(Take.prototype, {
   toArrow: 1,
 })
 
-/** Throws code 13 for what is no number of a row; numbers beyond 2^53, which no row has, are left out. */
+/**
+ * Check and convert row numbers. Leaves out numbers beyond 2^53, which no row has. Throws `InvalidInput` for values
+ * that are not row numbers.
+ */
 export function rowNumbers(numbers: Iterable<number | bigint>, what: string): number[] {
   if (typeof numbers !== 'object' || numbers === null || !(Symbol.iterator in numbers)) {
     throw invalidInput(`${what} takes the numbers of rows as an array or iterable, got ${quote(numbers)}`)
@@ -113,13 +116,13 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
 
 export interface TakenRows {
   readonly schema: Schema
-  /** One with the rows of the page, or none. */
+  /** One batch with the rows of the page, or none. */
   readonly batches: readonly Batch[]
 }
 
 /**
- * The rows with these numbers, in their order, a page after the other, all of one version; those that are not there are
- * left out. At least one page comes, so that the schema is known.
+ * Yield the rows with these numbers, in their order, page by page, all of one version. Leaves out rows that do not
+ * exist. Yields at least one page, so that the caller learns the schema.
  */
 export async function* takePages(
   operations: Operations,
@@ -140,7 +143,7 @@ export async function* takePages(
   }
 }
 
-/** The page of at most `takenAtOnce` numbers, and the version it is of. */
+/** Read a page of at most `takenAtOnce` numbers. Returns the version too. */
 async function takePage(
   operations: Operations,
   request: TakeRequest,
@@ -165,13 +168,13 @@ async function takePage(
   return { page: { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }, version }
 }
 
-/** A condition that is true of the rows with these numbers; undefined where there are none. */
+/** Return an SQL condition that is true for the rows with these numbers; undefined if there are none. */
 function naming(column: NumberColumn, numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return undefined
   return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`
 }
 
-/** Where the rows with these numbers stand among those found; null where they are those, in that order. */
+/** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
 function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
   if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
     return null

@@ -1,4 +1,4 @@
-/** How a text becomes terms, for those who wonder why it is found, or is not. */
+/** Shows the terms that text search makes of a text. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
@@ -16,9 +16,11 @@ import { type TokenizeColumnOptions, type TokenizeOptions, tokenizeShape } from 
 export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
 
 /**
- * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a
- * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
- * megabyte in the better part of a second.
+ * Return the terms of a text in order, with their positions, by the options of a text index (default: the defaults of
+ * `createIndex`). A query looks for the terms of its text.
+ *
+ * Runs synchronously: one megabyte takes up to a second. Throws `InvalidInput` for options that `createIndex` would
+ * refuse.
  */
 export function tokenize(text: string, options?: TokenizeOptions): readonly Token[]
 export function tokenize(
@@ -31,7 +33,10 @@ export function tokenize(
   return tokensOf(text, textFieldsOf(said), tokenizers)
 }
 
-/** As an index of the column makes them: the first by name, where there are several. Throws code 6 where there is none. */
+/**
+ * Return the terms that the text index of a column makes of `text`; with several indexes, the first by name. Throws
+ * `IndexNotFound` if there is no text index.
+ */
 export async function tokenizeAs(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number },
@@ -70,7 +75,7 @@ function tokensOf(
 ): readonly Token[] {
   checkText(text)
   checkTokenizers(tokenizers)
-  // One that could be sent: its shape says what the values may be.
+  // The shape of this request checks the values of the options.
   const request = { id: ['text'], column: 'text', index_type: textKind, ...said }
   const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
   return openAnalyzer(options, tokenizers).tokens(text)

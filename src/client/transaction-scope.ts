@@ -1,10 +1,13 @@
-/** Tells calls of a namespace that are made inside of one of its own transactions, past the handle that the transaction gives. */
+/**
+ * Detects calls on a namespace inside one of its own transactions. Such calls bypass the handle that the transaction
+ * passes to its work.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 
-/** The work of a transaction that is under way, and the one around it, of another namespace. */
+/** A running transaction. `around`: the enclosing transaction, of another namespace. */
 interface Running {
   readonly scope: TransactionScope
   readonly around: Running | undefined
@@ -12,12 +15,12 @@ interface Running {
 }
 
 const running = new AsyncLocalStorage<Running>()
-/** Works under way, of all namespaces. */
+/** Number of running transactions, of all namespaces. */
 let works = 0
 
 /** The transactions of one namespace. */
 export class TransactionScope {
-  /** Runs the work of a transaction. Whatever it starts and leaves behind counts as outside once it is over. */
+  /** Run the work of a transaction. Calls that outlive the work count as outside. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own: Running = { scope: this, around: running.getStore(), isOver: false }
     works++
@@ -26,12 +29,12 @@ export class TransactionScope {
     } finally {
       own.isOver = true
       works--
-      // Node before 24 makes every promise of the process slower while it keeps track.
+      // Async context tracking slows every promise of the process in Node before 24, so it is turned off when unused.
       if (works === 0) running.disable()
     }
   }
 
-  /** The error of a call that is made inside of a transaction of this namespace; null outside. */
+  /** Return the error for a call inside a transaction of this namespace; null outside. */
   outside(id: readonly string[] = []): SheafError | null {
     if (works === 0) return null
     for (let each = running.getStore(); each !== undefined; each = each.around) {
@@ -40,7 +43,7 @@ export class TransactionScope {
     return null
   }
 
-  /** The operations, each of which rejects inside of a transaction of this namespace. */
+  /** Wrap the operations, so that each rejects inside a transaction of this namespace. */
   guard(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const guarded = calls.map(([name, call]) => [
