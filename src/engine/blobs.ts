@@ -1,4 +1,4 @@
-/** Blobs by row id. */
+/** Reads blobs by row id. */
 import { isBlob, isLegacyBlob } from '../arrow/blob.js'
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -18,15 +18,16 @@ import { type Engine, openTable } from '../root/engine.js'
 import { answered } from './answered.js'
 import { queryTable } from './query.js'
 
-/** Bytes of blobs in one batch of the answer, but for a blob that is larger. */
+/** Bytes of blobs per batch of the answer; a larger blob is a batch of its own. */
 const batchBytes = 32 << 20
 
 const binary = { kind: 'binary', large: true } as const
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
 /**
- * A row for each row id, in the order asked for: the bytes, null for a blob that is null, and `_size`, the size of the whole blob. Throws code 13
- * for a column without blobs and for ids of no row, code 0 for a blob that lies at a URI: the server opens no address that is in a row.
+ * Return a row for each row id, in the order asked for: the bytes (null for a null blob), and `_size`, the size of
+ * the whole blob. Throws `InvalidInput` for a column without blobs and for ids without a row. Throws `Unsupported`
+ * for a blob at a URI: the server opens no address that is stored in a row.
  */
 export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine, request, options) => {
   const { id, column, row_ids: rowIds, offset = 0, length = Number.POSITIVE_INFINITY } = request
@@ -88,7 +89,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   return answered(version, { schema, batches: batches() }, options.streamAfter ?? Number.POSITIVE_INFINITY)
 }
 
-/** The blob column that a request names. */
+/** Find the blob column that a request names. */
 function blobAt(
   column: string,
   schema: Schema,
@@ -116,7 +117,7 @@ function fieldAt(path: readonly string[], schema: Schema): Field {
   return field!
 }
 
-/** Expressions over rows of one version, by row id; `_rowid` comes last. */
+/** Evaluates expressions for rows of one version, by row id. `_rowid` is the last column. */
 class Rows {
   readonly #engine: Engine
   readonly #of: Pick<Request<'queryTable'>, 'id' | 'version'>
@@ -149,7 +150,7 @@ function bit({ values }: Column, row: number): boolean {
   return (((values as Uint8Array)[row >>> 3]! >>> (row & 7)) & 1) === 1
 }
 
-/** `found`: the blobs with their row ids; bytes `offset` to `offset + length` of each go into the answer. */
+/** Build a batch of blobs. `found`: blobs with their row ids; the answer has bytes `offset` to `offset + length` of each. */
 function blobBatch(
   schema: Schema,
   rowIds: readonly number[],
@@ -172,7 +173,7 @@ function blobBatch(
   return { schema, length: rowIds.length, columns: [cut(column, offset, length), size] }
 }
 
-/** Bytes `offset` to `offset + length` of each value. */
+/** Cut bytes `offset` to `offset + length` out of each value. */
 function cut(column: Column, offset: number, length: number): Column {
   if (offset === 0 && length === Number.POSITIVE_INFINITY) return column
   const before = column.offsets!

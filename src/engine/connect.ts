@@ -1,4 +1,4 @@
-/** Opens a root: store, log, state, and the operations on them. */
+/** Opens a root: its store, its log, its state, and the operations on them. */
 import { availableParallelism, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
@@ -69,10 +69,19 @@ import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
 
 /**
- * Opens the namespace at `path`: a local directory, `memory://` for one that lives as long as the connection, or
- * `memory://name` for one that all who open that name share until the process ends.
- * Several processes may open one directory. Throws code 1 for a directory that is missing and not to be created,
- * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
+ * Open the database at `path`: a local directory; `memory://` for a database in memory that ends with the connection;
+ * or `memory://name` for a database in memory that all connections of this process to that name share until the
+ * process ends. Several processes may open the same directory.
+ *
+ * Throws:
+ * - `NamespaceNotFound` if the directory does not exist and `create` is false;
+ * - `InvalidInput` if `path` is not a valid path;
+ * - `PermissionDenied` or `ServiceUnavailable` if the directory cannot be used;
+ * - `Internal` if the log is damaged.
+ *
+ * ```js
+ * const ns = await connect('./data', { cacheBytes: 512 * 1024 * 1024 })
+ * ```
  */
 export async function connect(path: string, options?: ConnectOptions): Promise<Namespace>
 export async function connect(
@@ -92,7 +101,7 @@ export async function connect(
   } = options
   const writesNothing = readOnly && options.sharing?.pins !== true
   const store = options.store ?? (await openStore(path, { create, readOnly: writesNothing, clock }))
-  // Our own stores prove themselves when they are opened, or need no proof.
+  // Sheaf's own stores test themselves when they are opened, or need no test.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
@@ -114,7 +123,7 @@ export async function connect(
     tokenizers,
     sharing: options.sharing,
   }
-  // Each of them has its thread.
+  // Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.seats)
   const { engine, maintenance, held, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
@@ -135,7 +144,7 @@ export async function connect(
   })
 }
 
-/** A container may allow less than the machine has; where there is no limit, Node tells none or an absurd one. */
+/** A container may allow less memory than the machine has. Without a limit, Node reports 0 or a huge number. */
 function defaultBudget(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return Math.min(1024 ** 3, Math.floor(memory / 4))
@@ -145,6 +154,7 @@ function isReadOnly(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
 }
 
+/** Options of `openEngine`, with all defaults applied. */
 interface EngineOptions {
   readonly location: string
   readonly create: boolean
@@ -157,22 +167,23 @@ interface EngineOptions {
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
   readonly sharing?: Sharing | undefined
-  /** Default 1. */
+  /** Threads that build one vector index. Default 1. */
   readonly buildThreads?: number
-  /** Kinds of work that can be queued, beside those there always are. */
+  /** Kinds of jobs in addition to the built-in kinds. */
   readonly jobKinds?: readonly JobKind<CatalogState>[]
 }
 
+/** An opened root, with what only its owner may use. */
 export interface OpenedEngine {
   readonly engine: Engine
   readonly maintenance: Maintenance
-  /** Those that kept the last sweep from what was old enough. */
+  /** Readers and jobs that kept the last garbage collection from deleting files that are old enough. */
   readonly held: () => readonly Holder[]
   readonly stats: () => RootStats
   readonly close: () => Promise<void>
 }
 
-/** The newest checkpoint, what follows it in the log, and everything that works on them. */
+/** Open the newest checkpoint, replay the log after it, and build everything that works on the root. */
 export async function openEngine(
   bare: BlobStore,
   {
@@ -210,9 +221,9 @@ export async function openEngine(
   if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
   let opened = await checkpoints.newest(signal)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
-  // Nobody asks for old slots or records before the root is open.
+  // No caller reads old slots or records before the root is open.
   const findKept = async () => {
-    // Where the log does not answer, what it named so far has to do.
+    // If the log cannot be read, use the newest state that was read before.
     await committer.refresh().catch(() => {})
     const note = await keptNote(checkpoints, committer.state)
     if (note !== null) packs.adopt(packsOf(note))
@@ -259,7 +270,7 @@ export async function openEngine(
       base: opened ?? undefined,
       newer: after => checkpoints.newest(undefined, after),
       onReopened(fold) {
-        // All that is newer comes from there.
+        // Everything newer is read from the reopened log.
         const checkpoint = fold as Checkpoint<CatalogState>
         if (checkpointing === null) {
           opened = checkpoint
@@ -334,9 +345,9 @@ export async function openEngine(
       new StoredLayouts(layouts, () => committer.state),
       new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
       sweep,
-      // Behind the floor that a sweep has set.
+      // Runs after garbage collection, which sets the watermark that drops must respect.
       new Drops({ committer, store, clock, pins, report }),
-      // What is too old is gone from what it keeps.
+      // Runs after expiry and garbage collection, so that the checkpoint no longer contains what they removed.
       checkpointing,
       new Trim({
         committer,
@@ -415,7 +426,10 @@ export async function openEngine(
   return { engine, maintenance, held: () => sweep.held, stats, close }
 }
 
-/** Where slots were trimmed, a checkpoint stands for them: says what became of those there are. */
+/**
+ * Return the error for a log whose first slots were trimmed, but that has no usable checkpoint. Lists why each one
+ * failed.
+ */
 function withoutCheckpoint(cause: SlotMissing, passedOver: ReadonlyMap<string, SheafError>): SheafError {
   const found = [...passedOver.values()].map(({ message }) => message)
   const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'

@@ -1,4 +1,4 @@
-/** One handler per operation. What is not built yet says so. */
+/** The table of handlers: one per operation. Operations without a handler throw `Unsupported`. */
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -52,7 +52,7 @@ type WriteHandlers = typeof writeHandlers
 
 const writing = lazyImport(() => import('./write-handlers.js'))
 
-/** A handler that is loaded with the first call that needs one of them. */
+/** Return a handler of `write-handlers.js`, which is loaded with the first call of any of them. */
 function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
   const call: AnyHandler = async (...args) =>
     whenResolved(writing(), handlers => (handlers[name] as AnyHandler)(...args))
@@ -144,10 +144,10 @@ const handlers: Handlers<Engine> = {
   getTableLsmStats,
 }
 
-/** Looks at a call before its handler does anything; throws what refuses it. */
+/** Checks a call before its handler runs. Throws to refuse the call. */
 export type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
 
-/** The operations on a root. Where calls are guarded they are not told from those that were sent before. */
+/** Bind the operations to a root. With a guard, calls skip the replay of idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
   if (guard === undefined) return bindHandlers(onceEach, engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
@@ -161,7 +161,7 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
   return bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine)
 }
 
-/** Refuses every write. */
+/** Return a guard that refuses every write. */
 export function readsOnly(refusal: () => SheafError): Guard {
   return name => {
     if (operations[name].access === 'write') throw refusal()
@@ -170,13 +170,13 @@ export function readsOnly(refusal: () => SheafError): Guard {
 
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
 
-/** Answers a call that was committed under its key before with what was recorded then (rule A-166). */
+/** Replay the recorded reply if a call with the same idempotency key was committed before (rule A-166). */
 function once(name: OperationName, handler: AnyHandler): AnyHandler {
   return async (engine, ...rest) => {
     const options = rest.at(-1) as HandlerOptions
     const { callKey } = options
     if (callKey === undefined) return handler(engine, ...rest)
-    /** Refuses what is under the key already. Reads rows that nobody began to read where all else is the same. */
+    /** Throws `AlreadyCommitted` if the key was used. Reads the rows first if only they can tell two calls apart. */
     const checkSent = async () => {
       checkKey(engine.root.state, callKey)
       if (!callKey.waitsForRows || engine.root.state.keys.get(callKey.key) === undefined) return
@@ -188,7 +188,7 @@ function once(name: OperationName, handler: AnyHandler): AnyHandler {
       await engine.root.refresh(options.signal)
       await checkSent()
       return await handler(engine, ...rest).catch(async error => {
-        // Its twin may have been first, and be what made it fail.
+        // A repetition of this call may have committed first, and made this one fail.
         if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkSent()
         throw error
       })
@@ -203,7 +203,7 @@ function once(name: OperationName, handler: AnyHandler): AnyHandler {
   }
 }
 
-/** A write as others of this process must know of it. */
+/** Register a write as running, for garbage collection in this process. */
 function announced(handler: AnyHandler): AnyHandler {
   return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
 }
@@ -217,7 +217,7 @@ const onceEach = Object.fromEntries(
   }),
 ) as unknown as Handlers<Engine>
 
-/** Names of the operations with a handler, and of those without. */
+/** List the operations with and without a handler. */
 export function servedOperations(): {
   readonly served: readonly OperationName[]
   readonly unsupported: readonly OperationName[]

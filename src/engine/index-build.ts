@@ -23,7 +23,10 @@ import { vectorType } from '../table/vector-column.js'
 import { buildSegments } from '../write/build-index.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
-/** Over the rows of the newest version there is when it begins. Those that come or move meanwhile are folded in later. */
+/**
+ * Build the index over the rows of the newest version. A later merge of segments indexes rows that are added or moved
+ * meanwhile.
+ */
 export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const spec = job.spec as unknown as IndexSpec
   const { signal } = job
@@ -52,7 +55,7 @@ export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<C
   }
 }
 
-/** The living rows of each fragment that has dead ones, by its id. */
+/** The live rows of each fragment with deleted rows, by fragment id. */
 type LivingRows = ReadonlyMap<number, RowSet>
 
 async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> {
@@ -64,9 +67,10 @@ async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> 
 }
 
 /**
- * The column must still be there, and rows that were left out because they were dead must be so still: a restore brings rows back, and then
- * the index is built again. Nothing else that came meanwhile matters: a cover says itself what of it counts. `living`: null where dead rows
- * are in the segments.
+ * Decide the commit of a built index. The column must still exist. Rows that were left out because they were deleted
+ * must still be deleted: a restore brings rows back, and then the index is built again. Other changes do not matter,
+ * because the row mapping of a segment says which of its rows count. `living`: null if the segments include deleted
+ * rows.
  */
 async function landing(
   engine: Engine,
@@ -90,7 +94,7 @@ async function landing(
   }
 }
 
-/** Whether rows live that did not. */
+/** Return whether rows are live that were deleted before. */
 async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
   for (const fragment of reader.layout.fragments) {
     const known = before.get(fragment.id)
@@ -100,13 +104,13 @@ async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pace
   return false
 }
 
-/** Whether a restore may be among the changes that came since a state. */
+/** Return whether the changes since `before` may include a restore. */
 function mayHaveRestored({ recent }: Engine, before: TableHead, now: TableHead): boolean {
   const since = recent.between(now.uuid, before.mark, now.mark)
   return since === null || since.some(({ change }) => change.restore !== undefined)
 }
 
-/** Throws code 13 where the field is gone, or holds no vectors or texts for an index of those. */
+/** Throws `InvalidInput` if the field was dropped, or no longer has vectors or texts as the index needs. */
 function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
   const node = findFieldById(schema, field)?.at(-1)
   if (node === undefined) {

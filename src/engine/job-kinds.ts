@@ -1,4 +1,4 @@
-/** The kinds of work that is queued in the log. What does the work is loaded with the first job. */
+/** The kinds of jobs in the log. The code of a kind is loaded with its first job. */
 import { indexJob, indexJobOf } from '../catalog/index-builds.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
@@ -12,7 +12,7 @@ const filling = lazyImport(() => import('./backfill.js'))
 const indexing = lazyImport(() => import('./index-build.js'))
 const refreshing = lazyImport(() => import('./view-refresh.js'))
 
-/** Processes that do not know a function, or a tokenizer, leave jobs with it to those that do. */
+/** List the kinds of jobs. A process without a function or tokenizer leaves its jobs to processes that have it. */
 export function jobKinds(
   engine: () => Engine,
   functions: readonly ColumnFunction[],

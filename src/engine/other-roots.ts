@@ -1,10 +1,10 @@
-/** Roots below a root: databases may lie below one another. */
+/** Detects other roots above or below a location: databases may be nested. */
 import { invalidInput, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /**
- * Refuses (code 13) a location that a caller chose for a table, where it lies in or around another root: that root would lose its files when the table is
- * dropped. Every root has a log.
+ * Refuse a table location inside or around another root: dropping the table would delete files of that root. Every
+ * root has a log, which is how it is detected. Throws `InvalidInput`.
  */
 export async function checkOtherRoots(
   store: BlobStore,

@@ -49,7 +49,7 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   )
 }
 
-/** Clients of LanceDB read blobs as descriptors, and fetch the bytes of those they want (`fetchTableBlobs`). */
+/** Clients of LanceDB read blobs as descriptors, and fetch the bytes that they need (`fetchTableBlobs`). */
 function withDescriptors({ schema, batches }: Scan): Scan {
   const described = describedSchema(schema)
   if (described === schema) return { schema, batches }
@@ -99,7 +99,7 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
   return countMatching(reader, filter, pacer)
 }
 
-/** `guess`: as `narrowedToEnds` takes it. */
+/** Plan a query. `guess`: see `narrowedToEnds`. */
 function settled(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
@@ -118,13 +118,13 @@ function settled(
 }
 
 interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
-  /** The version that the answer is to differ from. */
+  /** The version to compare with, for `differs_from`. */
   readonly other: TableReader | null
-  /** Text indexes that are being built: searches look as these will, from the moment on in which they are asked for. */
+  /** Text indexes that are queued or being built. Searches use their analyzer as soon as they are requested. */
   readonly awaitedTexts: readonly TextIndex[]
 }
 
-/** The version that is asked for, and the one it is to differ from. */
+/** Open the version that is asked for, and the version to compare with. */
 async function openVersions(
   engine: Engine,
   id: readonly string[],
@@ -136,7 +136,7 @@ async function openVersions(
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
   const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
-  // Of the same state: another look could find another table.
+  // Both versions are opened from one state: a second look-up could find another table.
   const other =
     differs_from === undefined
       ? null
@@ -144,7 +144,7 @@ async function openVersions(
   return { reader: open.reader, version: open.version, awaitedTexts, other }
 }
 
-/** One that takes the place of another under its name is not among them: until then the other answers. */
+/** Return text indexes that are being built. Replacements are left out: until they are built, the old index answers. */
 function awaitedIn(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
   return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
     const chain = text === undefined ? null : findFieldById(layout.schema, field)

@@ -1,11 +1,13 @@
 /**
- * Handlers of read sessions: one version of a table, read by any number of readers, on any server of the root.
+ * Handlers of read sessions: any number of readers, on any server of the root, read one version of a table.
  *
- * - A session is no state: its tokens say what it reads. It is a pin on the slot it began in, held by the server that made it, and by each that
- *   reads a slice of it, until no request came for a while. What the root had at that slot stays readable for as long: the version may expire and
- *   the table be dropped meanwhile.
- * - Where no server held it for a while it goes on all the same, unless a sweep was faster.
- * - Slices are ranges of living rows of the version, so all readers agree on them whatever their server knows; each filters its own rows.
+ * - A session has no state; its tokens describe what it reads. The server that created the session holds a pin on the
+ *   slot in which it began. Each server that reads a slice holds such a pin, too, until it gets no request for a
+ *   while.
+ * - While a pin is held, everything that the root had at that slot stays readable, even if the version expires or the
+ *   table is dropped.
+ * - If no server holds a pin for a while, the session still works, unless garbage collection has deleted its files.
+ * - Slices are ranges of live rows of the version, so all servers agree on them. Each reader filters its own rows.
  */
 import { createHash } from 'node:crypto'
 import { describedBatch, describedSchema } from '../arrow/blob.js'
@@ -32,32 +34,32 @@ import { type Engine, locationOf, readerOf } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 
-/** Sessions that one process holds at most. */
+/** Most sessions that one process holds. */
 const sessionsMax = 1000
-/** Bytes of all tokens of a session at most. */
+/** Most bytes of all tokens of a session. */
 const tokensMax = 16 * 1024 * 1024
 
-/** What is read: the members of a query. */
+/** The query of a session. */
 type SessionQuery = Pick<
   Request<'createTableReadSession'>,
   'filter' | 'parameters' | 'columns' | 'with_row_id'
 >
 
-/** What the token of a session says. */
+/** The content of a session token. */
 interface Session {
   readonly session: string
-  /** The slot of the state that it began in. */
+  /** The slot of the state in which the session began. */
   readonly slot: number
   readonly id: readonly string[]
   readonly uuid: string
   readonly location: string
   readonly version: number
   readonly query: SessionQuery
-  /** The time that expressions are told, so that it is the same in all slices. */
+  /** The time that expressions see, the same in all slices. */
   readonly now: number
 }
 
-/** What the token of a slice says: living rows of the version. */
+/** The content of a slice token: a range of live rows of the version. */
 export interface SliceToken extends Session {
   readonly from: number
   readonly to: number
@@ -82,7 +84,7 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
   const session = clock.uuid()
   for (;;) {
     await root.refresh(signal)
-    // Taken together: what is awaited may be overtaken by a commit.
+    // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = root
     const begun = () => begin(engine, request, { state, slot, session }, options)
     try {
@@ -95,7 +97,7 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
       await sessions.end(session)
       throw error
     }
-    // A sweep that did not see the pin may have passed it.
+    // Garbage collection may have read the pins before this pin was written, so begin again.
     await sessions.end(session)
   }
 }
@@ -153,7 +155,7 @@ async function begin(
   }
 }
 
-/** Ranges of each slice, whose files have paths as callers see them. */
+/** Return the file ranges of each slice, with paths as callers see them. */
 async function placed(
   engine: Engine,
   { location }: Session,
@@ -179,7 +181,7 @@ async function placed(
   )
 }
 
-/** Each token has the whole query. */
+/** Check the total size of the tokens. Each token contains the whole query. */
 function checkTokens(each: number, count: number): void {
   if (each * count <= tokensMax) return
   throw invalidInput(
@@ -192,7 +194,7 @@ function checkTokens(each: number, count: number): void {
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
   const { token, after, max_bytes: most } = request
-  // The session may have begun in a slot that this process has not seen.
+  // The session may have begun in a slot that this process has not read.
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
   if (slice.from === undefined) throw invalidInput('the token is that of a session, not of a slice')
@@ -209,7 +211,7 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
   })
 }
 
-/** `after` as a reader gives it: what the metadata of a message of this slice said. */
+/** Check a cursor from a reader, and return its position. It must come from the metadata of a batch of this slice. */
 function placeIn(slice: SliceToken, after: string): number {
   const [, digits] = /^(\d{1,16})-/.exec(after) ?? []
   const place = Number(digits)
@@ -219,13 +221,16 @@ function placeIn(slice: SliceToken, after: string): number {
   })
 }
 
-/** The text that a reader gets for a place in a slice. Only a server can make one: the digest contains the id of the session, which readers do not see. */
+/**
+ * Return the cursor for a position in a slice. Only a server can make one: the digest covers the session id, which
+ * readers do not see.
+ */
 export function cursorAt({ session, from, to }: SliceToken, place: number): string {
   const digest = createHash('sha256').update([session, from, to, place].join(' ')).digest('base64url')
   return `${place}-${digest.slice(0, 12)}`
 }
 
-/** The batches up to the one with which they have `most` bytes. */
+/** Return the first batches that together have at least `most` bytes. */
 async function first(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
@@ -237,7 +242,10 @@ async function first(batches: TaskStream<Batch>, most: number): Promise<readonly
   return found
 }
 
-/** With cursors in place of plain places. `touch`: somebody still reads. */
+/**
+ * Replace positions by cursors in the metadata of batches. `touch`: called for each batch, so that the session stays
+ * open.
+ */
 function* marked(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
   for (const batch of batches) {
     touch()
@@ -263,7 +271,7 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 // ---- shared
 
-/** What a token says. Throws code 13 where it is of another table than the call. */
+/** Open a token. Throws `InvalidInput` if it belongs to another table than the call names. */
 async function openedToken<T extends Session>(
   { tokens, root }: Engine,
   token: string,
@@ -272,14 +280,15 @@ async function openedToken<T extends Session>(
 ): Promise<T> {
   signal?.throwIfAborted()
   const said = (await tokens.open(token)) as T
-  // The caller was allowed to read the table of the call, which must be that of the token: by its name then, or by its name now.
+  // The caller may read the table of the call. The token must be for this table, by its name now or when the session
+  // began.
   const isNamed = said.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === said.uuid
   if (table === undefined ? isNamed : said.uuid === table) return said
   throw invalidInput(`the token is one of table ${idText(said.id)}, and the call names ${idText(id)}`)
 }
 
 /**
- * Runs `work` while a pin keeps what the session reads: nothing is deleted by sweeps that see it. Throws code 11 where files are gone, because no
+ * Run `work` while a pin keeps what the session reads. Throws `TableVersionNotFound` if files were deleted because no
  * process held the session.
  */
 async function heldWhile<T>(
@@ -294,7 +303,7 @@ async function heldWhile<T>(
     } catch (cause) {
       signal?.throwIfAborted()
       const { sweep } = await root.refresh(signal)
-      // The floor may have passed a session that is held: where its files are there, nothing is wrong.
+      // The watermark may be newer than the session. While its files exist, the error has another cause.
       if (sweep.floor <= slot || !isLoss(cause)) throw cause
       const message = `version ${version} of table ${idText(id)}, which the session reads, is gone: for too long no server held the session`
       throw new SheafError(ErrorCode.TableVersionNotFound, message, { hint: 'begin a new session', cause })
@@ -302,7 +311,7 @@ async function heldWhile<T>(
   })
 }
 
-/** How reads end that miss something. */
+/** Errors of reads that miss a file or a version. */
 const losses: ReadonlySet<number> = new Set([
   ErrorCode.Internal,
   ErrorCode.TableNotFound,

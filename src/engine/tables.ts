@@ -33,7 +33,7 @@ import { findCurrent, manifestsAbove } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { viewMetadata } from './view-metadata.js'
 
-// ---- listing
+// ---- list
 
 export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
   const state = await engine.root.refresh(signal)
@@ -63,7 +63,7 @@ interface TableId {
 
 const idsOf = new WeakMap<readonly (readonly string[])[], Map<string | undefined, readonly TableId[]>>()
 
-/** Identifiers of all tables, sorted once per delimiter and set of names. */
+/** Return the identifiers of all tables. They are sorted once per delimiter and set of names. */
 function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
   const paths = tablePaths(state)
   const known = idsOf.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
@@ -79,7 +79,7 @@ function isDeclared(state: CatalogState, path: readonly string[]): boolean {
   return tableNamed(state, path)!.kind === 'declared'
 }
 
-// ---- looking
+// ---- describe
 
 export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, options) => {
   const { version } = request
@@ -102,14 +102,17 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
     uuid: head.uuid,
     ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
   }
-  // Clients of the Lance dialect need a schema, and take a reply without one for a broken server.
+  // Clients with the Lance dialect need a schema; without one they report a broken server.
   if (options.dialect === 'lance') checkRows(head)
   if (latestOf(head) === undefined && asked === undefined) return entry
   const isDetailed = request.load_detailed_metadata === true
   return { ...entry, ...(await describeVersion(engine, head, asked, isDetailed, options)) }
 }
 
-/** Of a table whose rows are not ours only the number is known. Statistics are only made where they are asked for. */
+/**
+ * Describe a version. For a table whose rows another engine stores, only the number is known. Statistics are computed
+ * only on request.
+ */
 async function describeVersion(
   engine: Engine,
   head: TableHead,
@@ -142,7 +145,7 @@ function describeSchema(
   return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
 }
 
-/** Fragments with fewer rows are small, as LanceDB counts them. */
+/** Fragments with fewer rows count as small, as in LanceDB. */
 const smallFragmentRows = 100_000
 
 export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
@@ -171,7 +174,7 @@ export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, re
   }
 }
 
-// ---- changing
+// ---- change
 
 export const declareTable: Handler<Engine, 'declareTable'> = async (engine, request, options) => {
   const { id, location, properties = {} } = request
@@ -189,7 +192,7 @@ export const declareTable: Handler<Engine, 'declareTable'> = async (engine, requ
   return reply
 }
 
-/** What is answered to a declaration. Local stores need no options. */
+/** Return the reply to a declaration. Local stores need no storage options. */
 export function declared(
   engine: Engine,
   folder: string,
@@ -204,13 +207,13 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   const { id, mode = 'Create', properties = {} } = request
   const folder = folderAt(engine.location, request.location)
   const before = await engine.root.refresh(options.signal)
-  // What is known of a location here is as the log says, whatever else may lie there.
+  // For known locations of this root the log is authoritative, whatever files exist there.
   const isKnown =
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
   const back = before.detached.get(folder)
-  // What an engine wrote while nobody could ask for the table.
+  // Versions that an engine wrote while the table was deregistered.
   const since = back && mayHaveManifests(back) ? await manifestsAbove(engine, back, options.signal) : []
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
@@ -234,8 +237,9 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
 }
 
 /**
- * The versions a Lance engine left at a location: all of one naming scheme, ascending. Throws code 13 where there are none,
- * or the newest is no Lance manifest: our own stored layouts have such names too.
+ * Return the versions that a Lance engine left at a location, ascending, all of one naming scheme. Throws
+ * `InvalidInput` if there are none, or if the newest is not a Lance manifest: manifests that Sheaf derives have such
+ * names, too.
  */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
   const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
@@ -289,7 +293,7 @@ export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, o
   return reply
 }
 
-/** What is answered about a table that has just lost its name. */
+/** Return the reply about a table that was dropped or deregistered. */
 export function departed(engine: Engine, head: TableHead, transaction_id: string): Reply<'deregisterTable'> {
   return { id: head.id, location: locationOf(engine, head), properties: head.props, transaction_id }
 }

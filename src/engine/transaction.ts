@@ -1,10 +1,11 @@
 /**
- * Several operations as one commit, seen by nobody until then but each other.
+ * Runs several operations as one commit. Until then, only the transaction itself sees their effects.
  *
- * The operations run on a draft: the newest state, plus what the ones before did. Handlers cannot tell it from a root; what
- * they commit is applied to the draft, its blobs stand in a slot that only the draft knows. In the end all of it is proposed
- * as one entry, which holds only if everything the operations looked at is still as it was: else all run again. So a
- * transaction is serializable: it is decided on exactly the state it follows.
+ * The operations run on a draft: the newest state, plus the effects of earlier operations. To the handlers, a draft
+ * looks like a root. Their commits are applied to the draft; their blobs are in a slot that only the draft has. At
+ * the end, everything is proposed as one entry. The entry is refused if anything that the operations read has
+ * changed; then all of them run again. So transactions are serializable: a transaction is decided on exactly the
+ * state that its entry follows.
  */
 import { applyOps } from '../catalog/apply.js'
 import { SweptAway } from '../catalog/births.js'
@@ -30,13 +31,13 @@ import { newNamespaceOf } from '../protocol/table-shapes.js'
 import type { Engine, Root } from '../root/engine.js'
 import { bindOperations } from './handlers.js'
 
-/** Times a transaction runs before it gives up. */
+/** Attempts of a transaction before it fails. */
 const maxRuns = 20
 
 /**
- * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
- * beginning; from the second time on one transaction of this process at a time, and other calls of this process give way to it
- * at the tables that it looked at the time before.
+ * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
+ * again from its beginning. From the second attempt on, transactions of this process take turns, and other calls of
+ * this process back off from the tables that the previous attempt read.
  */
 export function runTransaction<T>(
   engine: Engine,
@@ -58,7 +59,7 @@ async function tryTransaction<T>(
   }
   const first = await once()
   if ('result' in first) return first.result
-  // Commits of this process that were on their way may still come between once, as `PriorityBackoff` tells.
+  // A commit of this process that began before the back-off may still win once (see `PriorityBackoff`), so try twice.
   const twice = async () => {
     const outcome = await once()
     return 'result' in outcome || runs === maxRuns ? outcome : once()
@@ -77,10 +78,10 @@ async function tryTransaction<T>(
   return engine.urgent.run(transactionTurn, again, signal)
 }
 
-/** No table has this uuid. */
+/** A key that is not the uuid of a table. */
 const transactionTurn = 'transactions'
 
-/** Runs `call` while no other call of this process commits to `tables`. */
+/** Run `call` with priority on `tables`: other calls of this process do not commit to them meanwhile. */
 function holding<T>(
   engine: Engine,
   [first, ...others]: readonly string[],
@@ -91,7 +92,7 @@ function holding<T>(
   return engine.urgent.run(first, () => holding(engine, others, call, signal), signal)
 }
 
-/** What it ran into: uuids of the tables it looked at. */
+/** A conflict with another commit. `tables`: uuids of the tables that the attempt read. */
 interface Conflict {
   readonly tables: readonly string[]
 }
@@ -117,7 +118,7 @@ async function attemptOn<T>(
     draft.checkDone()
     return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
   } catch (error) {
-    // What it ran into may be somebody else's change, and gone the next time.
+    // The conflict may be with another commit. If the draft no longer holds, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
     if (now !== null && !draft.holdsOn(now)) return { tables: draft.tables() }
@@ -127,7 +128,7 @@ async function attemptOn<T>(
   }
 }
 
-/** What changes more than states, or waits for others, has no place in a draft. */
+/** Operations that are not supported in a transaction: they change more than the state, or wait for other processes. */
 const left: ReadonlySet<OperationName> = new Set<OperationName>([
   'registerTable',
   'createTableVersion',
@@ -149,28 +150,28 @@ const left: ReadonlySet<OperationName> = new Set<OperationName>([
   'refreshMaterializedView',
 ])
 
-/** Numbers of slots that no log reaches; each is one draft's, so that what is cached of one serves no other. */
+/** Slot numbers that no log reaches. Each draft has its own, so that cache entries of one draft serve no other. */
 let nextDraftSlot = 2 ** 52
 
-/** A state that its owner alone sees. */
+/** A state that only its transaction sees. */
 class Draft implements Root {
-  /** The newest slot in what it began with: files are born then. */
+  /** The newest slot of the base state: files of the transaction have this creation slot. */
   readonly head: number
-  /** Where readers of its versions find what it did. */
+  /** The slot number under which readers of the draft's versions find its entries and blobs. */
   readonly #number = nextDraftSlot++
   readonly #engine: Engine
   readonly #base: CatalogState
   readonly #txn: string
   readonly #slot: DraftSlot
-  /** Whether a state still has what the operations looked at. */
+  /** By what was read: a check of whether a state still has it unchanged. */
   readonly #looked = new Map<string, (state: CatalogState) => boolean>()
-  /** Uuids of tables among that. */
+  /** Uuids of the tables that were read. */
   readonly #tables = new Set<string>()
-  /** What readers of its entry must know. */
+  /** Features that readers of the entry must know. */
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
-  /** Writes that were called and have not answered. */
+  /** Writes that have begun and not returned. */
   #writing = 0
   #isOver = false
 
@@ -212,13 +213,13 @@ class Draft implements Root {
     this.#slot.blobs.push(...blobs)
     for (const feature of need) this.#need.add(feature)
     for (const op of ops as unknown as readonly CatalogOp[]) {
-      // A job that is ended here must not have ended by itself by then.
+      // A job that this transaction ends must not have ended before the commit.
       if (op.op === 'job') this.#note(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
     }
     return { txn: this.#txn, transactionId, at, entry: made, state: this.#state }
   }
 
-  /** The draft as a namespace; good until `close`. */
+  /** Return the draft as a namespace. It can be used until `close`. */
   namespace(): Namespace {
     const { slots, history, layouts, source } = this.#engine
     const ownSlots = {
@@ -245,11 +246,11 @@ class Draft implements Root {
           if (change === undefined) return layouts.at(table, version, signal)
           return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
         },
-        // Ids of schemas that the draft gave out may be given to others in the end.
+        // The final commit may give schema ids of the draft to other schemas.
         schemaOf: async (table, _id, version, signal) =>
           (await engine.layouts.at(table, version, signal)).schema,
       },
-      // Only the calls of the transaction itself can meet each other here.
+      // Only calls of this transaction can conflict here.
       recent: { between: () => null },
       maintenance: { afterCommit: () => {} },
       turns: new KeyedMutex(),
@@ -266,7 +267,7 @@ class Draft implements Root {
     return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
   }
 
-  /** The operations, counting writes that are under way. */
+  /** Wrap the operations, so that running writes are counted. */
   #counted(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const counted = calls.map(([name, call]) => {
@@ -284,7 +285,7 @@ class Draft implements Root {
     return Object.fromEntries(counted) as Operations
   }
 
-  /** Throws where the work ended before its writes: these would not be part of the transaction. */
+  /** Throws `InvalidInput` if a write is still running when the work ends: it would not be part of the transaction. */
   checkDone(): void {
     if (this.#writing === 0) return
     throw invalidInput(
@@ -295,7 +296,7 @@ class Draft implements Root {
     )
   }
 
-  /** Commits everything in one entry; false when something the operations looked at has changed. */
+  /** Commit everything as one entry. Returns false if something that the operations read has changed. */
   async land(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
@@ -316,13 +317,13 @@ class Draft implements Root {
     }
   }
 
-  /** Whether a state has everything that was looked at as it was. */
+  /** Return whether a state has everything that was read unchanged. */
   holdsOn(state: CatalogState): boolean {
     for (const holds of this.#looked.values()) if (!holds(state)) return false
     return true
   }
 
-  /** Uuids of the tables that were looked at, in an order that is the same for all. */
+  /** Uuids of the tables that were read, in an order that is the same for all transactions. */
   tables(): readonly string[] {
     return [...this.#tables].sort()
   }
@@ -331,7 +332,7 @@ class Draft implements Root {
     this.#isOver = true
   }
 
-  /** Versions that only the transaction itself ever saw, unless it gave them a tag. */
+  /** Return operations that expire intermediate versions: only the transaction saw them, unless it tagged one. */
   #passing(): readonly CatalogOp[] {
     const made = new Map<string, number[]>()
     for (const { t, v } of this.#slot.changes()) made.set(t, [...(made.get(t) ?? []), v])
@@ -346,7 +347,7 @@ class Draft implements Root {
     return ops
   }
 
-  /** The table or namespace an operation is about must be the same when the transaction is committed. */
+  /** Note the table or namespace of an operation: it must be unchanged when the transaction is committed. */
   #look(name: OperationName, request: Looked, { table }: HandlerOptions): void {
     const { target } = operations[name]
     const { id = [], new_table_name } = request
@@ -391,7 +392,7 @@ class Draft implements Root {
   }
 }
 
-/** The fields of requests that name something. */
+/** The fields of requests that name objects. */
 interface Looked {
   readonly id?: readonly string[]
   readonly upload_id?: string
@@ -404,7 +405,7 @@ class Overtaken extends Error {
   override readonly name = 'Overtaken'
 }
 
-/** What operations of a draft put into the log, where readers of versions look for it. */
+/** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */
 class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
   readonly entries: SlotHeader['entries'][number][] = []
   readonly blobs: Uint8Array[] = []

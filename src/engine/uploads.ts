@@ -1,6 +1,6 @@
 /**
- * Handlers of uploads in parts: begin, add a part, look, give up. What the log says of them is in catalog/uploads, and how they are
- * completed in engine/complete-upload.
+ * Handlers of uploads in parts: begin an upload, add a part, describe, abort. catalog/uploads has their state in the
+ * log; engine/complete-upload completes them.
  */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
@@ -38,10 +38,10 @@ import { mergeRules } from './edit-rows.js'
 const modes = { Append: 'append', Overwrite: 'overwrite', Merge: 'merge' } as const
 const modeNames = { append: 'Append', overwrite: 'Overwrite', merge: 'Merge' } as const
 
-/** All parts of an upload stand in the one entry that completes it, which may take 8 MiB. */
+/** Most parts of an upload. The entry that completes an upload lists all of them, and an entry may have 8 MiB. */
 const partsMax = 10_000
 const partIdLengthMax = 128
-/** Times a new upload is begun again, when a sweep that keeps nothing is faster than its pin. */
+/** Attempts to begin an upload, if garbage collection ends a new upload before its pin is written. */
 const beginningsMax = 5
 
 // ---- begin
@@ -81,7 +81,7 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
   }
 }
 
-/** Rows of an upload fit columns that there are. */
+/** Refuse declared tables: the rows of an upload must fit existing columns. */
 function checkUploadable(head: TableHead): void {
   checkWritable(head)
   if (head.kind !== 'declared') return
@@ -92,11 +92,11 @@ function checkUploadable(head: TableHead): void {
   )
 }
 
-/** Throws what the merge would be refused for when the upload is completed, as far as that is known. */
+/** Throw the errors of the merge that are already known when the upload begins. */
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   const columns = arrowSchema(schema)
   for (const key of request.on) mergeKey(key, columns)
-  // Parts may bring fewer columns.
+  // Parts may have fewer columns than the table.
   mergeConditions(mergeRules(request), columns, schema)
 }
 
@@ -115,7 +115,7 @@ function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): 
 
 // ---- add a part
 
-/** An insert whose rows are a part of an upload. */
+/** Handle an insert whose rows are a part of an upload. */
 export async function addPart(
   engine: Engine,
   request: Request<'insertIntoTable'> & { readonly upload_id: string; readonly upload_part_id: string },
@@ -143,7 +143,7 @@ export async function addPart(
   return holding(engine, [upload_id], async () => {
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
-    // A change of columns that comes while the part is read shows when the upload is completed.
+    // If columns change while the part is read, the completion of the upload detects it.
     const now = await schemaFor(engine, head, { ...upload, mode }, signal)
     const { drafts, rows, fields } = await stagePart(engine, head, upload, now, mode, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
@@ -175,7 +175,10 @@ export async function addPart(
   })
 }
 
-/** Throws code 13 where parts say different modes. A part that says none has that of its upload, or appends. */
+/**
+ * Return the mode of a part. A part without a mode has that of its upload, or appends. Throws `InvalidInput` if parts
+ * of one upload have different modes.
+ */
 function modeOfPart(upload: Upload, given: 'Append' | 'Overwrite' | undefined): UploadMode {
   const mode = given === undefined ? (upload.mode ?? 'append') : modes[given]
   if (upload.mode !== null && upload.mode !== mode) throw otherMode(upload, mode)
@@ -191,7 +194,7 @@ function otherMode({ id, mode }: Upload, given: UploadMode): SheafError {
 interface StagedPart {
   readonly drafts: readonly Draft[]
   readonly rows: number
-  /** Of a merge: ids of the columns that the part brings. */
+  /** Ids of the columns that a part of a merge has. */
   readonly fields?: readonly number[]
 }
 
@@ -222,7 +225,7 @@ async function stagePart(
   return { ...staged, fields: schema.fields.filter(({ name }) => brought.has(name)).map(field => field.id) }
 }
 
-/** Throws code 12 where a part brings a column that the table got after the upload began. */
+/** Throws `ColumnNotFound` if a part has a column that was added to the table after the upload began. */
 function checkKept({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
   const isIn = (name: string, { fields }: TableSchema) => fields.some(field => field.name === name)
   const added = incoming.fields.find(({ name }) => isIn(name, now) && !isIn(name, schema))
@@ -239,7 +242,7 @@ function partFile({ rows, content, zones }: Draft, fields: readonly number[]): P
   return { rows, file, bytes, crc, ...(zones.size > 0 && { zones: zonesByField(zones, fields) }) }
 }
 
-/** A merge leaves columns alone that its rows do not bring, so all parts must bring the same. */
+/** A merge leaves missing columns unchanged, so all parts must have the same columns. */
 function checkSameColumns(upload: Upload, part: string, fields: readonly number[]): void {
   const other = [...upload.parts].map(([, each]) => each).find(each => each.name !== part)
   if (other === undefined || other.fields!.join() === fields.join()) return
@@ -262,7 +265,7 @@ function checkLimits(engine: Engine, { id }: Upload, { uploadLimits }: HandlerOp
   })
 }
 
-/** Bytes of all open uploads of a caller. */
+/** Check the limit for the bytes of all open uploads of a caller. */
 function checkBytes(
   { uploads }: CatalogState,
   upload: Upload,
@@ -278,7 +281,7 @@ function checkBytes(
   throw invalidInput(message, { status: 413, hint: 'complete or abort some of them' })
 }
 
-// ---- look
+// ---- describe
 
 export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async (
   engine,
@@ -308,11 +311,11 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
   })
 }
 
-// ---- give up
+// ---- abort
 
 /**
- * Also of a table that was dropped since. Its files are left to the sweep: a `complete` that is on its way must not find them
- * gone.
+ * Abort an upload, even if its table was dropped. Garbage collection deletes the files later, because a running
+ * completion of the upload may still read them.
  */
 export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engine, request, options) => {
   const { id, upload_id } = request
@@ -340,14 +343,17 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
 
 // ---- shared
 
-/** Runs `work` while the files of uploads are kept. */
+/** Run `work` while pins keep the files of these uploads. */
 export function holding<T>(engine: Engine, ids: readonly string[], work: () => Promise<T>): Promise<T> {
   const [first, ...others] = ids
   if (first === undefined) return work()
   return engine.uploads.run(first, slotOfUpload(first), () => holding(engine, others, work))
 }
 
-/** The table that a request for an upload names. Throws code 4 where that, or the table of the upload, is gone. */
+/**
+ * Return the table that a request for an upload names. Throws `TableNotFound` if it does not exist, or if the table
+ * of the upload was dropped.
+ */
 export function findTableOf(
   state: CatalogState,
   upload: string,
@@ -363,12 +369,12 @@ export function findTableOf(
   )
 }
 
-/** Whether nobody can ever name a table again. One that was only deregistered can be registered. */
+/** Return whether a table was dropped for good. A deregistered table can be registered again. */
 export function wasDropped({ tables, detached }: CatalogState, uuid: string): boolean {
   return !tables.has(uuid) && ![...detached].some(([, head]) => head.uuid === uuid)
 }
 
-/** The schema of the table now. Throws code 19 where rows of an upload do not fit it any more. */
+/** Return the current schema of the table. Throws `InvalidTableState` if rows of the upload no longer fit it. */
 export async function schemaFor(
   engine: Engine,
   head: TableHead,
@@ -386,7 +392,7 @@ export async function schemaFor(
   )
 }
 
-/** Throws code 10 where there is no such upload to the table, 13 where it has ended. */
+/** Return an open upload. Throws `TransactionNotFound` if there is no such upload, and `InvalidInput` if it has ended. */
 export function openUpload(state: CatalogState, head: TableHead, id: string): Upload {
   const upload = state.uploads.get(id)
   if (upload?.table === head.uuid) return upload

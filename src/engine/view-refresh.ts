@@ -1,4 +1,4 @@
-/** The job that brings a materialized view up to date with its source. */
+/** The job that refreshes a materialized view from its source. */
 import { checkRows, versionOf } from '../catalog/lookup.js'
 import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
@@ -30,7 +30,7 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
   const { signal } = job
   const attempt = async (): Promise<Propose<CatalogState>> => {
     await engine.root.refresh(signal)
-    // Taken together: what is awaited may be overtaken by a commit.
+    // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = engine.root
     const unpin = await engine.pins.hold(slot, signal)
     try {
@@ -38,7 +38,7 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
       const { rows, shows, version } = await refreshed(engine, state, head, job)
       return (state, { firstBlob }) => {
         const now = tableOf(state, job, 'refreshed')
-        // Its source counts too: a refresh that changed no row made no version.
+        // Compare the source as well: a refresh that changed no row created no version.
         if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
         const noted = (mode: RefreshMode, rows: number, published: number) =>
           resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
@@ -59,7 +59,7 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
 
 type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
 
-/** Notes on the job what came of it. */
+/** Return an operation that records the result on the job. */
 function resultOf({ id }: JobRun, result: Readonly<Record<string, string | number>>): Json {
   const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
   const op: TxnOp = { op: 'txn', id, set, unset: [] }
@@ -70,25 +70,25 @@ interface RefreshedView extends RefreshedRows {
   readonly fields: readonly number[]
   readonly nextRow: number
   readonly mode: RefreshMode
-  /** How many rows are new or have other values. */
+  /** Number of rows that are new or have other values. */
   readonly written: number
 }
 
 interface Refreshed {
-  /** Version of the source that the view shows then. */
+  /** The version of the source that the view shows after the refresh. */
   readonly version: number
-  /** Null: the view has them all. */
+  /** The changed rows; null: no row changes. */
   readonly rows: RefreshedView | null
-  /** Null: nothing is to be done. */
+  /** The source version to record; null: nothing to do. */
   readonly shows: ShowsOp['src'] | null
 }
 
 /**
- * When more than this part of the source's rows live elsewhere, all rows of the view are written anew: that reads and writes at
- * most twice as much, in one pass, and leaves no dead rows behind.
+ * If more than this share of the source's rows have moved, all rows of the view are rewritten. That reads and writes
+ * at most twice as much, in one pass, and leaves no deleted rows.
  */
 const rebuiltPart = 0.5
-/** As few rows as this are looked at one by one in any case. */
+/** Up to this number of moved rows, the rows are compared one by one in any case. */
 const comparedMin = 4096
 
 async function refreshed(
@@ -113,7 +113,7 @@ async function refreshed(
   if (isSameTable && src.version === version && query.isOfRow && !isFull) {
     return { version, rows: null, shows: null }
   }
-  // Rows of another table get ids that the view never used; those of the same keep theirs.
+  // Rows of another table get ids that the view never used. Rows of the same table keep their ids.
   const firstRow = isSameTable ? src.firstRow : head.next.row
   const pacer = new Pacer(signal)
   const work: RefreshWork = {
@@ -154,7 +154,7 @@ function sourceIsGone({ definition }: ViewState): SheafError {
   )
 }
 
-/** The query of a view on a version of its source. Throws code 13 where it does not make the rows of the view any more. */
+/** Bind the query of a view to a version of its source. Throws `InvalidInput` if it no longer yields the view's columns. */
 function boundTo(
   { source_query }: ViewDefinition,
   schema: TableSchema,
@@ -182,8 +182,8 @@ function boundTo(
 }
 
 /**
- * Versions of the source, in pairs, whose differences are all there is between two of them; null where they do not tell it. A
- * compaction is no difference: it only moves rows.
+ * Return pairs of source versions whose differences together make the difference between `from` and `to`; null if
+ * there is no such list. Compactions between pairs are left out, because they only move rows.
  */
 async function pairsBetween(
   engine: Engine,

@@ -1,4 +1,4 @@
-/** Handlers of materialized views, but for their refresh. */
+/** Handlers of materialized views. engine/view-refresh refreshes them. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import { tableNamesIn } from '../catalog/listing.js'
@@ -23,7 +23,7 @@ import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
 import { departed } from './tables.js'
 
-/** Characters of a definition: it is part of every checkpoint. */
+/** Most characters of a definition, which is part of every checkpoint. */
 const definitionMax = 1024 * 1024
 
 export const createMaterializedView: Handler<Engine, 'createMaterializedView'> = async (
@@ -94,7 +94,10 @@ function schemaFrom(text: string): Schema {
   return schemaOfTable(schema)
 }
 
-/** The source, if the query fits it and makes rows of the expected schema, and the schema of these rows. */
+/**
+ * Find the source, and bind the query to it. Returns the schema of the resulting rows. Throws if it is not the
+ * expected schema.
+ */
 async function checkedSource(
   engine: Engine,
   query: ViewQuery,
@@ -108,7 +111,7 @@ async function checkedSource(
   return { source, schema: made }
 }
 
-/** Throws `otherSource` where the source is not what was looked at, and code 13 for a view that would be made of itself. */
+/** Throws `otherSource` if the source has changed since it was read, and `InvalidInput` if a view would be its own source. */
 function checkIsStill(
   state: CatalogState,
   { table }: ViewQuery,
