@@ -124,7 +124,7 @@ async function isThere(
 
 /** `next`: the nearest version to continue from. */
 function notThere(version: number, next: VersionRecord | undefined): SheafError {
-  const message = `there is no version ${version} that changes could be told from`
+  const message = `version ${version} does not exist, so its changes are not available`
   const hint =
     next === undefined
       ? undefined

@@ -31,10 +31,12 @@ export function filterFields(
     return { filter, parameters: writeParameters(parameters) }
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
-    throw invalidInput(`${call}: a condition is SQL text, or what the tag sql makes, not ${quote(filter)}`)
+    throw invalidInput(
+      `${call}: a condition is SQL text, or a fragment made by the tag sql, not ${quote(filter)}`,
+    )
   }
   if (parameters !== undefined)
-    throw invalidInput(`${call}: parameters are given beside a condition that has its own`)
+    throw invalidInput(`${call}: parameters are given, but the condition has its own`)
   const { text, values } = fragmentFields(call, filter, known)
   return { filter: text, ...(values !== undefined && { parameters: values }) }
 }
@@ -57,7 +59,7 @@ export function fragmentFields(
 }
 
 function mixedValues(call: string) {
-  return invalidInput(`${call}: SQL with parameters stands beside what the tag sql made`, {
-    hint: 'write all SQL of one call with the tag sql, its values inside',
+  return invalidInput(`${call}: SQL with parameters cannot be combined with fragments of the tag sql`, {
+    hint: 'write all SQL of the call with the tag sql, with its values inside',
   })
 }

@@ -143,8 +143,8 @@ export function fullTextField(query: string | TextQuery, columns: readonly strin
     return { string_query: { query, ...(columns !== undefined && { columns }) } }
   }
   if (columns !== undefined) {
-    throw invalidInput('columns are given beside a query of several parts', {
-      hint: 'name them in its parts',
+    throw invalidInput('columns are given together with a structured query', {
+      hint: 'name the columns in the parts of the query',
     })
   }
   return { structured_query: { query: wireQuery(query, 0) } }

@@ -59,7 +59,10 @@ export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaint
 
 function finite(name: string, ms: number): number {
   if (ms < Number.POSITIVE_INFINITY) return ms
-  throw invalidInput(`maintenance.${name} cannot be infinite: what expires has to be remembered as long`, {
-    hint: 'keepVersionsMs: Infinity keeps all versions',
-  })
+  throw invalidInput(
+    `maintenance.${name} cannot be infinite: expired files must be remembered for that time`,
+    {
+      hint: 'keepVersionsMs: Infinity keeps all versions',
+    },
+  )
 }

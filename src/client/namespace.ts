@@ -425,9 +425,7 @@ export class Namespace implements AsyncDisposable {
 
   #here(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(
-      `${what} is only to be had of a namespace that connect() or connectWorker() gave in this process`,
-    )
+    throw unsupported(`${what} needs a namespace that connect() or connectWorker() opened in this process`)
   }
 
   /** Wait until commits that have begun end, and refuse further ones. */
@@ -480,6 +478,6 @@ function pathOf(call: string, id: Identifier): readonly string[] {
 
 function tablePathOf(call: string, id: Identifier): readonly string[] {
   const path = pathOf(call, id)
-  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} names no table`)
+  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} is not the name of a table`)
   return path
 }

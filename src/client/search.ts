@@ -252,7 +252,9 @@ export class Search<R extends object = Row> {
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
     if (keys.length === 0) {
-      throw invalidInput('orderBy names no column', { hint: 'leave orderBy out where any order will do' })
+      throw invalidInput('orderBy names no column', {
+        hint: 'leave orderBy out if the order does not matter',
+      })
     }
     refuseArray('orderBy', keys)
     const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
@@ -385,7 +387,7 @@ export class Search<R extends object = Row> {
     const beside = parse(candidatesShape, options, 'fuse')
     const isFunction = typeof how === 'function'
     if (!isFunction && beside.candidates !== undefined) {
-      throw invalidInput('fuse: candidates go with the other options, in one object')
+      throw invalidInput('fuse: candidates belongs in the object with the other options')
     }
     const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? beside : how
     const fusion = {
@@ -509,8 +511,8 @@ export class Search<R extends object = Row> {
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
       throw invalidInput(
-        'orderBy puts all rows that match in an order, but without a range of distances a search by vector has no matching rows, only nearest ones',
-        { hint: 'say which rows match with distanceRange(lower, upper), or sort the rows of toArray()' },
+        'orderBy orders all matching rows, but a vector search without a distance range has only nearest rows',
+        { hint: 'set distanceRange(lower, upper), or sort the rows of toArray()' },
       )
     }
     const isSearch = vector !== null || full_text_query !== undefined
@@ -521,7 +523,7 @@ export class Search<R extends object = Row> {
 
   #run(options: CallOptions) {
     if (this.#fuse !== null) {
-      throw invalidInput('rows joined by a function come as objects', { hint: 'ask for them by toArray()' })
+      throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
     }
     return this.#operations.queryTable(this.#settled(), options)
   }

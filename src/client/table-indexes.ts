@@ -377,8 +377,8 @@ function checkNothing(said: object, type: ScalarKind): void {
   throw invalidInput(`a ${type} index has no use for ${option}`, {
     hint:
       ofVectors === undefined
-        ? 'it is for indexes of texts: say so in type, FTS'
-        : 'it is for indexes of vectors: say which in type, e.g. IVF_PQ',
+        ? 'it is for text indexes: set type to FTS'
+        : 'it is for vector indexes: set type, e.g. to IVF_PQ',
   })
 }
 
@@ -482,6 +482,6 @@ function isBuilt(indexes: readonly IndexRecord[], name: string): boolean {
 function notInTime(names: readonly string[], ms: number): SheafError {
   const what = `index ${names.map(quote).join(', ')}`
   return new SheafError(ErrorCode.ServiceUnavailable, `${what} was not built within ${ms} ms`, {
-    hint: 'its construction goes on, and queries do without it until then',
+    hint: 'the build continues, and queries do not use the index until then',
   })
 }

@@ -218,7 +218,7 @@ class Items {
     if (kind === this.#kind) return next
     const got = kind === null ? quote(value) : kindNames[kind]
     throw invalidInput(
-      `item ${index} of the rows is ${got}, those before it are of another kind: ${kindNames[this.#kind]}`,
+      `item ${index} of the rows is ${got}, earlier items are of another kind: ${kindNames[this.#kind]}`,
     )
   }
 }
@@ -273,7 +273,7 @@ function withoutBadVectors(
 ): Batches {
   if (vectorColumns !== undefined) {
     throw invalidInput('vectorColumns is given for Arrow data, which has types of its own', {
-      hint: 'give a schema where its columns are to have other types',
+      hint: 'pass a schema to convert its columns to other types',
     })
   }
   if (badVectors === 'error') return { schema: own, batches }

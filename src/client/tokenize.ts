@@ -61,8 +61,8 @@ export async function tokenizeAs(
   const name = said.base_tokenizer!
   if (!isBuiltIn(name) && !tokenizers.some(given => given.name === name)) {
     throw invalidInput(
-      `index ${quote(index.index_name)} is made by the tokenizer ${quote(name)}, which is not at hand`,
-      { hint: 'give it in tokenizers, as it is given to connect' },
+      `index ${quote(index.index_name)} uses the tokenizer ${quote(name)}, which is not in tokenizers`,
+      { hint: 'pass it in tokenizers, as for connect' },
     )
   }
   return tokensOf(text, said, tokenizers)

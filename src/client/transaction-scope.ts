@@ -60,9 +60,9 @@ export class TransactionScope {
 function outside(id: readonly string[]): SheafError {
   const what = id.length === 0 ? '' : ` of ${idText(id)}`
   return invalidInput(
-    `this call${what} goes past the transaction that it is made in, and would not be part of it`,
+    `this call${what} bypasses the transaction in which it is made, and would not be part of it`,
     {
-      hint: 'use the handle that the transaction gives: tx.table(...), tx.openTable(...), tx.operations',
+      hint: 'use the handle that the transaction passes to its work: tx.table(...), tx.openTable(...), tx.operations',
     },
   )
 }

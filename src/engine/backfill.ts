@@ -44,7 +44,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
   const chain = findField(schema, column)
   const field = schema.fields.find(({ id }) => id === chain.at(-1)!.id)
   if (field === undefined || definitionOf(field) === null) {
-    throw invalidInput(`column ${quote(column)} has no definition to be filled from`, {
+    throw invalidInput(`column ${quote(column)} has no definition to fill it from`, {
       hint: 'add it as a computed or a virtual column, or set its values by an update',
     })
   }
@@ -85,9 +85,12 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
   const fields = filledWith(field, added)
   const other = automatic.find(({ id }) => !fields.some(known => known.id === id))
   if (other !== undefined) {
-    throw invalidInput(`${quote(field.name)} and ${quote(other.name)} are both to be filled at once`, {
-      hint: 'add columns with auto_backfill one call each',
-    })
+    throw invalidInput(
+      `${quote(field.name)} and ${quote(other.name)} both have auto_backfill, but use different functions`,
+      {
+        hint: 'add the columns of each function in a call of their own',
+      },
+    )
   }
   return backfillOp(engine, table, field, { fields: fields.map(({ id }) => id) })
 }

@@ -208,13 +208,13 @@ export async function openEngine(
   const passedOver = new Map<string, SheafError>()
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
     passedOver.set(key, error)
-    warn(`${key} is passed over: the root is opened from an older checkpoint, or from its log`, error)
+    warn(`${key} is skipped: the root is opened from an older checkpoint, or from its log`, error)
   })
   const damaged = new Set<string>()
   const onDamaged = (key: string, error: SheafError) => {
     if (damaged.has(key)) return
     damaged.add(key)
-    warn(`${key} is damaged: what it held is worked out again from the log`, error)
+    warn(`${key} is damaged: its content is rebuilt from the log`, error)
   }
   const log = new BlobLog(store)
   const first = await log.read(0, signal)
@@ -433,7 +433,7 @@ export async function openEngine(
 function withoutCheckpoint(cause: SlotMissing, passedOver: ReadonlyMap<string, SheafError>): SheafError {
   const found = [...passedOver.values()].map(({ message }) => message)
   const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
-  return corrupted(`${cause.message}, and no checkpoint can stand for it: ${why}`, {
+  return corrupted(`${cause.message}, and no checkpoint replaces it: ${why}`, {
     hint: 'restore the files of _ckpt/ from a backup',
     cause,
   })
@@ -451,7 +451,7 @@ async function openStore(
   checkRootPath(path)
   if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    throw invalidInput(`no store knows ${quote(path)}`, { hint: 'use a local directory or memory://' })
+    throw invalidInput(`no store for ${quote(path)}`, { hint: 'use a local directory or memory://' })
   }
   return FileStore.open(path, options)
 }

@@ -162,7 +162,7 @@ function takenMeanwhile(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ServiceUnavailable,
     `version ${version} of table ${idText(head.id)} got another manifest from a Lance engine, which the log does not have yet`,
-    { hint: 'ask the namespace itself for the versions of the table: it records that' },
+    { hint: 'list the versions in a process with write access, which records it' },
   )
 }
 
@@ -191,7 +191,7 @@ export async function checkNamed(engine: Engine, entry: Entry, transactionId: st
   const changed = [...names.values()].join(', ')
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `while this batch was committed a Lance engine wrote ${lost} without asking the catalog, and has that number; ${
+    `while this batch was committed, a Lance engine wrote ${lost} without the catalog, and keeps that number; ${
       changed === '' ? 'the batch changed no other table' : `the batch did change table ${changed}`
     }`,
     {

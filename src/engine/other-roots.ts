@@ -23,7 +23,7 @@ export async function checkOtherRoots(
 }
 
 function otherRoot(folder: string, root: string) {
-  return invalidInput(`location ${quote(folder)} lies in or around another database: ${quote(root)}`, {
+  return invalidInput(`location ${quote(folder)} is inside or around another database: ${quote(root)}`, {
     hint: 'leave location out, or choose another folder of the root',
   })
 }

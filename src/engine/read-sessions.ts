@@ -118,7 +118,7 @@ async function begin(
   const head = findTable(state, id, table)
   checkRows(head)
   if (isOfGroups({ columns })) {
-    throw invalidInput('a read session returns rows, and columns ask for aggregates', {
+    throw invalidInput('a read session returns rows, and the request selects aggregates', {
       hint: 'aggregate with queryTable, or on the rows that the session returns',
     })
   }
@@ -166,7 +166,7 @@ async function placed(
 ): Promise<readonly (readonly SliceRange[])[]> {
   const fields = storedFieldsOf(plan, reader)
   if (fields === null) {
-    throw invalidInput('files hold the columns of the table, and columns ask for something else', {
+    throw invalidInput('files contain only columns of the table, and the request selects something else', {
       hint: 'name columns only, without expressions; or read without files',
     })
   }
@@ -217,7 +217,7 @@ function placeIn(slice: SliceToken, after: string): number {
   const place = Number(digits)
   if (place >= slice.from && place <= slice.to && after === cursorAt(slice, place)) return place
   throw invalidInput(`after is ${quote(after)}, which no message of this slice has as ${afterKey}`, {
-    hint: 'send it as it came, with the token of the slice that it is of',
+    hint: 'send it unchanged, with the token of its slice',
   })
 }
 
@@ -305,7 +305,7 @@ async function heldWhile<T>(
       const { sweep } = await root.refresh(signal)
       // The watermark may be newer than the session. While its files exist, the error has another cause.
       if (sweep.floor <= slot || !isLoss(cause)) throw cause
-      const message = `version ${version} of table ${idText(id)}, which the session reads, is gone: for too long no server held the session`
+      const message = `version ${version} of table ${idText(id)}, which the session reads, was deleted: no server used the session for too long`
       throw new SheafError(ErrorCode.TableVersionNotFound, message, { hint: 'begin a new session', cause })
     }
   })

@@ -252,14 +252,14 @@ async function findVersions(engine: Engine, folder: string, signal?: AbortSignal
   )
   if (newest === null) {
     throw invalidInput(`there is no table at location ${quote(folder)}`, {
-      hint: 'declare a table to make one there',
+      hint: 'declare a table to create one there',
     })
   }
   const { key, size, version } = newest
   if (!Number.isSafeInteger(version)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
   if (!(await engine.lance.isManifest(key, size, signal))) {
     throw invalidInput(
-      `${quote(key)} is no Lance manifest, so what lies at ${quote(folder)} cannot be registered`,
+      `${quote(key)} is not a Lance manifest, so the table at ${quote(folder)} cannot be registered`,
     )
   }
   const ascending = versions.sort((a, b) => a.version - b.version)

@@ -260,7 +260,7 @@ class Draft implements Root {
     const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
       if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
       if ((request as Looked).upload_id !== undefined) {
-        throw unsupported('a part of an upload cannot be brought in a transaction')
+        throw unsupported('a part of an upload cannot be added in a transaction')
       }
       this.#look(name, request as Looked, options)
     }
@@ -289,7 +289,7 @@ class Draft implements Root {
   checkDone(): void {
     if (this.#writing === 0) return
     throw invalidInput(
-      'the work of the transaction ended before a write that it called: nothing was changed',
+      'the work of the transaction ended while a write was still running: nothing was changed',
       {
         hint: 'await all of its calls in it',
       },

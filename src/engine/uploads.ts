@@ -277,7 +277,7 @@ function checkBytes(
   let all = bytes - sizeOf(upload.parts.get(part)?.files ?? []).bytes
   for (const [, each] of uploads) if (each.by === upload.by) all += each.bytes
   if (all <= uploadLimits.bytes) return
-  const message = `with this part the open uploads of its caller have ${all} bytes, more than ${uploadLimits.bytes}`
+  const message = `with this part, the open uploads of the caller have ${all} bytes, more than ${uploadLimits.bytes}`
   throw invalidInput(message, { status: 413, hint: 'complete or abort some of them' })
 }
 
@@ -411,7 +411,7 @@ function hasEnded(id: string, { outcome }: EndedUpload): SheafError {
 function lost(id: string): SheafError {
   return new SheafError(
     ErrorCode.TransactionNotFound,
-    `the upload ${id} was given up: for too long no process held it, and its files may be deleted`,
+    `the upload ${id} has expired: no process used it for too long, and its files may be deleted`,
     { hint: 'begin a new one, and upload all parts again' },
   )
 }

@@ -67,7 +67,7 @@ export function vectorDefinition(
   const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
   if (num_partitions !== undefined && target_partition_size !== undefined) {
     throw invalidInput(
-      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) say the same thing in two ways`,
+      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) are alternatives`,
       { hint: 'give one of them' },
     )
   }
@@ -106,7 +106,7 @@ function divisorsNear(count: number, size: number): readonly number[] {
 /** Hamming distance needs the original bits: IVF_FLAT, and a column of uint8 vectors. */
 function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
   if (kind !== 'IVF_FLAT') {
-    throw invalidInput(`an ${kind} index does not tell distances by hamming`, {
+    throw invalidInput(`an ${kind} index does not support distance_type hamming`, {
       hint: 'IVF_FLAT does; others take l2, cosine or dot',
     })
   }

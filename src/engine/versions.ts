@@ -89,12 +89,12 @@ async function checkDispensable(
   const what = `the manifest of version ${version}, the newest of table ${idText(id)},`
   if (staged !== undefined && (await engine.store.stat(`${path}-${staged}`, signal)) !== null) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} has no final name yet`, {
-      hint: 'ask a process that may write: it names it',
+      hint: 'ask a process with write access: it gives the manifest its name',
     })
   }
   if (!engine.adopts) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
-      hint: 'a Lance engine may have written newer ones: ask a process that may write, it records them',
+      hint: 'a Lance engine may have written newer versions: ask a process with write access, which records them',
     })
   }
   throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
@@ -218,7 +218,7 @@ function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
 function takenByAnother(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ConcurrentModification,
-    `version ${version} of table ${idText(head.id)} was written by another meanwhile`,
+    `version ${version} of table ${idText(head.id)} was written by another process meanwhile`,
     { hint: 'make the next version on top of it' },
   )
 }

@@ -175,7 +175,7 @@ function boundTo(
     if (!(cause instanceof SheafError)) throw cause
     const what = `version ${version} of its source ${idText(source.id)}`
     throw invalidInput(`the query of the view does not fit ${what}: ${cause.message}`, {
-      hint: `give the source those columns again, refresh from an earlier version, or create the view anew`,
+      hint: `give the source those columns again, refresh from an earlier version, or create the view again`,
       cause,
     })
   }

@@ -36,7 +36,7 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   const expected = output_schema === undefined ? null : schemaFrom(output_schema)
   if (query === null && !with_no_data) throw notRunHere({ kind })
   if (query === null && expected === null) {
-    throw invalidInput('output_schema is missing: Sheaf cannot tell which rows the query of the view gives')
+    throw invalidInput('output_schema is missing: Sheaf cannot derive the columns of this kind of view')
   }
   const source_query = request.source_query ?? JSON.stringify(query)
   const more = request.udtf_spec && { udtf_spec: request.udtf_spec as unknown as Json }
@@ -86,7 +86,7 @@ function schemaFrom(text: string): Schema {
     schema = decodeIpc(Buffer.from(text, 'base64')).schema
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw invalidInput(`output_schema is no Arrow schema: ${reason}`, {
+    throw invalidInput(`output_schema is not an Arrow schema: ${reason}`, {
       hint: 'send the schema as an IPC message or an IPC stream without rows, base64',
       cause,
     })
