@@ -70,7 +70,7 @@ export async function* tableChanges(
         continue
       }
       // It may have been deleted while the caller processed earlier versions.
-      if (i > 0 && !(await isThere(operations, id, version, call))) continue
+      if (i > 0 && !(await versionExists(operations, id, version, call))) continue
       const diff = diffOf(operations, id, previous, version)
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
@@ -99,15 +99,15 @@ async function versionsAfter(
     for (const record of versions) {
       if (record.version > previous) later.push(record)
       else if (record.version === previous) return later.reverse()
-      else throw notThere(previous, later.at(-1) ?? record)
+      else throw versionNotFound(previous, later.at(-1) ?? record)
     }
     page = next
     limit = Math.min(listedMost, 8 * limit)
   } while (page.page_token !== undefined)
-  throw notThere(previous, later.at(-1))
+  throw versionNotFound(previous, later.at(-1))
 }
 
-async function isThere(
+async function versionExists(
   operations: Operations,
   id: readonly string[],
   version: number,
@@ -123,7 +123,7 @@ async function isThere(
 }
 
 /** `next`: the nearest version to continue from. */
-function notThere(version: number, next: VersionRecord | undefined): SheafError {
+function versionNotFound(version: number, next: VersionRecord | undefined): SheafError {
   const message = `version ${version} does not exist, so its changes are not available`
   const hint =
     next === undefined

@@ -20,8 +20,8 @@ export interface FusedRow {
  * descending relevance; rows of equal relevance keep the function's order.
  */
 export type FuseRows = (
-  near: readonly FoundRow[],
-  matching: readonly FoundRow[],
+  vectorRows: readonly FoundRow[],
+  textRows: readonly FoundRow[],
 ) => readonly FusedRow[] | Promise<readonly FusedRow[]>
 
 type QueryRequest = Request<'queryTable'>
@@ -54,20 +54,20 @@ export async function fusedRows(
   }
   const candidates = candidatesFor(fusion?.candidates, k, offset)
   const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
-  const near = await operations.queryTable({ ...asked, vector }, call)
+  const vectorReply = await operations.queryTable({ ...asked, vector }, call)
   const text = { full_text_query, ...(highlight !== undefined && { highlight }) }
   const { vector_column: _, distance_type: __, lower_bound: ___, upper_bound: ____, ...plain } = asked
-  const matching = await operations.queryTable({ ...plain, ...text, version: near.version }, call)
-  const found = await rowObjects(readReply(near).batches, options)
-  const said = await rowObjects(readReply(matching).batches, options)
+  const textReply = await operations.queryTable({ ...plain, ...text, version: vectorReply.version }, call)
+  const vectorRows = await rowObjects(readReply(vectorReply).batches, options)
+  const textRows = await rowObjects(readReply(textReply).batches, options)
   const rows = new Map<unknown, RowObject>()
-  for (const row of found) rows.set(row[rowId], { ...row, _score: null })
-  for (const row of said) {
+  for (const row of vectorRows) rows.set(row[rowId], { ...row, _score: null })
+  for (const row of textRows) {
     const known = rows.get(row[rowId])
     rows.set(row[rowId], known === undefined ? { ...row, _distance: null } : { ...known, ...row })
   }
   const isSelected = request.with_row_id === true || selects(request, rowId)
-  const fused = checked(await fuse(found as FoundRow[], said as FoundRow[]))
+  const fused = checked(await fuse(vectorRows as FoundRow[], textRows as FoundRow[]))
   fused.sort((a, b) => b._relevance_score - a._relevance_score)
   return fused.slice(offset, offset + k).map(({ _rowid, _relevance_score }) => {
     const row = rows.get(_rowid)

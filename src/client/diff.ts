@@ -24,7 +24,7 @@ import { type SchemaDifference, schemaDifference, sharedColumns } from './schema
 import { type ArrowBatch, type BatchesOptions, batchesShape } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
 
-const comparing = lazyImport(() => import('./differing.js'))
+const importDiffering = lazyImport(() => import('./differing.js'))
 
 /** Row ids per query. */
 const idsAtOnce = 32 * 1024
@@ -167,7 +167,7 @@ type Side = 'from' | 'to'
 class VersionPair {
   readonly #operations: Operations
   readonly #id: readonly string[]
-  readonly #named: Readonly<Record<Side, VersionOrTag>>
+  readonly #requested: Readonly<Record<Side, VersionOrTag>>
   #versions: Readonly<Record<Side, number>> | undefined
   #ids: DifferingIds | undefined
   #schemas: Readonly<Record<Side, Schema>> | undefined
@@ -175,7 +175,7 @@ class VersionPair {
   constructor(operations: Operations, id: readonly string[], from: VersionOrTag, to: VersionOrTag) {
     this.#operations = operations
     this.#id = id
-    this.#named = { from, to }
+    this.#requested = { from, to }
   }
 
   async ids(options: CallOptions): Promise<DifferingIds> {
@@ -222,11 +222,11 @@ class VersionPair {
     if (shared.length === 0) return
     const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
     const pacer = new Pacer(options.signal)
-    const { differing } = await comparing()
+    const { differing } = await importDiffering()
     for (let at = 0; at < both.length; at += takenAtOnce) {
       const some = both.subarray(at, at + takenAtOnce)
-      const before = await sole(this.rows('from', some, options, columnsOf('from')))
-      const after = await sole(this.rows('to', some, options, columnsOf('to')))
+      const before = await firstBatch(this.rows('from', some, options, columnsOf('from')))
+      const after = await firstBatch(this.rows('to', some, options, columnsOf('to')))
       const rows = (await differing(before, after, shared, pacer)).toIndices()
       if (rows.length > 0) yield { before: takeBatch(before, rows), after: takeBatch(after, rows) }
       await pacer.turn()
@@ -235,7 +235,7 @@ class VersionPair {
 
   /** Return the ids of the rows of one side that are not at the same address on the other side, ascending. */
   async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
-    const request = { ...(await this.#against(side, options)), columns: { column_names: ['_rowid'] } }
+    const request = { ...(await this.#differenceQuery(side, options)), columns: { column_names: ['_rowid'] } }
     const found: Float64Array[] = []
     for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
       for (const { columns } of page.batches) found.push(idNumbers(columns[0]!.values as BigUint64Array))
@@ -253,14 +253,14 @@ class VersionPair {
 
   async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
     const reply = await this.#operations.queryTable(
-      { ...(await this.#against(side, options)), k: 0 },
+      { ...(await this.#differenceQuery(side, options)), k: 0 },
       options,
     )
     return readReply(reply).schema
   }
 
   /** Return a query for the rows of one side that the other side does not have at the same address. */
-  async #against(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
+  async #differenceQuery(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
     const { from, to } = await this.#resolved(options)
     const [version, differs_from] = side === 'from' ? [from, to] : [to, from]
     return { id: this.#id, version, differs_from, vector: null, k: Number.MAX_SAFE_INTEGER }
@@ -268,10 +268,10 @@ class VersionPair {
 
   async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {
     if (this.#versions === undefined) {
-      const { from, to } = this.#named
-      const version = async (named: VersionOrTag) => {
-        if (typeof named !== 'string') return named
-        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: named }, options)).version
+      const { from, to } = this.#requested
+      const version = async (requested: VersionOrTag) => {
+        if (typeof requested !== 'string') return requested
+        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: requested }, options)).version
       }
       this.#versions = { from: await version(from), to: await version(to) }
     }
@@ -279,7 +279,7 @@ class VersionPair {
   }
 }
 
-async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
+async function firstBatch(batches: AsyncGenerator<Batch>): Promise<Batch> {
   const { value } = await batches.next()
   await batches.return(undefined)
   return value as Batch

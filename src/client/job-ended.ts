@@ -4,10 +4,10 @@ import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 
 /** Shortest and longest time between polls, milliseconds. */
-const askedMinMs = 2
-const askedMaxMs = 1000
+const pollMinMs = 2
+const pollMaxMs = 1000
 /** The wait is this fraction of the time since the call began, so that the delay stays in proportion to the job. */
-const askedPart = 1 / 8
+const pollFraction = 1 / 8
 
 /** Wait until the job has succeeded. Throws `InvalidTableState` with the reason if it failed or was canceled. */
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
@@ -29,7 +29,7 @@ export async function* pauses(signal: AbortSignal | undefined): AsyncGenerator<v
   const began = systemClock.elapsed()
   for (;;) {
     yield
-    const ms = (systemClock.elapsed() - began) * askedPart
-    await systemClock.sleep(Math.min(askedMaxMs, Math.max(askedMinMs, ms)), signal, true)
+    const ms = (systemClock.elapsed() - began) * pollFraction
+    await systemClock.sleep(Math.min(pollMaxMs, Math.max(pollMinMs, ms)), signal, true)
   }
 }

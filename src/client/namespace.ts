@@ -24,8 +24,8 @@ import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
-const ingesting = lazyImport(() => import('./table-rows.js'))
-const conforming = lazyImport(() => import('../write/conform.js'))
+const importTableRows = lazyImport(() => import('./table-rows.js'))
+const importConform = lazyImport(() => import('../write/conform.js'))
 
 /** A path such as `'a$b$t'`, or its names as an array. Names in an array may contain `$`. */
 export type Identifier = string | readonly string[]
@@ -181,9 +181,9 @@ export class Namespace implements AsyncDisposable {
       ...call
     } = parse(createTableShape, options, 'createTable')
     const path = tablePathOf('createTable', id)
-    const request = { id: path, mode: createModes[mode], ...(properties && { properties }) }
+    const request = { id: path, mode: wireModes[mode], ...(properties && { properties }) }
     const { signal } = call
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
       const body = await withSchema(rows, schema)
@@ -288,7 +288,7 @@ export class Namespace implements AsyncDisposable {
     const { mode = 'create', properties, ...call } = parse(createNamespaceShape, options, 'createNamespace')
     const request = {
       id: pathOf('createNamespace', id),
-      mode: createModes[mode],
+      mode: wireModes[mode],
       ...(properties && { properties }),
     }
     await this.operations.createNamespace(request, call)
@@ -337,7 +337,7 @@ export class Namespace implements AsyncDisposable {
    * Throws `Unsupported` if another process has the root open.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
-    return this.#here('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
+    return this.#localFeatures('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
   }
 
   /**
@@ -366,7 +366,7 @@ export class Namespace implements AsyncDisposable {
   async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
     const call = parse(callShape, options, 'transaction')
     parse(workShape, work, 'transaction: the work')
-    const local = this.#here('a transaction')
+    const local = this.#localFeatures('a transaction')
     const error = this.#scope.outside()
     if (error !== null) throw error
     return local.transaction(tx => this.#scope.run(() => work(tx)), call)
@@ -377,7 +377,7 @@ export class Namespace implements AsyncDisposable {
    * `signal.reason` when the signal aborts, and `Unsupported` if another process has the root open.
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
-    return this.#here('watching').watch(parse(callShape, options, 'watch'))
+    return this.#localFeatures('watching').watch(parse(callShape, options, 'watch'))
   }
 
   /**
@@ -388,7 +388,7 @@ export class Namespace implements AsyncDisposable {
    * process has the root open.
    */
   async optimize(options: CallOptions = {}): Promise<Optimized> {
-    return this.#here('maintenance').optimize(parse(callShape, options, 'optimize'))
+    return this.#localFeatures('maintenance').optimize(parse(callShape, options, 'optimize'))
   }
 
   /**
@@ -400,7 +400,7 @@ export class Namespace implements AsyncDisposable {
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
     const call = parse(callShape, options, 'tableAt')
-    return this.#here('the table at a location').tableAt(parse(string(), location, 'tableAt'), call)
+    return this.#localFeatures('the table at a location').tableAt(parse(string(), location, 'tableAt'), call)
   }
 
   /**
@@ -408,7 +408,7 @@ export class Namespace implements AsyncDisposable {
    * file. Throws `Unsupported` for a snapshot, and if another process or thread has the root open.
    */
   stats(): RootStats {
-    return this.#here('the state of a root').stats()
+    return this.#localFeatures('the state of a root').stats()
   }
 
   /**
@@ -420,10 +420,10 @@ export class Namespace implements AsyncDisposable {
    * opened read-only, and `Unsupported` if another process has the root open.
    */
   async verify(options: VerifyOptions = {}): Promise<Verification> {
-    return this.#here('a verification').verify(parse(verifyShape, options, 'verify'))
+    return this.#localFeatures('a verification').verify(parse(verifyShape, options, 'verify'))
   }
 
-  #here(what: string): LocalFeatures {
+  #localFeatures(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
     throw unsupported(`${what} needs a namespace that connect() or connectWorker() opened in this process`)
   }
@@ -461,12 +461,12 @@ takeNoMore(Namespace.prototype, {
   close: 0,
 })
 
-const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
+const wireModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
 /** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */
 async function withSchema(rows: ArrowRows, schema: Schema | undefined): Promise<ArrowRows> {
   if (schema === undefined || rows.schema === schema) return rows
-  const { checkFits, conformBatches } = await conforming()
+  const { checkFits, conformBatches } = await importConform()
   checkFits(rows.schema, schema)
   return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }

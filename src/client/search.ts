@@ -317,9 +317,9 @@ export class Search<R extends object = Row> {
    * than match. Default: the number that the index was tuned to when it was built.
    */
   nprobes(n: number | ProbesOptions): Search<R> {
-    const settled = parse(probes, n, 'nprobes')
-    if (typeof settled === 'number') return this.#with({ nprobes: settled })
-    const { min, max } = settled
+    const count = parse(probes, n, 'nprobes')
+    if (typeof count === 'number') return this.#with({ nprobes: count })
+    const { min, max } = count
     return this.#with({
       ...(min !== undefined && { minimum_nprobes: min }),
       ...(max !== undefined && { maximum_nprobes: max }),
@@ -383,20 +383,20 @@ export class Search<R extends object = Row> {
   fuse(by: FuseOptions): Search<R>
   fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
   fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
-    const how = parse(fuseBy, by, 'fuse')
-    const beside = parse(candidatesShape, options, 'fuse')
-    const isFunction = typeof how === 'function'
-    if (!isFunction && beside.candidates !== undefined) {
+    const fusionOption = parse(fuseBy, by, 'fuse')
+    const functionOptions = parse(candidatesShape, options, 'fuse')
+    const isFunction = typeof fusionOption === 'function'
+    if (!isFunction && functionOptions.candidates !== undefined) {
       throw invalidInput('fuse: candidates belongs in the object with the other options')
     }
-    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? beside : how
+    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? functionOptions : fusionOption
     const fusion = {
       ...(rrf !== undefined && { rrf }),
       ...(vectorWeight !== undefined && { weighted: { vector_weight: vectorWeight } }),
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? how : null)
+    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null)
   }
 
   /**
@@ -450,7 +450,7 @@ export class Search<R extends object = Row> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
     if (this.#fuse !== null) {
-      return fusedRows(this.#operations, this.#settled(), this.#fuse, options, call)
+      return fusedRows(this.#operations, this.#resolvedRequest(), this.#fuse, options, call)
     }
     const { batches } = readReply(await this.#run(call))
     return rowObjects(batches, options)
@@ -477,7 +477,7 @@ export class Search<R extends object = Row> {
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
-    const request = this.#settled()
+    const request = this.#resolvedRequest()
     const pacer = new Pacer(call.signal)
     const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
@@ -495,7 +495,7 @@ export class Search<R extends object = Row> {
   /** Return the query plan as text, step by step, with the filter as the planner understands it. Reads only metadata. */
   async explain(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'explain')
-    const { id, version, ...query } = this.#settled()
+    const { id, version, ...query } = this.#resolvedRequest()
     const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
     return this.#operations.explainTableQueryPlan(request, call)
   }
@@ -503,10 +503,10 @@ export class Search<R extends object = Row> {
   /** Run the query, and return the plan with rows and milliseconds of each step. The rows are discarded. */
   async analyze(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'analyze')
-    return this.#operations.analyzeTableQueryPlan(this.#settled(), call)
+    return this.#operations.analyzeTableQueryPlan(this.#resolvedRequest(), call)
   }
 
-  #settled(): QueryRequest {
+  #resolvedRequest(): QueryRequest {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
@@ -525,7 +525,7 @@ export class Search<R extends object = Row> {
     if (this.#fuse !== null) {
       throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
     }
-    return this.#operations.queryTable(this.#settled(), options)
+    return this.#operations.queryTable(this.#resolvedRequest(), options)
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {

@@ -7,8 +7,8 @@ export class Source {
   readonly #signal: AbortSignal | undefined
   #ended = false
   /** Rejects the pending item. */
-  #giveUp: ((reason: unknown) => void) | null = null
-  readonly #aborted = () => this.#giveUp?.(this.#signal!.reason)
+  #rejectPending: ((reason: unknown) => void) | null = null
+  readonly #aborted = () => this.#rejectPending?.(this.#signal!.reason)
 
   constructor(items: AsyncIterable<unknown> | Iterable<unknown>, signal?: AbortSignal) {
     this.#isAsync = Symbol.asyncIterator in items
@@ -25,7 +25,7 @@ export class Source {
    */
   next(): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
     this.#signal?.throwIfAborted()
-    return this.#isAsync ? this.#wait() : this.#noted(this.#step() as IteratorResult<unknown>)
+    return this.#isAsync ? this.#wait() : this.#noteEnd(this.#step() as IteratorResult<unknown>)
   }
 
   /** Close the source if it has more items. Does not wait for a source that is busy with an item. */
@@ -33,11 +33,11 @@ export class Source {
     this.#signal?.removeEventListener('abort', this.#aborted)
     if (this.#ended) return
     this.#ended = true
-    const busy = this.#giveUp
-    busy?.(new Error('the source is closed'))
+    const pending = this.#rejectPending
+    pending?.(new Error('the source is closed'))
     try {
       const closed = this.#iterator.return?.()
-      if (busy === null && this.#signal?.aborted !== true) await closed
+      if (pending === null && this.#signal?.aborted !== true) await closed
       else Promise.resolve(closed).catch(() => {})
     } catch {
       // The error of the call matters more than an error of closing its source.
@@ -46,14 +46,14 @@ export class Source {
 
   #wait(): Promise<IteratorResult<unknown>> {
     return new Promise((resolve, reject) => {
-      this.#giveUp = reject
+      this.#rejectPending = reject
       Promise.resolve(this.#step()).then(
         result => {
-          this.#giveUp = null
-          resolve(this.#noted(result))
+          this.#rejectPending = null
+          resolve(this.#noteEnd(result))
         },
         error => {
-          this.#giveUp = null
+          this.#rejectPending = null
           this.#ended = true
           reject(error)
         },
@@ -71,7 +71,7 @@ export class Source {
     }
   }
 
-  #noted(result: IteratorResult<unknown>): IteratorResult<unknown> {
+  #noteEnd(result: IteratorResult<unknown>): IteratorResult<unknown> {
     if (result.done === true) this.#ended = true
     return result
   }

@@ -149,7 +149,7 @@ export interface TextIndexOptions extends AnyIndexOptions {
 }
 
 /** Options of a vector index of the default type. */
-interface UsualVectorOptions extends AnyVectorOptions {
+interface DefaultVectorOptions extends AnyVectorOptions {
   readonly type?: never
 }
 
@@ -158,7 +158,7 @@ export type CreateIndexOptions =
   | ScalarIndexOptions
   | VectorIndexOptions
   | TextIndexOptions
-  | UsualVectorOptions
+  | DefaultVectorOptions
 
 /** The options of all types of index. `createIndex` refuses options that the type does not have. */
 type AnyCreateIndexOptions = {
@@ -300,7 +300,7 @@ export interface IndexStats {
 }
 
 /** A table, for the functions of this file. */
-interface Indexed {
+interface IndexedTable {
   readonly operations: Operations
   readonly id: readonly string[]
   /** Notifies of commits. Absent: the client must poll. */
@@ -308,20 +308,20 @@ interface Indexed {
 }
 
 export async function createIndex(
-  { operations, id, watch }: Indexed,
+  { operations, id, watch }: IndexedTable,
   column: string,
   options: CreateIndexOptions,
 ): Promise<{ readonly name: string }> {
   const { type, name, replace = true, waitTimeoutMs } = options
-  const { said, call } = parted(options)
-  if (type !== undefined && isScalarKind(type)) checkNothing(said, type)
+  const { wireFields, call } = splitOptions(options)
+  if (type !== undefined && isScalarKind(type)) refuseOtherFields(wireFields, type)
   const request = {
     id,
     column,
     replace,
     ...(type !== undefined && { index_type: type }),
     ...(name !== undefined && { name }),
-    ...said,
+    ...wireFields,
   }
   const { index_name } = await operations.createTableIndex(request, call)
   if (waitTimeoutMs !== undefined) {
@@ -331,19 +331,19 @@ export async function createIndex(
 }
 
 /** Split the options into wire fields of the index and options of the call. */
-function parted(options: CreateIndexOptions): {
-  readonly said: Partial<Request<'createTableIndex'>>
+function splitOptions(options: CreateIndexOptions): {
+  readonly wireFields: Partial<Request<'createTableIndex'>>
   readonly call: CallOptions
 } {
   const { type: _, name: _name, replace: _replace, waitTimeoutMs: _wait, ...others } = options
-  const said: Record<string, unknown> = {}
+  const wireFields: Record<string, unknown> = {}
   const call: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(others)) {
     const wire = vectorOptions[option] ?? textOptions[option]
     if (wire === undefined) call[option] = value
-    else if (value !== undefined) said[wire] = value
+    else if (value !== undefined) wireFields[wire] = value
   }
-  return { said, call }
+  return { wireFields, call }
 }
 
 const vectorOptions: Readonly<Record<string, string | undefined>> = {
@@ -351,32 +351,34 @@ const vectorOptions: Readonly<Record<string, string | undefined>> = {
   ...wireNames,
 }
 
-const { positions, ngramMin, ngramMax, ...alike } = textWireNames
+const { positions, ngramMin, ngramMax, ...sameNames } = textWireNames
 const textOptions: Readonly<Record<string, string | undefined>> = {
   withPosition: positions,
   ngramMinLength: ngramMin,
   ngramMaxLength: ngramMax,
-  ...alike,
+  ...sameNames,
 }
 
 /** Return the options of a text index as wire fields. */
-export function textFieldsOf(said: Readonly<Record<string, unknown>>): Partial<Request<'createTableIndex'>> {
-  const fields = Object.entries(said).flatMap(([option, value]) => {
+export function textFieldsOf(
+  wireFields: Readonly<Record<string, unknown>>,
+): Partial<Request<'createTableIndex'>> {
+  const fields = Object.entries(wireFields).flatMap(([option, value]) => {
     const wire = textOptions[option]
     return wire === undefined || value === undefined ? [] : [[wire, value] as const]
   })
   return Object.fromEntries(fields)
 }
 
-function checkNothing(said: object, type: ScalarKind): void {
-  const saidOf = (options: typeof vectorOptions) =>
-    Object.keys(options).find(each => Object.hasOwn(said, options[each]!))
-  const ofVectors = saidOf(vectorOptions)
-  const option = ofVectors ?? saidOf(textOptions)
+function refuseOtherFields(wireFields: object, type: ScalarKind): void {
+  const firstFieldOf = (options: typeof vectorOptions) =>
+    Object.keys(options).find(each => Object.hasOwn(wireFields, options[each]!))
+  const vectorOption = firstFieldOf(vectorOptions)
+  const option = vectorOption ?? firstFieldOf(textOptions)
   if (option === undefined) return
   throw invalidInput(`a ${type} index has no use for ${option}`, {
     hint:
-      ofVectors === undefined
+      vectorOption === undefined
         ? 'it is for text indexes: set type to FTS'
         : 'it is for vector indexes: set type, e.g. to IVF_PQ',
   })
@@ -443,7 +445,7 @@ function progressOf({
  * build, and `ServiceUnavailable` after `timeoutMs`.
  */
 export async function indexesBuilt(
-  { operations, id, watch }: Indexed,
+  { operations, id, watch }: IndexedTable,
   names: readonly string[],
   { timeoutMs, ...options }: WaitForIndexOptions,
 ): Promise<void> {
@@ -452,11 +454,11 @@ export async function indexesBuilt(
   const { signal, end } =
     timeoutMs === undefined
       ? { signal: call.signal, end: () => {} }
-      : deadline(systemClock, timeoutMs, notInTime(names, timeoutMs), call.signal)
-  const asked = { ...call, signal }
+      : deadline(systemClock, timeoutMs, buildTimeout(names, timeoutMs), call.signal)
+  const pollOptions = { ...call, signal }
   try {
-    for await (const _ of watch === undefined ? pauses(signal) : watch(asked)) {
-      const { indexes } = await operations.listTableIndices({ id }, asked)
+    for await (const _ of watch === undefined ? pauses(signal) : watch(pollOptions)) {
+      const { indexes } = await operations.listTableIndices({ id }, pollOptions)
       if (names.map(name => isBuilt(indexes, name)).every(Boolean)) return
     }
   } finally {
@@ -479,7 +481,7 @@ function isBuilt(indexes: readonly IndexRecord[], name: string): boolean {
   return record.status === 'ready' || record.status === 'stale'
 }
 
-function notInTime(names: readonly string[], ms: number): SheafError {
+function buildTimeout(names: readonly string[], ms: number): SheafError {
   const what = `index ${names.map(quote).join(', ')}`
   return new SheafError(ErrorCode.ServiceUnavailable, `${what} was not built within ${ms} ms`, {
     hint: 'the build continues, and queries do not use the index until then',

@@ -78,7 +78,7 @@ async function* reported(
   }
 }
 
-interface Reading {
+interface ReadingOptions {
   readonly schema: Schema | undefined
   readonly vectorColumns: readonly string[] | undefined
   readonly onlyBrought: boolean
@@ -91,21 +91,21 @@ interface Batches {
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }
 
-interface Opened {
-  rows(reading: Reading): Promise<Batches>
+interface OpenedSource {
+  rows(reading: ReadingOptions): Promise<Batches>
   close(): Promise<void>
 }
 
-function open(data: object, signal: AbortSignal | undefined): Opened {
+function open(data: object, signal: AbortSignal | undefined): OpenedSource {
   if (types.isUint8Array(data)) {
-    const rows = async (reading: Reading) => {
+    const rows = async (reading: ReadingOptions) => {
       return withoutBadVectors(await runPaced(decodeIpcSteps(data), new Pacer(signal)), reading)
     }
     return { rows, close: async () => {} }
   }
-  if (typeof data !== 'object' || data === null) throw noRows(data)
+  if (typeof data !== 'object' || data === null) throw notRows(data)
   const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
-  if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw noRows(data)
+  if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw notRows(data)
   // An array of rows is one chunk.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
   const window = Array.isArray(data) ? undefined : inferenceWindow
@@ -113,7 +113,7 @@ function open(data: object, signal: AbortSignal | undefined): Opened {
   return { rows: reading => readSource(source, window, reading), close: () => source.close() }
 }
 
-function noRows(data: unknown) {
+function notRows(data: unknown) {
   return invalidInput(
     `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
   )
@@ -140,7 +140,7 @@ function kindOfItem(item: unknown): Kind | null {
 async function readSource(
   source: Source,
   window: typeof inferenceWindow | undefined,
-  reading: Reading,
+  reading: ReadingOptions,
 ): Promise<Batches> {
   const first = await source.next()
   const kind = first.done === true ? 'row' : kindOfItem(first.value)
@@ -269,7 +269,7 @@ async function arrowBatches(items: Items): Promise<Batches> {
 /** Return Arrow data unchanged, except for bad vectors. */
 function withoutBadVectors(
   { schema: own, batches }: Batches,
-  { schema: target, vectorColumns, badVectors, signal }: Reading,
+  { schema: target, vectorColumns, badVectors, signal }: ReadingOptions,
 ): Batches {
   if (vectorColumns !== undefined) {
     throw invalidInput('vectorColumns is given for Arrow data, which has types of its own', {

@@ -55,8 +55,8 @@ import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './tab
 import { rowNumbers, Take } from './take.js'
 import { type TokenizeColumnOptions, tokenizeColumnShape } from './tokenize-options.js'
 
-const ingesting = lazyImport(() => import('./table-rows.js'))
-const tokenizing = lazyImport(() => import('./tokenize.js'))
+const importTableRows = lazyImport(() => import('./table-rows.js'))
+const importTokenize = lazyImport(() => import('./tokenize.js'))
 
 /** One version of a table, with its number, time and metadata. */
 export type VersionInfo = Reply<'describeTableVersion'>['version']
@@ -109,7 +109,7 @@ export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
 })
 
 /** Words, one vector, or several vectors. */
-const askedShape = either<VectorValues | readonly VectorValues[] | string>(
+const queryShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: value => typeof value === 'string', shape: string() },
   {
     is: value => Array.isArray(value) && (Array.isArray(value[0]) || ArrayBuffer.isView(value[0])),
@@ -119,7 +119,7 @@ const askedShape = either<VectorValues | readonly VectorValues[] | string>(
 )
 
 /** The version that an update created, or read where it changed no row, and how many rows it changed. */
-interface Updated {
+interface UpdateResult {
   readonly version: number
   readonly rows: number
 }
@@ -154,7 +154,7 @@ export class Table<R extends object = Row> {
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
-    this.#operations = bound.uuid === undefined ? namespace : onTable(namespace, bound.uuid)
+    this.#operations = bound.uuid === undefined ? namespace : bindToTable(namespace, bound.uuid)
     this.tags = new Tags(this.#operations, id)
     this.#version = bound.version
     this.#uuid = bound.uuid
@@ -230,17 +230,17 @@ export class Table<R extends object = Row> {
    * await table.update({ seen: true, n: sql`n + 1` }, 'id = ?', [7])
    * ```
    */
-  async update(set: Assignments): Promise<Updated>
+  async update(set: Assignments): Promise<UpdateResult>
   async update(
     set: Assignments,
     predicate: string | SqlFragment,
     parameters?: Parameters,
     options?: CallOptions,
-  ): Promise<Updated>
+  ): Promise<UpdateResult>
   async update(
     set: Assignments,
     ...given: readonly [predicate?: string | SqlFragment, parameters?: Parameters, options?: CallOptions]
-  ): Promise<Updated> {
+  ): Promise<UpdateResult> {
     this.#refuseCheckedOut('update')
     const request = { id: this.id, ...updateFields(set) }
     const [predicate, parameters, options = {}] = given
@@ -270,7 +270,7 @@ export class Table<R extends object = Row> {
   /** Rows of a merge. Columns that the rows do not bring are left unchanged. */
   readonly #mergedRows = async (data: TableData, options: CallOptions & IngestOptions) => {
     const { signal, onProgress, badVectors } = options
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     return tableRows(data, {
       schema: () => this.schema({ signal }),
       onlyBrought: true,
@@ -288,7 +288,7 @@ export class Table<R extends object = Row> {
   ): Promise<ArrowRows> {
     const { onProgress, badVectors, ...call } = options
     const schema = async () => withNulls(await columns(call))
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
   }
 
@@ -317,9 +317,9 @@ export class Table<R extends object = Row> {
   search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {
     const request = this.#request()
     if (given.length === 0) return new Search<R>(this.#operations, request)
-    const asked = parse(askedShape, given[0], 'search')
-    if (typeof asked === 'string') return new Search<object>(this.#operations, request).fullText(asked)
-    const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
+    const query = parse(queryShape, given[0], 'search')
+    if (typeof query === 'string') return new Search<object>(this.#operations, request).fullText(query)
+    const searched = isVectorList(query) ? { multi_vector: query } : { single_vector: query }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
 
@@ -512,7 +512,7 @@ export class Table<R extends object = Row> {
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')
     const checked = parse(createIndexShape, options, 'createIndex')
-    return createIndex(this.#indexed(), columnOf('createIndex', column), checked)
+    return createIndex(this.#indexedTable(), columnOf('createIndex', column), checked)
   }
 
   /**
@@ -541,7 +541,7 @@ export class Table<R extends object = Row> {
     options: TokenizeColumnOptions = {},
   ): Promise<readonly Token[]> {
     const checked = parse(tokenizeColumnShape, options, 'tokenize')
-    const { tokenizeAs } = await tokenizing()
+    const { tokenizeAs } = await importTokenize()
     return tokenizeAs(this.#operations, this.#request(), column, text, checked)
   }
 
@@ -562,8 +562,12 @@ export class Table<R extends object = Row> {
   async waitForIndex(names: string | readonly string[], options: WaitForIndexOptions = {}): Promise<void> {
     this.#refuseCheckedOut('waitForIndex')
     const checked = parse(waitForIndexShape, options, 'waitForIndex')
-    const known = parse(indexNames, names, 'waitForIndex')
-    await indexesBuilt(this.#indexed(), typeof known === 'string' ? [known] : known, checked)
+    const checkedNames = parse(indexNames, names, 'waitForIndex')
+    await indexesBuilt(
+      this.#indexedTable(),
+      typeof checkedNames === 'string' ? [checkedNames] : checkedNames,
+      checked,
+    )
   }
 
   /**
@@ -628,7 +632,7 @@ export class Table<R extends object = Row> {
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
-  #indexed() {
+  #indexedTable() {
     return { operations: this.#operations, id: this.id, watch: this.#watch }
   }
 
@@ -687,7 +691,7 @@ takeNoMore(Table.prototype, {
 })
 
 /** Bind the operations to the table `uuid`, so that calls follow a rename. */
-function onTable(named: Operations, uuid: string): Operations {
+function bindToTable(named: Operations, uuid: string): Operations {
   const bound = operationNames.map(name => {
     const call = named[name] as (...args: unknown[]) => Promise<unknown>
     const takesRows = operations[name].body === 'arrow'
@@ -710,6 +714,6 @@ function indexOf(call: string, name: string): string {
   return parse(string('nonEmpty'), name, `${call}: the name of the index`)
 }
 
-function areSeveral(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {
+function isVectorList(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {
   return typeof vector[0] === 'object'
 }

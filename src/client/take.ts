@@ -151,40 +151,41 @@ async function takePage(
   numbers: readonly number[],
   options: CallOptions,
 ): Promise<{ readonly page: TakenRows; readonly version: number }> {
-  const shows = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
-  const asked = { vector: null, k: numbers.length, filter: naming(column, numbers) }
+  const isSelected = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
+  const asked = { vector: null, k: numbers.length, filter: rowCondition(column, numbers) }
   const numbered = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
   const reply = await operations.queryTable(Object.assign({}, request, asked, numbered), options)
   const { version } = reply
   const { schema, batches } = readReply(reply)
-  const place = schema.fields.findIndex(field => field.name === column)
-  assert(place !== -1, `a query that asks for ${column} gives it`)
-  const kept = <T>(list: readonly T[]) => (shows ? list : list.filter((_, i) => i !== place))
-  const answer = { ...schema, fields: kept(schema.fields) }
+  const numberColumn = schema.fields.findIndex(field => field.name === column)
+  assert(numberColumn !== -1, `a query that asks for ${column} gives it`)
+  const withoutNumbers = <T>(list: readonly T[]) =>
+    isSelected ? list : list.filter((_, i) => i !== numberColumn)
+  const answer = { ...schema, fields: withoutNumbers(schema.fields) }
   if (batches.length === 0) return { page: { schema: answer, batches: [] }, version }
   const found = concatBatches(batches)
-  const own = { ...found, schema: answer, columns: kept(found.columns) }
-  const rows = inOrder(numbers, found.columns[place]!.values as BigUint64Array)
+  const own = { ...found, schema: answer, columns: withoutNumbers(found.columns) }
+  const rows = positionsOf(numbers, found.columns[numberColumn]!.values as BigUint64Array)
   return { page: { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }, version }
 }
 
 /** Return an SQL condition that is true for the rows with these numbers; undefined if there are none. */
-function naming(column: NumberColumn, numbers: readonly number[]): string | undefined {
+function rowCondition(column: NumberColumn, numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return undefined
   return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`
 }
 
 /** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
-function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
+function positionsOf(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
   if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
     return null
-  const places = new Map<number, number>()
-  for (let i = 0; i < found.length; i++) places.set(Number(found[i]!), i)
+  const positions = new Map<number, number>()
+  for (let i = 0; i < found.length; i++) positions.set(Number(found[i]!), i)
   const rows = new Uint32Array(numbers.length)
   let count = 0
   for (const number of numbers) {
-    const place = places.get(number)
-    if (place !== undefined) rows[count++] = place
+    const position = positions.get(number)
+    if (position !== undefined) rows[count++] = position
   }
   return rows.subarray(0, count)
 }

@@ -29,8 +29,8 @@ export function tokenize(
   ...more: readonly unknown[]
 ): readonly Token[] {
   refuseMore('tokenize', 2, more)
-  const { tokenizers = [], ...said } = parse(tokenizeShape, options, 'tokenize')
-  return tokensOf(text, textFieldsOf(said), tokenizers)
+  const { tokenizers = [], ...indexOptions } = parse(tokenizeShape, options, 'tokenize')
+  return tokensOf(text, textFieldsOf(indexOptions), tokenizers)
 }
 
 /**
@@ -57,26 +57,28 @@ export async function tokenizeAs(
       },
     )
   }
-  const { reason: _, ...said } = JSON.parse(index.index_details!) as CreateIndexRequest & { reason?: string }
-  const name = said.base_tokenizer!
+  const { reason: _, ...indexOptions } = JSON.parse(index.index_details!) as CreateIndexRequest & {
+    reason?: string
+  }
+  const name = indexOptions.base_tokenizer!
   if (!isBuiltIn(name) && !tokenizers.some(given => given.name === name)) {
     throw invalidInput(
       `index ${quote(index.index_name)} uses the tokenizer ${quote(name)}, which is not in tokenizers`,
       { hint: 'pass it in tokenizers, as for connect' },
     )
   }
-  return tokensOf(text, said, tokenizers)
+  return tokensOf(text, indexOptions, tokenizers)
 }
 
 function tokensOf(
   text: string,
-  said: Partial<CreateIndexRequest>,
+  indexOptions: Partial<CreateIndexRequest>,
   tokenizers: readonly CustomTokenizer[],
 ): readonly Token[] {
   checkText(text)
   checkTokenizers(tokenizers)
   // The shape of this request checks the values of the options.
-  const request = { id: ['text'], column: 'text', index_type: textKind, ...said }
+  const request = { id: ['text'], column: 'text', index_type: textKind, ...indexOptions }
   const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
   return openAnalyzer(options, tokenizers).tokens(text)
 }

@@ -16,27 +16,27 @@ interface Running {
 
 const running = new AsyncLocalStorage<Running>()
 /** Number of running transactions, of all namespaces. */
-let works = 0
+let runningCount = 0
 
 /** The transactions of one namespace. */
 export class TransactionScope {
   /** Run the work of a transaction. Calls that outlive the work count as outside. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own: Running = { scope: this, around: running.getStore(), isOver: false }
-    works++
+    runningCount++
     try {
       return await running.run(own, work)
     } finally {
       own.isOver = true
-      works--
+      runningCount--
       // Async context tracking slows every promise of the process in Node before 24, so it is turned off when unused.
-      if (works === 0) running.disable()
+      if (runningCount === 0) running.disable()
     }
   }
 
   /** Return the error for a call inside a transaction of this namespace; null outside. */
   outside(id: readonly string[] = []): SheafError | null {
-    if (works === 0) return null
+    if (runningCount === 0) return null
     for (let each = running.getStore(); each !== undefined; each = each.around) {
       if (each.scope === this && !each.isOver) return outside(id)
     }
