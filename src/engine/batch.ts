@@ -18,7 +18,7 @@ import { type Completion, outdated, prepareCompletion, type ReadMerges } from '.
 import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
-import { holding } from './uploads.js'
+import { withUploadsPinned } from './uploads.js'
 import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
 
 export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
@@ -87,12 +87,13 @@ async function commitBatch<R>(
   })
   const uploads = operations.flatMap(({ complete_upload }) => complete_upload ?? [])
   const merges: ReadMerges = new Map()
-  const once = () => tryBatch(engine, field, operations, options, merges, reply)
-  if (uploads.length === 0) return engine.turns.runAll(tables, once, signal)
+  const runOnce = () => tryBatch(engine, field, operations, options, merges, reply)
+  if (uploads.length === 0) return engine.turns.runAll(tables, runOnce, signal)
   const { uploads: open } = await engine.root.refresh(signal)
   const ids = [...new Set(uploads.map(({ upload_id }) => upload_id))].filter(id => open.has(id))
-  const inTurn = () => engine.turns.runAll(tables, () => tryAgain(engine, uploads, options, once), signal)
-  const result = await holding(engine, ids, inTurn)
+  const runInTurn = () =>
+    engine.turns.runAll(tables, () => retryOutdated(engine, uploads, options, runOnce), signal)
+  const result = await withUploadsPinned(engine, ids, runInTurn)
   for (const id of ids) await engine.uploads.end(id)
   return result
 }
@@ -101,20 +102,20 @@ async function commitBatch<R>(
  * Complete uploads, and repeat until no other commit has outdated the result. Throws `ConcurrentModification` after
  * 20 lost races.
  */
-async function tryAgain<R>(
+async function retryOutdated<R>(
   engine: Engine,
   uploads: readonly CompleteUploadRequest[],
   { signal, table }: HandlerOptions,
-  once: () => Promise<R>,
+  runOnce: () => Promise<R>,
 ): Promise<R> {
   const tables = uploads.flatMap(({ id }) => table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
   // All writers lock in the same order, so no deadlock can occur.
-  const urgently = [...new Set(tables)]
+  const runWithPriority = [...new Set(tables)]
     .sort()
-    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), once)
+    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), runOnce)
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     try {
-      return await (attempts >= urgentAttempt ? urgently() : once())
+      return await (attempts >= urgentAttempt ? runWithPriority() : runOnce())
     } catch (error) {
       if (error !== outdated) throw error
     }
@@ -141,7 +142,9 @@ async function tryBatch<R>(
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {
     prepared.push(
-      await inPlace(field, index, async () => prepareOperation(engine, before, operation, options, merges)),
+      await withOperationIndex(field, index, async () =>
+        prepareOperation(engine, before, operation, options, merges),
+      ),
     )
   }
   const decide = (state: CatalogState, at: ProposalPosition): Decision<R> => {
@@ -154,8 +157,8 @@ async function tryBatch<R>(
     for (const [index, operation] of operations.entries()) {
       const { table, staged } = prepared[index]!
       try {
-        const place = { ...at, firstBlob: at.firstBlob + blobs.length }
-        const decision = decideOperation(engine, now, state, operation, prepared[index]!, place)
+        const position = { ...at, firstBlob: at.firstBlob + blobs.length }
+        const decision = decideOperation(engine, now, state, operation, prepared[index]!, position)
         if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
         now = applyOps(now, decision.ops, at.transactionId, at)
         ops.push(...decision.ops)
@@ -164,7 +167,7 @@ async function tryBatch<R>(
         for (const feature of decision.need ?? []) need.add(feature)
         results.push(decision.reply)
       } catch (error) {
-        throw placed(field, index, error)
+        throw atOperation(field, index, error)
       }
     }
     const transaction = ops.length === 0 ? {} : { transaction_id: at.transactionId }
@@ -304,16 +307,16 @@ async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error:
   }
 }
 
-async function inPlace<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
+async function withOperationIndex<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    throw placed(field, index, error)
+    throw atOperation(field, index, error)
   }
 }
 
 /** Return the error with the index of its operation in the message. */
-function placed(field: string | null, index: number, error: unknown): unknown {
+function atOperation(field: string | null, index: number, error: unknown): unknown {
   if (!(error instanceof SheafError) || field === null) return error
   const { code, status, kind, hint, at, cause } = error
   return new SheafError(code, `${field}[${index}]: ${error.message}`, { status, kind, hint, at, cause })

@@ -34,14 +34,14 @@ export const alterTableAddColumns: Handler<Engine, 'alterTableAddColumns'> = asy
 ) => {
   const { id, new_columns } = request
   const staged = new StagedColumns()
-  const settled = perSchema(schema => {
+  const resolved = perSchema(schema => {
     const added = settleNewColumns(new_columns, schema, { clock: engine.clock })
     return { added, work: addedValues(added) }
   })
   return changeSchema(engine, id, options, {
     async work({ head, reader }, pacer) {
       const { schema } = reader
-      const { added, work } = settled(schema)
+      const { added, work } = resolved(schema)
       const numbered = numberFields(
         { fields: added.map(({ field }) => field) },
         head.schemaId + 1,
@@ -74,9 +74,9 @@ export const alterTableAlterColumns: Handler<Engine, 'alterTableAlterColumns'> =
   const staged = new StagedColumns()
   return changeSchema(engine, id, options, {
     async work({ head, reader }, pacer) {
-      const settled = settleAlterations(alterations, reader.schema, head.next.field)
-      for (const obstacle of settled.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
-      return reshape(engine, { head, reader }, settled, staged, pacer)
+      const resolved = settleAlterations(alterations, reader.schema, head.next.field)
+      for (const obstacle of resolved.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
+      return reshape(engine, { head, reader }, resolved, staged, pacer)
     },
     reply: version => version,
   })

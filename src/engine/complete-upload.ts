@@ -72,7 +72,7 @@ export async function prepareCompletion(
     })
   }
   const schema = await schemaFor(engine, head, upload, signal)
-  const work = await workOut(engine, head, upload, mode, schema, parts, options, merges)
+  const work = await computeChange(engine, head, upload, mode, schema, parts, options, merges)
   return {
     id,
     decide(now, before, { firstBlob, transactionId }) {
@@ -141,7 +141,7 @@ function chosenParts(upload: Upload, names: readonly string[] | undefined): read
   })
 }
 
-interface Work {
+interface ComputedChange {
   /** The newest version that it was computed on; null: it applies to every version. */
   readonly mark: number | null
   /** The change; null: nothing changes. */
@@ -151,7 +151,7 @@ interface Work {
   readonly deleted: number
 }
 
-async function workOut(
+async function computeChange(
   engine: Engine,
   head: TableHead,
   upload: Upload,
@@ -160,7 +160,7 @@ async function workOut(
   parts: readonly UploadPart[],
   options: HandlerOptions,
   merges: ReadMerges,
-): Promise<Work> {
+): Promise<ComputedChange> {
   const { signal } = options
   const fields = upload.schema.fields.map(field => field.id)
   if (mode !== 'merge') {

@@ -185,7 +185,7 @@ export interface OpenedEngine {
 
 /** Open the newest checkpoint, replay the log after it, and build everything that works on the root. */
 export async function openEngine(
-  bare: BlobStore,
+  baseStore: BlobStore,
   {
     location,
     create,
@@ -193,7 +193,7 @@ export async function openEngine(
     cacheBytes,
     clock,
     warn,
-    report: tell,
+    report: onMaintenance,
     keep,
     functions = [],
     tokenizers = [],
@@ -204,10 +204,10 @@ export async function openEngine(
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
   const memory = new Memory(cacheBytes)
-  const store = new TellingStore(bare, key => memory.gone(key))
-  const passedOver = new Map<string, SheafError>()
+  const store = new TellingStore(baseStore, key => memory.gone(key))
+  const skippedCheckpoints = new Map<string, SheafError>()
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
-    passedOver.set(key, error)
+    skippedCheckpoints.set(key, error)
     warn(`${key} is skipped: the root is opened from an older checkpoint, or from its log`, error)
   })
   const damaged = new Set<string>()
@@ -222,7 +222,7 @@ export async function openEngine(
   let opened = await checkpoints.newest(signal)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
   // No caller reads old slots or records before the root is open.
-  const findKept = async () => {
+  const findCheckpointNote = async () => {
     // If the log cannot be read, use the newest state that was read before.
     await committer.refresh().catch(() => {})
     const note = await keptNote(checkpoints, committer.state)
@@ -230,10 +230,10 @@ export async function openEngine(
     return note
   }
   const findPacks = async () => {
-    await findKept()
+    await findCheckpointNote()
   }
   const findPages = async () => {
-    const note = await findKept()
+    const note = await findCheckpointNote()
     return note === null ? null : pagesOf(note)
   }
   const slots = new Slots(log, catalogMachine.features, memory, {
@@ -285,15 +285,15 @@ export async function openEngine(
     signal,
   ).catch(error => {
     const isTrimmed = error instanceof SlotMissing && error.slot === 1 && opened === null
-    throw isTrimmed ? withoutCheckpoint(error, passedOver) : error
+    throw isTrimmed ? withoutCheckpoint(error, skippedCheckpoints) : error
   })
   checkpoints.belongTo(committer.genesis.root)
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory, onDamaged })
   const pins = new Pins(store, clock, readOnly && sharing?.pins !== true)
-  const done: { [kind in MaintenanceEvent['kind']]?: number } = {}
+  const eventCounts: { [kind in MaintenanceEvent['kind']]?: number } = {}
   const report: Report = event => {
-    done[event.kind] = (done[event.kind] ?? 0) + 1
-    tell(event)
+    eventCounts[event.kind] = (eventCounts[event.kind] ?? 0) + 1
+    onMaintenance(event)
   }
   const underWay = new UnderWay()
   const idleMs = keep.keepIdleMs
@@ -316,7 +316,7 @@ export async function openEngine(
     clock,
     keepLogMs,
   })
-  const written = new Checkpointing({
+  const writtenCheckpoints = new Checkpointing({
     committer,
     checkpoints,
     history,
@@ -328,7 +328,7 @@ export async function openEngine(
     report,
     warn,
   })
-  checkpointing = written
+  checkpointing = writtenCheckpoints
   const sweep = new Sweep({
     committer,
     source: { store, slots, history, layouts },
@@ -357,7 +357,7 @@ export async function openEngine(
         clock,
         report,
         keepOrphansMs,
-        checkpointed: () => written.slot,
+        checkpointed: () => writtenCheckpoints.slot,
       }),
     ],
     clock,
@@ -412,8 +412,8 @@ export async function openEngine(
     id: committer.state.root,
     format: 1 as const,
     memory: memory.stats(),
-    log: { slot: committer.head, checkpoint: written.slot },
-    maintenance: { ...done },
+    log: { slot: committer.head, checkpoint: writtenCheckpoints.slot },
+    maintenance: { ...eventCounts },
   })
   const close = async () => {
     await jobs.close()
@@ -430,8 +430,11 @@ export async function openEngine(
  * Return the error for a log whose first slots were trimmed, but that has no usable checkpoint. Lists why each one
  * failed.
  */
-function withoutCheckpoint(cause: SlotMissing, passedOver: ReadonlyMap<string, SheafError>): SheafError {
-  const found = [...passedOver.values()].map(({ message }) => message)
+function withoutCheckpoint(
+  cause: SlotMissing,
+  skippedCheckpoints: ReadonlyMap<string, SheafError>,
+): SheafError {
+  const found = [...skippedCheckpoints.values()].map(({ message }) => message)
   const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
   return corrupted(`${cause.message}, and no checkpoint replaces it: ${why}`, {
     hint: 'restore the files of _ckpt/ from a backup',

@@ -66,11 +66,11 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
   const matched = new MatchedRows()
   const rewritten = new RewrittenRows()
   const bound = perSchema(schema => {
-    const settled = settleUpdate(request, schema, engine.clock)
-    const set = settled.assignments.map(({ field }) => field.name)
-    const values = updatedValues(schema, settled.assignments)
+    const resolved = settleUpdate(request, schema, engine.clock)
+    const set = resolved.assignments.map(({ field }) => field.name)
+    const values = updatedValues(schema, resolved.assignments)
     const maintained = new MaintainedColumns(schema, engine, options)
-    const { filter, isOfRow } = settled
+    const { filter, isOfRow } = resolved
     return { filter, isOfRow, values: maintained.after(values, set, options.signal) }
   })
   return editRows(engine, id, options, {
@@ -180,15 +180,15 @@ export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' |
       hint: 'set when_matched_update_all, when_not_matched_insert_all or when_not_matched_by_source_delete',
     })
   }
-  if (updateIf !== undefined && !update) throw aimless('when_matched_update_all')
-  if (removeIf !== undefined && !remove) throw aimless('when_not_matched_by_source_delete')
+  if (updateIf !== undefined && !update) throw conditionWithoutAction('when_matched_update_all')
+  if (removeIf !== undefined && !remove) throw conditionWithoutAction('when_not_matched_by_source_delete')
   if (parameters !== undefined && updateIf === undefined && removeIf === undefined) {
     throw invalidInput('parameters are given, but no condition that could take them')
   }
   return { update, updateIf, insert, remove, removeIf, parameters: parametersOf(parameters) }
 }
 
-function aimless(field: string): SheafError {
+function conditionWithoutAction(field: string): SheafError {
   return invalidInput(`${field}_filt is given, but ${field} is not true`)
 }
 

@@ -26,7 +26,7 @@ export async function explainLoss(
   if (hasNumber(head.live, version)) return error
   const name = idText(head.id)
   if (version > head.mark) {
-    const message = `rows for table ${name} were committed too late: garbage collection may have deleted their files`
+    const message = `rows for table ${name} were not committed in time: garbage collection may have deleted their files`
     return new SheafError(ErrorCode.ConcurrentModification, message, { ...options, hint: 'try again' })
   }
   const message = `version ${version} of table ${name} has expired while it was read`

@@ -48,46 +48,46 @@ export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<C
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
     )
-    const living = spec.text === undefined ? null : await livingOf(reader, new Pacer(signal))
-    return landing(engine, job, { ...spec, segments }, living)
+    const liveRows = spec.text === undefined ? null : await liveRowsOf(reader, new Pacer(signal))
+    return commitIndex(engine, job, { ...spec, segments }, liveRows)
   } finally {
     await unpin()
   }
 }
 
 /** The live rows of each fragment with deleted rows, by fragment id. */
-type LivingRows = ReadonlyMap<number, RowSet>
+type LiveRows = ReadonlyMap<number, RowSet>
 
-async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> {
-  const living = new Map<number, RowSet>()
+async function liveRowsOf(reader: TableReader, pacer: Pacer): Promise<LiveRows> {
+  const liveRows = new Map<number, RowSet>()
   for (const fragment of reader.layout.fragments) {
-    if (fragment.dead.count > 0) living.set(fragment.id, await reader.liveIn(fragment, pacer))
+    if (fragment.dead.count > 0) liveRows.set(fragment.id, await reader.liveIn(fragment, pacer))
   }
-  return living
+  return liveRows
 }
 
 /**
  * Decide the commit of a built index. The column must still exist. Rows that were left out because they were deleted
  * must still be deleted: a restore brings rows back, and then the index is built again. Other changes do not matter,
- * because the row mapping of a segment says which of its rows count. `living`: null if the segments include deleted
+ * because the row mapping of a segment says which of its rows count. `liveRows`: null if the segments include deleted
  * rows.
  */
-async function landing(
+async function commitIndex(
   engine: Engine,
   job: JobRun,
   put: TableIndex,
-  living: LivingRows | null,
+  liveRows: LiveRows | null,
 ): Promise<Propose<CatalogState>> {
   const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
   const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
   checkField(layout.schema, put)
-  if (living !== null && (await haveReturned(living, reader, new Pacer(job.signal))))
+  if (liveRows !== null && (await wereRestored(liveRows, reader, new Pacer(job.signal))))
     return buildIndex(engine, job)
   return (state, { firstBlob }) => {
     const now = tableOf(state, job, 'indexed')
-    const mayHaveReturned = living !== null && mayHaveRestored(engine, head, now)
-    if (now.schemaId !== head.schemaId || mayHaveReturned) {
-      throw overtaken(engine, job, () => landing(engine, job, put, living))
+    const mayBeRestored = liveRows !== null && mayHaveRestored(engine, head, now)
+    if (now.schemaId !== head.schemaId || mayBeRestored) {
+      throw overtaken(engine, job, () => commitIndex(engine, job, put, liveRows))
     }
     const change = indexChange(now, { put }, firstBlob)
     return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfIndexes([put]) }
@@ -95,7 +95,7 @@ async function landing(
 }
 
 /** Return whether rows are live that were deleted before. */
-async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
+async function wereRestored(before: LiveRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
   for (const fragment of reader.layout.fragments) {
     const known = before.get(fragment.id)
     if (known === undefined) continue
@@ -117,11 +117,11 @@ function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void
     throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
   }
   const type = typeOf(node)
-  if (holdsWhatIsFound[familyOf(kind)](type)) return
+  if (acceptsType[familyOf(kind)](type)) return
   throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
 }
 
-const holdsWhatIsFound: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
+const acceptsType: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
   scalar: () => true,
   vector: type => vectorType(type) !== null,
   text: holdsText,

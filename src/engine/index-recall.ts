@@ -17,7 +17,7 @@ export async function recallsOf(
   location: string,
   index: TableIndex | null,
 ): Promise<Recalls> {
-  const all: Told[] = []
+  const all: RecallFacts[] = []
   if (index !== null && vectorSpecOf(index) !== null) {
     for (const segment of index.segments) {
       const path = `${location}/${filePath('indexes', segment.file)}`
@@ -32,12 +32,15 @@ export async function recallsOf(
 }
 
 /** A segment without any recall measures every row. A segment with `recall` only is older than the other kinds. */
-function recallOf({ recall, recalls }: Told, kind: 'between' | 'excluded'): number | null | undefined {
+function recallOf({ recall, recalls }: RecallFacts, kind: 'between' | 'excluded'): number | null | undefined {
   return recalls === undefined && recall === null ? 1 : recalls?.[kind]
 }
 
 /** Return the weighted mean; null without vectors, or if a value is missing. */
-function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null | undefined): number | null {
+function meanOf(
+  all: readonly RecallFacts[],
+  recallIn: (facts: RecallFacts) => number | null | undefined,
+): number | null {
   let vectors = 0
   let sum = 0
   for (const facts of all) {
@@ -51,11 +54,11 @@ function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null |
 
 const unknown: Recalls = { rows: null, between: null, excluded: null }
 
-type Told = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
+type RecallFacts = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
 
 /** For lists of vectors, recall is unknown: the file has the recall of searches for single vectors. */
-function factsOf({ name, footer: { head } }: SectionFile): Told {
-  const { facts, lists } = head as { readonly facts?: Told; readonly lists?: number }
+function factsOf({ name, footer: { head } }: SectionFile): RecallFacts {
+  const { facts, lists } = head as { readonly facts?: RecallFacts; readonly lists?: number }
   if (lists !== undefined) return { vectors: lists, recall: null, recalls: unknown }
   if (facts !== undefined) return facts
   throw corrupted(`${name} does not say what is known of the segment`)

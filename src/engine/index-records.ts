@@ -52,11 +52,11 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const head = findTable(state, request.id, options.table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
-  const among = shownIndexes(open.layout, request.version === undefined ? state : null)
-  const shown = findIndex(head, among, request.index_name)
+  const listed = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const shown = findIndex(head, listed, request.index_name)
   const { spec, index, build } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
-  const { counts, status, reason } = await coverOf(engine, open, shown, new Pacer(signal))
+  const { counts, status, reason } = await coverageOf(engine, open, shown, new Pacer(signal))
   const recalls = await recallsOf(engine.store, head.location, index).catch(async error => {
     throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
   })
@@ -107,12 +107,12 @@ export function shownIndexes({ table, indexes }: Layout, state: CatalogState | n
 }
 
 /** Find an index by name. Throws `IndexNotFound`. */
-export function findIndex(head: TableHead, among: readonly Shown[], name: string): Shown {
-  const found = among.find(({ spec }) => spec.name === name)
+export function findIndex(head: TableHead, listed: readonly Shown[], name: string): Shown {
+  const found = listed.find(({ spec }) => spec.name === name)
   if (found !== undefined) return found
   const near = nearestName(
     name,
-    among.map(({ spec }) => spec.name),
+    listed.map(({ spec }) => spec.name),
   )
   throw new SheafError(ErrorCode.IndexNotFound, `table ${idText(head.id)} has no index ${quote(name)}`, {
     hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
@@ -142,7 +142,7 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
   const { spec, index } = shown
   const { name, uuid, kind, field, ts, vector, text } = spec
   const segments = index?.segments ?? []
-  const { counts, status, reason } = await coverOf(engine, open, shown, pacer)
+  const { counts, status, reason } = await coverageOf(engine, open, shown, pacer)
   return {
     index_name: name,
     index_uuid: uuid,
@@ -171,7 +171,7 @@ function columnsOf({ schema }: Layout, field: number): readonly string[] {
 }
 
 /** Count the live rows that an index covers, and derive its status. */
-async function coverOf(
+async function coverageOf(
   { source }: Engine,
   { layout, reader }: OpenTable,
   { index, build, reason }: Shown,
@@ -183,17 +183,17 @@ async function coverOf(
   readonly reason: string | null
 }> {
   const rows = countRows(layout)
-  const asked = index === null ? null : askedSegments(index, source.analyzers)
+  const usable = index === null ? null : askedSegments(index, source.analyzers)
   const indexed =
-    index === null || asked === null
+    index === null || usable === null
       ? 0
       : await countCovered(
           reader,
-          new IndexCover({ ...index, segments: asked.segments }, layout, fragmentsById(layout)),
+          new IndexCover({ ...index, segments: usable.segments }, layout, fragmentsById(layout)),
           pacer,
         )
   const counts = { num_indexed_rows: indexed, num_unindexed_rows: rows - indexed }
   if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending', reason }
   if (reason !== null) return { counts, status: 'failed', reason }
-  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: asked?.reason ?? null }
+  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: usable?.reason ?? null }
 }

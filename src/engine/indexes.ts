@@ -40,10 +40,10 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const { id, column, index_type: type } = request
-  const said = type === undefined ? null : knownKind(type)
-  if (said !== null) checkFamily(request, said)
+  const requestedKind = type === undefined ? null : knownKind(type)
+  if (requestedKind !== null) checkFamily(request, requestedKind)
   const replace = request.replace ?? options.dialect === 'lance'
-  const find = finder(id, options)
+  const find = tableFinder(id, options)
   const uuid = engine.clock.uuid()
   const { reply } = await commitOnNewest<Layout, Reply<'createTableIndex'>>(
     engine,
@@ -53,8 +53,8 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
       prepare: async open => open!.layout,
       decide(state, layout, { transactionId, ts }) {
         const head = find(state)
-        const kind = said ?? usualKind(layout, request, engine.source.memory)
-        if (said === null) checkFamily(request, kind)
+        const kind = requestedKind ?? defaultKind(layout, request, engine.source.memory)
+        if (requestedKind === null) checkFamily(request, kind)
         const definition = indexableField(layout, request, kind, engine.source.analyzers)
         const { field, vector, text } = definition
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
@@ -87,7 +87,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           reply: { transaction_id: transactionId, index_name: name },
         }
       },
-      outlives: isAside,
+      outlives: keepsColumnsAndIndexes,
     },
     options,
   )
@@ -107,7 +107,11 @@ function knownKind(type: IndexType): IndexKind {
  * takes at most half of the cache, so that searches need not read it again. Otherwise it is IVF_PQ, whose lists are
  * read in parts.
  */
-function usualKind(layout: Layout, { column, distance_type }: CreateIndexRequest, memory: Memory): IndexKind {
+function defaultKind(
+  layout: Layout,
+  { column, distance_type }: CreateIndexRequest,
+  memory: Memory,
+): IndexKind {
   const type = typeOf(findField(layout.schema, column).at(-1)!)
   const vectors = vectorType(type)
   if (vectors === null)
@@ -126,14 +130,14 @@ function registeredIn({ source }: Engine, text: TextOptions | undefined): string
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
   const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
   // Some clients send the distance type for scalar indexes, too (A-084).
-  const isSaid = (field: keyof CreateIndexRequest) =>
+  const isRelevant = (field: keyof CreateIndexRequest) =>
     isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
-  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(isSaid)
-  const ofTexts = isTextKind(kind) ? undefined : textFields.find(isGiven)
-  const name = ofVectors ?? ofTexts
+  const vectorField = isVectorKind(kind) ? undefined : vectorFields.find(isRelevant)
+  const textField = isTextKind(kind) ? undefined : textFields.find(isGiven)
+  const name = vectorField ?? textField
   if (name === undefined) return
   throw invalidInput(`${familyOf(kind) === 'scalar' ? 'a' : 'an'} ${kind} index has no use for ${name}`, {
-    hint: `leave it out; it is for ${ofVectors === undefined ? textKind : 'indexes of vectors'}`,
+    hint: `leave it out; it is for ${vectorField === undefined ? textKind : 'indexes of vectors'}`,
   })
 }
 
@@ -214,7 +218,7 @@ function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field 
 /** Drop an index. Creates a version even if only a running build is canceled, or a failed build is forgotten. */
 export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
   const { id, index_name: name } = request
-  const find = finder(id, options)
+  const find = tableFinder(id, options)
   const { reply } = await commitOnNewest<Layout, Reply<'dropTableIndex'>>(
     engine,
     {
@@ -233,7 +237,7 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
           reply: { transaction_id: transactionId },
         }
       },
-      outlives: isAside,
+      outlives: keepsColumnsAndIndexes,
     },
     options,
   )
@@ -243,7 +247,7 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
 // ---- shared
 
 /** Return a function that finds the table, and checks that Sheaf stores its rows and that it has a version. */
-function finder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
+function tableFinder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
   return state => {
     const head = findTable(state, id, options.table)
     checkRows(head)
@@ -253,6 +257,6 @@ function finder(id: readonly string[], options: HandlerOptions): (state: Catalog
 }
 
 /** Return whether a change left columns and indexes unchanged. */
-function isAside(_: Layout, { change }: RecentChange): boolean {
+function keepsColumnsAndIndexes(_: Layout, { change }: RecentChange): boolean {
   return change.schema === null && change.restore === undefined && change.indexes === undefined
 }

@@ -8,9 +8,9 @@ import type { Engine } from '../root/engine.js'
 import { backfillJobOf, refreshJob } from '../root/job-names.js'
 import type { ColumnFunction } from '../write/functions.js'
 
-const filling = lazyImport(() => import('./backfill.js'))
-const indexing = lazyImport(() => import('./index-build.js'))
-const refreshing = lazyImport(() => import('./view-refresh.js'))
+const importBackfill = lazyImport(() => import('./backfill.js'))
+const importIndexBuild = lazyImport(() => import('./index-build.js'))
+const importViewRefresh = lazyImport(() => import('./view-refresh.js'))
 
 /** List the kinds of jobs. A process without a function or tokenizer leaves its jobs to processes that have it. */
 export function jobKinds(
@@ -25,21 +25,21 @@ export function jobKinds(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await filling()).backfill(engine(), job),
+        run: async job => (await importBackfill()).backfill(engine(), job),
       }),
     ),
     ...indexes.map(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await indexing()).buildIndex(engine(), job),
+        run: async job => (await importIndexBuild()).buildIndex(engine(), job),
       }),
     ),
     {
       name: refreshJob,
       exclusive: true,
       onOrphan: 'requeue',
-      run: async job => (await refreshing()).refreshView(engine(), job),
+      run: async job => (await importViewRefresh()).refreshView(engine(), job),
     },
   ]
 }

@@ -192,7 +192,7 @@ async function specOf(
 ): Promise<Readonly<Record<string, Json>>> {
   const head = queued.t === undefined ? undefined : state.tables.get(queued.t)
   const schema = head?.kind === 'sheaf' ? await schemaOf(engine, head, signal) : undefined
-  const named = (fields: readonly number[]) =>
+  const pathsOf = (fields: readonly number[]) =>
     fields.flatMap(id => {
       const chain = schema === undefined ? null : findFieldById(schema, id)
       return chain === null ? [] : [pathText(chain)]
@@ -200,11 +200,11 @@ async function specOf(
   switch (familyOf(queued)) {
     case indexJob: {
       const { name, kind, field } = queued.spec as unknown as IndexSpec
-      return { index_name: name, index_type: kind, columns: named([field]) }
+      return { index_name: name, index_type: kind, columns: pathsOf([field]) }
     }
     case backfillJob: {
       const { fields, where } = queued.spec as unknown as BackfillSpec
-      return { columns: named(fields), ...(where !== undefined && { where }) }
+      return { columns: pathsOf(fields), ...(where !== undefined && { where }) }
     }
     case refreshJob: {
       const { version, rowsMax, full } = queued.spec as unknown as RefreshSpec

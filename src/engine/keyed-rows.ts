@@ -22,10 +22,10 @@ type Batches = AsyncIterable<Batch> | Iterable<Batch>
  * is added to its fingerprint after the last one. `about`: further data of the digest.
  */
 export function keyedRows(batches: Batches, { callKey, signal }: HandlerOptions, about = ''): Batches {
-  return callKey === undefined ? batches : digested(batches, callKey, about, signal)
+  return callKey === undefined ? batches : withDigest(batches, callKey, about, signal)
 }
 
-async function* digested(
+async function* withDigest(
   batches: Batches,
   callKey: CallKey,
   about: string,
@@ -68,7 +68,7 @@ export async function readRepeatedRows(
     schema = schemaOfTable(incoming)
     about = aboutNewTable(schema)
   } else {
-    const stored = await schemaThen(engine, id, options)
+    const stored = await schemaOfFirstCall(engine, id, options)
     if (stored !== null) schema = fittingSchema(incoming, stored)
     if (name === 'mergeInsertIntoTable') about = aboutMerge(incoming)
   }
@@ -79,7 +79,7 @@ export async function readRepeatedRows(
  * Return the columns of the version that the first call with this key created. If that version was deleted, those of
  * the newest version. Null if there is no table.
  */
-async function schemaThen(
+async function schemaOfFirstCall(
   engine: Engine,
   id: readonly string[],
   { callKey, table, signal }: HandlerOptions,

@@ -26,15 +26,15 @@ import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 
-const filtering = lazyImport(() => import('../query/settle-filter.js'))
-const explaining = lazyImport(() => import('../query/explain.js'))
-const analyzing = lazyImport(() => import('../query/analyze.js'))
+const importFilter = lazyImport(() => import('../query/settle-filter.js'))
+const importExplain = lazyImport(() => import('../query/explain.js'))
+const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, opened, pacer)
+  const plan = await planQuery(engine, request, opened, pacer)
   const { streamAfter, dialect } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null)
@@ -67,9 +67,9 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   const opened = await openVersions(engine, id, query, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, { ...query, id }, opened, pacer, true)
+  const plan = await planQuery(engine, { ...query, id }, opened, pacer, true)
   const source = new RowSource(reader, pacer, other)
-  const { explainPlan } = await explaining()
+  const { explainPlan } = await importExplain()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
 
@@ -81,8 +81,8 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, opened, pacer)
-  const { analyzePlan } = await analyzing()
+  const plan = await planQuery(engine, request, opened, pacer)
+  const { analyzePlan } = await importAnalyze()
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
@@ -94,13 +94,13 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     return countRows(layout)
   }
   const pacer = new Pacer(options.signal)
-  const { settleFilter } = await filtering()
+  const { settleFilter } = await importFilter()
   const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
   return countMatching(reader, filter, pacer)
 }
 
 /** Plan a query. `guess`: see `narrowedToEnds`. */
-function settled(
+function planQuery(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
   { reader, awaitedTexts }: OpenedVersions,
@@ -135,7 +135,7 @@ async function openVersions(
   const head = findTable(state, id, table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
-  const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
+  const awaitedTexts = open.version === latestOf(head) ? textIndexesInBuild(state, open) : []
   // Both versions are opened from one state: a second look-up could find another table.
   const other =
     differs_from === undefined
@@ -145,7 +145,7 @@ async function openVersions(
 }
 
 /** Return text indexes that are being built. Replacements are left out: until they are built, the old index answers. */
-function awaitedIn(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
+function textIndexesInBuild(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
   return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
     const chain = text === undefined ? null : findFieldById(layout.schema, field)
     if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []

@@ -86,11 +86,11 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
     await root.refresh(signal)
     // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = root
-    const begun = () => begin(engine, request, { state, slot, session }, options)
+    const beginNow = () => begin(engine, request, { state, slot, session }, options)
     try {
       const reply = await sessions.run(session, slot, async () => {
         const { sweep } = await root.refresh(signal)
-        return sweep.floor > slot ? null : begun()
+        return sweep.floor > slot ? null : beginNow()
       })
       if (reply !== null) return reply
     } catch (error) {
@@ -130,25 +130,26 @@ async function begin(
     ...(with_row_id !== undefined && { with_row_id }),
   }
   const { uuid, location } = head
-  const said: Session = { session, slot, id, uuid, location, version, query, now: engine.clock.now() }
+  const content: Session = { session, slot, id, uuid, location, version, query, now: engine.clock.now() }
   const pacer = new Pacer(signal)
   const { reader } = await readerOf(engine, head, version, signal)
-  const plan = await settled(engine, said, reader)
+  const plan = await planSession(engine, content, reader)
   const seal = await engine.tokens.sealing()
   const ranges = await planSlices(plan, reader, most ?? null, slicesMax, pacer)
-  checkTokens(seal(said).length, ranges.length)
-  const { schema } = described(beginSlice(plan, reader, pacer, engine.clock), dialect)
-  const within = files === true ? await placed(engine, said, plan, reader, ranges, pacer) : null
-  const sealed = (from: number, to: number) => seal({ ...said, from, to } satisfies SliceToken)
+  checkTokens(seal(content).length, ranges.length)
+  const { schema } = withDescriptors(beginSlice(plan, reader, pacer, engine.clock), dialect)
+  const rangesBySlice =
+    files === true ? await rangesWithPaths(engine, content, plan, reader, ranges, pacer) : null
+  const sliceToken = (from: number, to: number) => seal({ ...content, from, to } satisfies SliceToken)
   return {
-    session: seal(said),
+    session: seal(content),
     version,
     schema: schemaToJson(schema, dialect ?? 'namespace'),
     slices: ranges.map(({ from, to, rows, bytes }, i) => {
-      const slice = { token: sealed(from, to), num_rows: rows, num_bytes: bytes }
-      if (within === null) return slice
-      const found = within[i]!.map(({ from, to, range }) => {
-        return { rows: to - from, ...(range ?? { token: sealed(from, to) }) }
+      const slice = { token: sliceToken(from, to), num_rows: rows, num_bytes: bytes }
+      if (rangesBySlice === null) return slice
+      const found = rangesBySlice[i]!.map(({ from, to, range }) => {
+        return { rows: to - from, ...(range ?? { token: sliceToken(from, to) }) }
       })
       return { ...slice, ranges: found }
     }),
@@ -156,7 +157,7 @@ async function begin(
 }
 
 /** Return the file ranges of each slice, with paths as callers see them. */
-async function placed(
+async function rangesWithPaths(
   engine: Engine,
   { location }: Session,
   plan: Plan,
@@ -198,24 +199,24 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
   if (slice.from === undefined) throw invalidInput('the token is that of a session, not of a slice')
-  const from = after === undefined ? slice.from : placeIn(slice, after)
-  return heldWhile(engine, slice, options, async () => {
+  const from = after === undefined ? slice.from : positionIn(slice, after)
+  return whilePinned(engine, slice, options, async () => {
     const { signal, dialect, streamAfter = Number.POSITIVE_INFINITY } = options
     const { reader } = await readerOf(engine, slice, slice.version, signal)
-    const plan = { ...(await settled(engine, slice, reader)), from, until: slice.to }
-    const scan = described(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
+    const plan = { ...(await planSession(engine, slice, reader)), from, until: slice.to }
+    const scan = withDescriptors(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
-    const batches = marked(scan.batches, slice, () => engine.sessions.touch(slice.session))
+    const batches = withCursors(scan.batches, slice, () => engine.sessions.touch(slice.session))
     if (most === undefined) return answered(slice.version, { schema, batches }, streamAfter)
-    return new ReadRows(slice.version, schema, await first(batches, most))
+    return new ReadRows(slice.version, schema, await takeBytes(batches, most))
   })
 }
 
 /** Check a cursor from a reader, and return its position. It must come from the metadata of a batch of this slice. */
-function placeIn(slice: SliceToken, after: string): number {
+function positionIn(slice: SliceToken, after: string): number {
   const [, digits] = /^(\d{1,16})-/.exec(after) ?? []
-  const place = Number(digits)
-  if (place >= slice.from && place <= slice.to && after === cursorAt(slice, place)) return place
+  const position = Number(digits)
+  if (position >= slice.from && position <= slice.to && after === cursorAt(slice, position)) return position
   throw invalidInput(`after is ${quote(after)}, which no message of this slice has as ${afterKey}`, {
     hint: 'send it unchanged, with the token of its slice',
   })
@@ -225,13 +226,13 @@ function placeIn(slice: SliceToken, after: string): number {
  * Return the cursor for a position in a slice. Only a server can make one: the digest covers the session id, which
  * readers do not see.
  */
-export function cursorAt({ session, from, to }: SliceToken, place: number): string {
-  const digest = createHash('sha256').update([session, from, to, place].join(' ')).digest('base64url')
-  return `${place}-${digest.slice(0, 12)}`
+export function cursorAt({ session, from, to }: SliceToken, position: number): string {
+  const digest = createHash('sha256').update([session, from, to, position].join(' ')).digest('base64url')
+  return `${position}-${digest.slice(0, 12)}`
 }
 
 /** Return the first batches that together have at least `most` bytes. */
-async function first(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
+async function takeBytes(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
   for await (const batch of streamTask(batches)) {
@@ -246,7 +247,7 @@ async function first(batches: TaskStream<Batch>, most: number): Promise<readonly
  * Replace positions by cursors in the metadata of batches. `touch`: called for each batch, so that the session stays
  * open.
  */
-function* marked(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
+function* withCursors(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
   for (const batch of batches) {
     touch()
     if (batch instanceof Promise) yield batch
@@ -279,19 +280,19 @@ async function openedToken<T extends Session>(
   { table, signal }: HandlerOptions,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const said = (await tokens.open(token)) as T
+  const content = (await tokens.open(token)) as T
   // The caller may read the table of the call. The token must be for this table, by its name now or when the session
   // began.
-  const isNamed = said.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === said.uuid
-  if (table === undefined ? isNamed : said.uuid === table) return said
-  throw invalidInput(`the token is one of table ${idText(said.id)}, and the call names ${idText(id)}`)
+  const isNamed = content.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === content.uuid
+  if (table === undefined ? isNamed : content.uuid === table) return content
+  throw invalidInput(`the token is one of table ${idText(content.id)}, and the call names ${idText(id)}`)
 }
 
 /**
  * Run `work` while a pin keeps what the session reads. Throws `TableVersionNotFound` if files were deleted because no
  * process held the session.
  */
-async function heldWhile<T>(
+async function whilePinned<T>(
   { root, sessions }: Engine,
   { session, slot, id, version }: Session,
   { signal }: HandlerOptions,
@@ -312,24 +313,24 @@ async function heldWhile<T>(
 }
 
 /** Errors of reads that miss a file or a version. */
-const losses: ReadonlySet<number> = new Set([
+const lossCodes: ReadonlySet<number> = new Set([
   ErrorCode.Internal,
   ErrorCode.TableNotFound,
   ErrorCode.TableVersionNotFound,
 ])
 
 function isLoss(error: unknown): boolean {
-  return error instanceof SheafError && losses.has(error.code)
+  return error instanceof SheafError && lossCodes.has(error.code)
 }
 
-async function settled(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {
+async function planSession(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {
   const request: Request<'queryTable'> = { id: [], k: Number.MAX_SAFE_INTEGER, vector: null, ...query }
   const bind = hasExpressions(request) ? await binding() : null
   return settleQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
 }
 
 /** Clients of LanceDB read blobs as descriptors. */
-function described({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
+function withDescriptors({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
   const plain = dialect === 'lance' ? describedSchema(schema) : schema
   if (plain === schema) return { schema, batches }
   function* all(): TaskStream<Batch> {

@@ -43,8 +43,8 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
     return latest === undefined ? null : describeCreated(engine, head!, latest, head!.props)
   }
   const create = async (): Promise<Reply<'createTable'>> => {
-    const isFine = request.mode === 'ExistOk'
-    const before = isFine ? await existing() : null
+    const mayExist = request.mode === 'ExistOk'
+    const before = mayExist ? await existing() : null
     if (before !== null) return before
     try {
       return await createOrReplace(
@@ -58,7 +58,7 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
       )
     } catch (error) {
       // Another call created the table first, so it exists.
-      const now = isFine && error instanceof SheafError && error.status === 409 ? await existing() : null
+      const now = mayExist && error instanceof SheafError && error.status === 409 ? await existing() : null
       if (now === null) throw error
       return now
     }

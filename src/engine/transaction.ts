@@ -32,7 +32,7 @@ import type { Engine, Root } from '../root/engine.js'
 import { bindOperations } from './handlers.js'
 
 /** Attempts of a transaction before it fails. */
-const maxRuns = 20
+const maxAttempts = 20
 
 /**
  * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
@@ -44,52 +44,52 @@ export function runTransaction<T>(
   work: (tx: Namespace) => Promise<T>,
   { signal }: CallOptions,
 ): Promise<T> {
-  return engine.drafts.run(() => tryTransaction(engine, work, signal))
+  return engine.drafts.run(() => retryTransaction(engine, work, signal))
 }
 
-async function tryTransaction<T>(
+async function retryTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  let runs = 0
-  const once = () => {
-    runs++
+  let attempts = 0
+  const runOnce = () => {
+    attempts++
     return attempt(engine, work, signal)
   }
-  const first = await once()
+  const first = await runOnce()
   if ('result' in first) return first.result
   // A commit of this process that began before the back-off may still win once (see `PriorityBackoff`), so try twice.
-  const twice = async () => {
-    const outcome = await once()
-    return 'result' in outcome || runs === maxRuns ? outcome : once()
+  const runTwice = async () => {
+    const outcome = await runOnce()
+    return 'result' in outcome || attempts === maxAttempts ? outcome : runOnce()
   }
-  const again = async (): Promise<T> => {
+  const runUntilCommitted = async (): Promise<T> => {
     let { tables } = first
-    while (runs < maxRuns) {
-      const outcome = await holding(engine, tables, twice, signal)
+    while (attempts < maxAttempts) {
+      const outcome = await runWithPriority(engine, tables, runTwice, signal)
       if ('result' in outcome) return outcome.result
       tables = outcome.tables
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(runs, 6), signal, true)
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
     }
-    const message = `other writers changed what the transaction read, ${runs} times in a row`
+    const message = `other writers changed what the transaction read, ${attempts} times in a row`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
-  return engine.urgent.run(transactionTurn, again, signal)
+  return engine.urgent.run(transactionQueueKey, runUntilCommitted, signal)
 }
 
 /** A key that is not the uuid of a table. */
-const transactionTurn = 'transactions'
+const transactionQueueKey = 'transactions'
 
 /** Run `call` with priority on `tables`: other calls of this process do not commit to them meanwhile. */
-function holding<T>(
+function runWithPriority<T>(
   engine: Engine,
   [first, ...others]: readonly string[],
   call: () => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
   if (first === undefined) return call()
-  return engine.urgent.run(first, () => holding(engine, others, call, signal), signal)
+  return engine.urgent.run(first, () => runWithPriority(engine, others, call, signal), signal)
 }
 
 /** A conflict with another commit. `tables`: uuids of the tables that the attempt read. */
@@ -115,8 +115,8 @@ async function attemptOn<T>(
 ): Promise<{ readonly result: T } | Conflict> {
   try {
     const result = await work(draft.namespace())
-    draft.checkDone()
-    return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
+    draft.checkNoRunningWrites()
+    return (await draft.commitAll(signal)) ? { result } : { tables: draft.tables() }
   } catch (error) {
     // The conflict may be with another commit. If the draft no longer holds, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
@@ -129,7 +129,7 @@ async function attemptOn<T>(
 }
 
 /** Operations that are not supported in a transaction: they change more than the state, or wait for other processes. */
-const left: ReadonlySet<OperationName> = new Set<OperationName>([
+const unsupportedOperations: ReadonlySet<OperationName> = new Set<OperationName>([
   'registerTable',
   'createTableVersion',
   'batchCreateTableVersions',
@@ -164,7 +164,7 @@ class Draft implements Root {
   readonly #txn: string
   readonly #slot: DraftSlot
   /** By what was read: a check of whether a state still has it unchanged. */
-  readonly #looked = new Map<string, (state: CatalogState) => boolean>()
+  readonly #reads = new Map<string, (state: CatalogState) => boolean>()
   /** Uuids of the tables that were read. */
   readonly #tables = new Set<string>()
   /** Features that readers of the entry must know. */
@@ -208,15 +208,16 @@ class Draft implements Root {
     const firstBlob = this.#slot.blobs.length
     const { ops, blobs = [], req = [], need = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
     this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
-    const made = { txn: this.#txn, req, ops }
-    this.#slot.entries.push(made)
+    const newEntry = { txn: this.#txn, req, ops }
+    this.#slot.entries.push(newEntry)
     this.#slot.blobs.push(...blobs)
     for (const feature of need) this.#need.add(feature)
     for (const op of ops as unknown as readonly CatalogOp[]) {
       // A job that this transaction ends must not have ended before the commit.
-      if (op.op === 'job') this.#note(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
+      if (op.op === 'job')
+        this.#noteRead(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
     }
-    return { txn: this.#txn, transactionId, at, entry: made, state: this.#state }
+    return { txn: this.#txn, transactionId, at, entry: newEntry, state: this.#state }
   }
 
   /** Return the draft as a namespace. It can be used until `close`. */
@@ -244,7 +245,7 @@ class Draft implements Root {
         at: (table, version, signal) => {
           const change = this.#slot.change(table.uuid, version)
           if (change === undefined) return layouts.at(table, version, signal)
-          return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
+          return this.#manifestAfter(change, before => engine.layouts.at(table, before, signal))
         },
         // The final commit may give schema ids of the draft to other schemas.
         schemaOf: async (table, _id, version, signal) =>
@@ -257,18 +258,18 @@ class Draft implements Root {
       urgent: new PriorityBackoff(this.#engine.clock),
       creations: new KeyedMutex(),
     }
-    const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
-      if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
-      if ((request as Looked).upload_id !== undefined) {
+    const checkCall = (name: OperationName, request: unknown, options: HandlerOptions) => {
+      if (unsupportedOperations.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
+      if ((request as NamedObjects).upload_id !== undefined) {
         throw unsupported('a part of an upload cannot be added in a transaction')
       }
-      this.#look(name, request as Looked, options)
+      this.#noteReads(name, request as NamedObjects, options)
     }
-    return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
+    return new Namespace(this.#countingWrites(bindOperations(engine, checkCall)), async () => this.close())
   }
 
   /** Wrap the operations, so that running writes are counted. */
-  #counted(target: Operations): Operations {
+  #countingWrites(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const counted = calls.map(([name, call]) => {
       if (operations[name as OperationName].access !== 'write') return [name, call]
@@ -286,7 +287,7 @@ class Draft implements Root {
   }
 
   /** Throws `InvalidInput` if a write is still running when the work ends: it would not be part of the transaction. */
-  checkDone(): void {
+  checkNoRunningWrites(): void {
     if (this.#writing === 0) return
     throw invalidInput(
       'the work of the transaction ended while a write was still running: nothing was changed',
@@ -297,14 +298,14 @@ class Draft implements Root {
   }
 
   /** Commit everything as one entry. Returns false if something that the operations read has changed. */
-  async land(signal: AbortSignal | undefined): Promise<boolean> {
+  async commitAll(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
     const propose: Propose<CatalogState> = (state, { firstBlob }) => {
-      if (!this.holdsOn(state)) throw new Overtaken()
+      if (!this.holdsOn(state)) throw new DraftOutdated()
       const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
-      const all = [...moved, ...this.#passing()]
+      const all = [...moved, ...this.#intermediateVersions()]
       const req = entries.flatMap(entry => entry.req)
       return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
     }
@@ -312,14 +313,14 @@ class Draft implements Root {
       this.#engine.maintenance.afterCommit(await this.#engine.root.commit(propose, { signal }))
       return true
     } catch (error) {
-      if (error instanceof Overtaken || error instanceof SweptAway) return false
+      if (error instanceof DraftOutdated || error instanceof SweptAway) return false
       throw error
     }
   }
 
   /** Return whether a state has everything that was read unchanged. */
   holdsOn(state: CatalogState): boolean {
-    for (const holds of this.#looked.values()) if (!holds(state)) return false
+    for (const holds of this.#reads.values()) if (!holds(state)) return false
     return true
   }
 
@@ -333,7 +334,7 @@ class Draft implements Root {
   }
 
   /** Return operations that expire intermediate versions: only the transaction saw them, unless it tagged one. */
-  #passing(): readonly CatalogOp[] {
+  #intermediateVersions(): readonly CatalogOp[] {
     const made = new Map<string, number[]>()
     for (const { t, v } of this.#slot.changes()) made.set(t, [...(made.get(t) ?? []), v])
     const ops: CatalogOp[] = []
@@ -341,45 +342,45 @@ class Draft implements Root {
       const head = this.#state.tables.get(t)
       if (head === undefined) continue
       const tagged = new Set([...head.tags].map(([, version]) => version))
-      const passing = versions.slice(0, -1).filter(v => !tagged.has(v))
-      if (passing.length > 0) ops.push({ op: 'expire', t, runs: union(passing.map(v => [[v, v]])) })
+      const intermediate = versions.slice(0, -1).filter(v => !tagged.has(v))
+      if (intermediate.length > 0) ops.push({ op: 'expire', t, runs: union(intermediate.map(v => [[v, v]])) })
     }
     return ops
   }
 
   /** Note the table or namespace of an operation: it must be unchanged when the transaction is committed. */
-  #look(name: OperationName, request: Looked, { table }: HandlerOptions): void {
+  #noteReads(name: OperationName, request: NamedObjects, { table }: HandlerOptions): void {
     const { target } = operations[name]
     const { id = [], new_table_name } = request
-    if (table !== undefined) this.#note(`table ${table}`, state => state.tables.get(table))
-    else if (target === 'table') this.#lookAtName(id)
-    else if (target === 'namespace') this.#lookAtNamespace(id)
-    else this.#note('all', state => state.tables)
+    if (table !== undefined) this.#noteRead(`table ${table}`, state => state.tables.get(table))
+    else if (target === 'table') this.#noteName(id)
+    else if (target === 'namespace') this.#noteNamespace(id)
+    else this.#noteRead('all', state => state.tables)
     if (new_table_name !== undefined) {
-      this.#lookAtName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
+      this.#noteName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
     }
   }
 
-  #lookAtName(id: readonly string[]): void {
+  #noteName(id: readonly string[]): void {
     const parent = pathKey(id.slice(0, -1))
-    this.#note(`name ${pathKey(id)}`, state => tableNamed(state, id))
-    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+    this.#noteRead(`name ${pathKey(id)}`, state => tableNamed(state, id))
+    this.#noteRead(`parent ${parent}`, state => state.namespaces.has(parent))
   }
 
-  #lookAtNamespace(id: readonly string[]): void {
+  #noteNamespace(id: readonly string[]): void {
     const parent = pathKey(id.slice(0, -1))
-    this.#note(`namespace ${pathKey(id)}`, state => state.namespaces.get(pathKey(id)))
-    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+    this.#noteRead(`namespace ${pathKey(id)}`, state => state.namespaces.get(pathKey(id)))
+    this.#noteRead(`parent ${parent}`, state => state.namespaces.has(parent))
   }
 
-  #note(key: string, find: (state: CatalogState) => unknown): void {
-    if (this.#looked.has(key)) return
+  #noteRead(key: string, find: (state: CatalogState) => unknown): void {
+    if (this.#reads.has(key)) return
     const found = find(this.#base)
     if (typeof found === 'object' && found !== null && 'uuid' in found) this.#tables.add(String(found.uuid))
-    this.#looked.set(key, state => find(state) === found)
+    this.#reads.set(key, state => find(state) === found)
   }
 
-  #layoutAfter(change: Change, layoutAt: (version: number) => Promise<Layout>): Promise<Layout> {
+  #manifestAfter(change: Change, layoutAt: (version: number) => Promise<Layout>): Promise<Layout> {
     const key = `${change.t}@${change.v}`
     let layout = this.#layouts.get(key)
     if (layout === undefined) {
@@ -393,7 +394,7 @@ class Draft implements Root {
 }
 
 /** The fields of requests that name objects. */
-interface Looked {
+interface NamedObjects {
   readonly id?: readonly string[]
   readonly upload_id?: string
   readonly new_table_name?: string
@@ -401,8 +402,8 @@ interface Looked {
   readonly to_root?: boolean
 }
 
-class Overtaken extends Error {
-  override readonly name = 'Overtaken'
+class DraftOutdated extends Error {
+  override readonly name = 'DraftOutdated'
 }
 
 /** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */

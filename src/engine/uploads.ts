@@ -42,7 +42,7 @@ const modeNames = { append: 'Append', overwrite: 'Overwrite', merge: 'Merge' } a
 const partsMax = 10_000
 const partIdLengthMax = 128
 /** Attempts to begin an upload, if garbage collection ends a new upload before its pin is written. */
-const beginningsMax = 5
+const attemptsMax = 5
 
 // ---- begin
 
@@ -54,7 +54,7 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
   const schema = await schemaOf(engine, head, signal)
   if (mode === 'Merge') checkMerge({ id, ...merge, on: merge.on! }, schema)
   const by = uploadLimits === undefined ? undefined : digestOf(uploadLimits.caller)
-  for (let beginnings = 1; ; beginnings++) {
+  for (let attempts = 1; ; attempts++) {
     const { reply } = await commit(
       engine,
       (state, { transactionId }) => {
@@ -77,7 +77,7 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
     const { upload_id } = reply
     const isHeld = async () => (await engine.root.refresh(signal)).uploads.has(upload_id)
     if (await engine.uploads.run(upload_id, slotOfUpload(upload_id), isHeld)) return reply
-    if (beginnings === beginningsMax) throw lost(upload_id)
+    if (attempts === attemptsMax) throw uploadExpired(upload_id)
   }
 }
 
@@ -140,7 +140,7 @@ export async function addPart(
     return { head, upload, mode }
   }
   find(await engine.root.refresh(signal))
-  return holding(engine, [upload_id], async () => {
+  return withUploadsPinned(engine, [upload_id], async () => {
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
     // If columns change while the part is read, the completion of the upload detects it.
@@ -151,7 +151,7 @@ export async function addPart(
       engine,
       (state, { transactionId }) => {
         const now = find(state)
-        if (now.mode !== mode) throw otherMode(now.upload, mode)
+        if (now.mode !== mode) throw modeMismatch(now.upload, mode)
         checkBytes(state, now.upload, part, sizeOf(files).bytes, options)
         if (fields !== undefined) checkSameColumns(now.upload, part, fields)
         const op: CatalogOp = {
@@ -181,11 +181,11 @@ export async function addPart(
  */
 function modeOfPart(upload: Upload, given: 'Append' | 'Overwrite' | undefined): UploadMode {
   const mode = given === undefined ? (upload.mode ?? 'append') : modes[given]
-  if (upload.mode !== null && upload.mode !== mode) throw otherMode(upload, mode)
+  if (upload.mode !== null && upload.mode !== mode) throw modeMismatch(upload, mode)
   return mode
 }
 
-function otherMode({ id, mode }: Upload, given: UploadMode): SheafError {
+function modeMismatch({ id, mode }: Upload, given: UploadMode): SheafError {
   return invalidInput(
     `the part has mode ${modeNames[given]}, and the upload ${id} has mode ${modeNames[mode!]}: all its parts have the same one`,
   )
@@ -212,7 +212,7 @@ async function stagePart(
   const incoming = maintained.withoutOwn(await readBody(body, options))
   const stage = (batches: AsyncIterable<Batch>, columns: Schema) =>
     stageIntoFiles(batches, columns, stageTarget(engine, head), new Pacer(options.signal))
-  checkKept(upload, incoming.schema, now)
+  checkNoLaterColumns(upload, incoming.schema, now)
   if (mode !== 'merge') {
     checkFits(incoming.schema, maintained.incoming)
     const conformed = conformBatches(incoming.batches, maintained.incoming)
@@ -226,7 +226,7 @@ async function stagePart(
 }
 
 /** Throws `ColumnNotFound` if a part has a column that was added to the table after the upload began. */
-function checkKept({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
+function checkNoLaterColumns({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
   const isIn = (name: string, { fields }: TableSchema) => fields.some(field => field.name === name)
   const added = incoming.fields.find(({ name }) => isIn(name, now) && !isIn(name, schema))
   if (added === undefined) return
@@ -295,7 +295,7 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
     return openUpload(state, findTableOf(state, upload_id, id, table), upload_id)
   }
   await find()
-  return holding(engine, [upload_id], async () => {
+  return withUploadsPinned(engine, [upload_id], async () => {
     const upload = await find()
     const { mode, rows, bytes } = upload
     return {
@@ -344,10 +344,14 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
 // ---- shared
 
 /** Run `work` while pins keep the files of these uploads. */
-export function holding<T>(engine: Engine, ids: readonly string[], work: () => Promise<T>): Promise<T> {
+export function withUploadsPinned<T>(
+  engine: Engine,
+  ids: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
   const [first, ...others] = ids
   if (first === undefined) return work()
-  return engine.uploads.run(first, slotOfUpload(first), () => holding(engine, others, work))
+  return engine.uploads.run(first, slotOfUpload(first), () => withUploadsPinned(engine, others, work))
 }
 
 /**
@@ -404,11 +408,11 @@ export function openUpload(state: CatalogState, head: TableHead, id: string): Up
 }
 
 function hasEnded(id: string, { outcome }: EndedUpload): SheafError {
-  if (outcome === 'lost') return lost(id)
+  if (outcome === 'lost') return uploadExpired(id)
   return invalidInput(`the upload ${id} was ${outcome} before`, { hint: 'begin a new one' })
 }
 
-function lost(id: string): SheafError {
+function uploadExpired(id: string): SheafError {
   return new SheafError(
     ErrorCode.TransactionNotFound,
     `the upload ${id} has expired: no process used it for too long, and its files may be deleted`,

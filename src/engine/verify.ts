@@ -7,7 +7,7 @@ import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { Engine } from '../root/engine.js'
 
-const checks = lazyImport(() => import('../verify/verify.js'))
+const importVerify = lazyImport(() => import('../verify/verify.js'))
 
 /**
  * Verify the root in a directory, even if it cannot be opened. The call takes no pin: maintenance of another process
@@ -25,13 +25,13 @@ export async function verify(
   refuseMore('verify', 2, more)
   checkRootPath(path)
   const asked = parse(verifyShape, options, 'verify')
-  const { verifyAt } = await checks()
+  const { verifyAt } = await importVerify()
   return verifyAt(path, asked)
 }
 
 /** Verify an open root as it is now. */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
   const asked = { ...options }
-  const { verifyHeld } = await checks()
+  const { verifyHeld } = await importVerify()
   return verifyHeld(engine, asked)
 }

@@ -109,15 +109,15 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   const head = await findCurrent(engine, request.id, options, request.version)
   const version = versionOf(head, request.version)
   const record = await engine.history.find(head.uuid, version, signal)
-  if (record === null) throw versionGone(version, 'was taken back: a Lance engine was first')
+  if (record === null) throw versionNotFound(version, 'was taken back: a Lance engine was first')
   if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
     await checkDispensable(engine, head, record, signal)
-    throw versionGone(version, 'was deleted by a Lance engine')
+    throw versionNotFound(version, 'was deleted by a Lance engine')
   }
   return { version: describeRecord(engine, head, record) }
 }
 
-function versionGone(version: number, what: string): SheafError {
+function versionNotFound(version: number, what: string): SheafError {
   return new SheafError(ErrorCode.TableVersionNotFound, `the manifest of version ${version} ${what}`)
 }
 
@@ -162,8 +162,8 @@ async function createVersion(
   const { signal } = options
   const { id, version } = request
   const head = await findCurrent(engine, id, options, version)
-  const again = await committedBefore(engine, head, request, signal)
-  if (again !== null) return again
+  const earlierReply = await committedBefore(engine, head, request, signal)
+  if (earlierReply !== null) return earlierReply
   const staged = await prepareVersion(engine, head, request, signal)
   const decide: Decide<Reply<'createTableVersion'>> = (state, at) => {
     const now = findTable(state, id, options.table)
@@ -176,7 +176,7 @@ async function createVersion(
   signal?.throwIfAborted()
   const isNamed = await nameVersion(engine, staged)
   try {
-    if (!isNamed) throw takenByAnother(head, version)
+    if (!isNamed) throw versionTaken(head, version)
     // Giving the manifest its final name commits the version, so the signal no longer cancels the call.
     const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
     if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
@@ -184,9 +184,9 @@ async function createVersion(
     }
     return reply
   } catch (error) {
-    const twin = await twinOf(engine, head, request, isNamed, error)
-    if (twin === null) throw error
-    return twin
+    const repeatedReply = await replyAfterConflict(engine, head, request, isNamed, error)
+    if (repeatedReply === null) throw error
+    return repeatedReply
   }
 }
 
@@ -215,7 +215,7 @@ function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
   )
 }
 
-function takenByAnother(head: TableHead, version: number): SheafError {
+function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ConcurrentModification,
     `version ${version} of table ${idText(head.id)} was written by another process meanwhile`,
@@ -229,7 +229,7 @@ function takenByAnother(head: TableHead, version: number): SheafError {
  * number; the caller can then read that version. Throws `commit-state-unknown` if the manifest has its final name and
  * may be recorded later.
  */
-async function twinOf(
+async function replyAfterConflict(
   engine: Engine,
   { uuid, id, location }: TableHead,
   request: CreateVersionRequest,
@@ -241,8 +241,8 @@ async function twinOf(
   try {
     const known = (await engine.root.refresh()).tables.get(uuid)
     const now = known && (await current(engine, known))
-    const twin = now && (await committedBefore(engine, now, request, undefined))
-    if (twin != null) return twin
+    const repeatedReply = now && (await committedBefore(engine, now, request, undefined))
+    if (repeatedReply != null) return repeatedReply
     // Manifests at the location of a deregistered table are recorded when the table is registered again.
     isOver = now !== undefined || engine.root.state.detached.get(location)?.uuid !== uuid
   } catch {
@@ -283,7 +283,7 @@ export async function prepareVersion(
 ): Promise<StagedManifest | null> {
   const isStaging = parseManifestName(manifest_path)?.staging != null
   if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
-  if (!isUnused(head, version)) return unwinnable(manifest_path)
+  if (!isUnused(head, version)) return unreadManifest(manifest_path)
   const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
   await checkScheme(engine, head, staged, signal)
   return staged
@@ -307,7 +307,7 @@ async function checkScheme(
 }
 
 /** A used version number cannot be committed again, so the staged file is not read: its writer may have deleted it. */
-function unwinnable(path: string): StagedManifest {
+function unreadManifest(path: string): StagedManifest {
   const { scheme, staging } = parseManifestName(path)!
   return { staged: staging!, path, scheme, size: 0, crc: 0 }
 }

@@ -106,7 +106,7 @@ async function refreshed(
   const version = versionOf(source, spec.version)
   const now = await openVersion(engine, source, version, signal)
   const own = await openVersion(engine, head, versionOf(head), signal)
-  const query = boundTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
+  const query = bindTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
   const { src } = view
   const isSameTable = src?.uuid === source.uuid
   const isFull = spec.full ?? false
@@ -155,7 +155,7 @@ function sourceIsGone({ definition }: ViewState): SheafError {
 }
 
 /** Bind the query of a view to a version of its source. Throws `InvalidInput` if it no longer yields the view's columns. */
-function boundTo(
+function bindTo(
   { source_query }: ViewDefinition,
   schema: TableSchema,
   view: TableSchema,
@@ -195,20 +195,20 @@ async function pairsBetween(
 ): Promise<readonly (readonly [TableReader, TableReader])[] | null> {
   if (!hasNumber(source.live, from)) return null
   const [first, last] = from < to ? [from, to] : [to, from]
-  const stretches: [number, number][] = []
+  const ranges: [number, number][] = []
   let begin = first
   let before = first
   for (const { version, kind } of await engine.history.range(source.uuid, first + 1, last, signal)) {
     const isThere = hasNumber(source.live, before) && hasNumber(source.live, version)
     if (kindsKeepingRows.has(kind) && isThere) {
-      if (before > begin) stretches.push([begin, before])
+      if (before > begin) ranges.push([begin, before])
       begin = version
     }
     before = version
   }
-  if (last > begin) stretches.push([begin, last])
+  if (last > begin) ranges.push([begin, last])
   const pairs: [TableReader, TableReader][] = []
-  for (const [a, b] of stretches) {
+  for (const [a, b] of ranges) {
     const [left, right] = [
       await openVersion(engine, source, a, signal),
       await openVersion(engine, source, b, signal),

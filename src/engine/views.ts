@@ -46,16 +46,16 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   }
   const uuid = engine.clock.uuid()
   for (;;) {
-    const made = query === null ? null : await checkedSource(engine, query, expected, options)
-    const schema = expected ?? made!.schema
+    const bound = query === null ? null : await checkedSource(engine, query, expected, options)
+    const schema = expected ?? bound!.schema
     try {
       const { reply } = await commit<Reply<'createMaterializedView'>>(
         engine,
         (state, { firstBlob, transactionId }) => {
-          if (query !== null) checkIsStill(state, query, made!.source, id)
+          if (query !== null) checkSource(state, query, bound!.source, id)
           const definition: ViewDefinition = {
             ...given,
-            source: query === null ? null : { id: query.table, uuid: made!.source.uuid },
+            source: query === null ? null : { id: query.table, uuid: bound!.source.uuid },
           }
           const head = newTable(uuid, id, {})
           const { change } = buildChange(
@@ -106,13 +106,13 @@ async function checkedSource(
 ): Promise<{ readonly source: TableHead; readonly schema: Schema }> {
   const source = findTable(await engine.root.refresh(signal), query.table)
   checkRows(source)
-  const { schema: made } = bindView(query, await schemaOf(engine, source, signal), engine.clock)
-  if (expected !== null) checkMakes(made, expected)
-  return { source, schema: made }
+  const { schema: bound } = bindView(query, await schemaOf(engine, source, signal), engine.clock)
+  if (expected !== null) checkMakes(bound, expected)
+  return { source, schema: bound }
 }
 
 /** Throws `otherSource` if the source has changed since it was read, and `InvalidInput` if a view would be its own source. */
-function checkIsStill(
+function checkSource(
   state: CatalogState,
   { table }: ViewQuery,
   source: TableHead,
