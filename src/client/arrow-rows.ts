@@ -1,6 +1,6 @@
 /**
- * Rows on their way in or out of an operation. Inside a process, rows travel as Arrow batches. They are encoded to
- * bytes when an adapter needs bytes: for an HTTP body, or for a message to a worker.
+ * Rows of requests and replies. Inside a process, rows travel as Arrow batches. They are encoded to bytes when an
+ * adapter needs bytes: for an HTTP body, or for a message to a worker.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeIpc } from '../arrow/decode-ipc.js'
@@ -44,8 +44,8 @@ export interface IncomingRows {
 /**
  * Read schema and batches of a body of any kind. `keeps`: whether all batches stay in memory until the call ends.
  *
- * Throws `InvalidInput` for bytes that are not Arrow data (status 413 for too many bytes), and `ServiceUnavailable`
- * if other calls use the memory that the rows need.
+ * Throws `InvalidInput` for bytes that are not Arrow data, with status 413 if there are too many. Throws
+ * `ServiceUnavailable` if other calls use the memory that the rows need.
  */
 export async function readBody(
   body: ArrowBody,

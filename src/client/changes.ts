@@ -32,7 +32,7 @@ export const changesShape = declare<ChangesOptions>()(
 /** A version, and its difference to `previous`. */
 export interface TableChange extends Diff {
   readonly version: number
-  /** The version that it is compared with: the one before it, or `since`. Versions between the two were deleted. */
+  /** The version to compare with: the one before `version`, or `since`. Versions between the two were deleted. */
   readonly previous: number
   /** Time of the commit. */
   readonly timestamp: Date

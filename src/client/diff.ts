@@ -32,20 +32,20 @@ const idsAtOnce = 32 * 1024
 /** A version number, or a tag. A tag is resolved when the difference is first read. */
 export type VersionOrTag = number | string
 
-/** A row whose values differ, in both versions. */
+/** A row that differs, as it is in both versions. */
 export interface ChangedRow {
   readonly before: RowObject
   readonly after: RowObject
 }
 
-/** A batch of rows whose values differ, in both versions. */
+/** A batch of rows that differ, in both versions. */
 export interface ChangedBatch {
   /** Row `i` of `before` and row `i` of `after` are the same row. */
   readonly before: ArrowBatch
   readonly after: ArrowBatch
 }
 
-/** The difference between the versions `from` and `to`. Each part is read when it is asked for. */
+/** The difference between the versions `from` and `to`. Each part is read on demand. */
 export interface Diff {
   /** Rows that only `to` has: its columns and `_rowid`, ordered by `_rowid`. */
   readonly added: DiffRows
@@ -116,7 +116,7 @@ export class DiffRows {
 
 takeNoMore(DiffRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
-/** Rows of both versions whose values differ. */
+/** Rows that both versions have, with different values. */
 export class ChangedRows {
   readonly #pair: VersionPair
 

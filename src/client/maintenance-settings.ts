@@ -9,8 +9,8 @@ export interface MaintenanceSettings {
   /** Size in bytes from which a fragment is not compacted; so are fragments of 524,288 rows or more. Default 256 MiB. */
   readonly fragmentBytes?: number
   /**
-   * Milliseconds that a version stays readable if it is neither tagged nor the newest of its table, by the clocks of
-   * the processes that write. Infinity: forever. Default 7 days.
+   * Milliseconds that an old version stays readable, by the clocks of the processes that write. The newest version of
+   * a table and tagged versions never expire. Infinity: forever. Default 7 days.
    */
   readonly keepVersionsMs?: number
   /**

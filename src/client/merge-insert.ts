@@ -21,7 +21,7 @@ export interface MergeCondition {
 }
 
 export interface MergeOptions extends CallOptions {
-  /** Milliseconds after which the merge gives up. Default: no limit. */
+  /** Milliseconds after which the merge fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 
@@ -66,7 +66,10 @@ export class MergeInsert {
     this.#rowsOf = rowsOf
   }
 
-  /** Update rows of the table whose key a source row has. Columns that the source does not have stay unchanged. */
+  /**
+   * Update each row of the table that has the same key as a source row. Columns that the source does not have stay
+   * unchanged.
+   */
   whenMatchedUpdateAll(condition: MergeCondition = {}): MergeInsert {
     const { filter, ...values } = this.#where('whenMatchedUpdateAll', condition)
     return this.#with({
@@ -76,12 +79,12 @@ export class MergeInsert {
     })
   }
 
-  /** Insert source rows whose key no row of the table has. */
+  /** Insert each source row that has a key which no row of the table has. */
   whenNotMatchedInsertAll(): MergeInsert {
     return this.#with({ when_not_matched_insert_all: true })
   }
 
-  /** Delete rows of the table whose key no source row has. */
+  /** Delete each row of the table that has a key which no source row has. */
   whenNotMatchedBySourceDelete(condition: MergeCondition = {}): MergeInsert {
     const { filter, ...values } = this.#where('whenNotMatchedBySourceDelete', condition)
     return this.#with({

@@ -331,8 +331,8 @@ export class Namespace implements AsyncDisposable {
 
   /**
    * Open a read-only namespace with all tables, tags and versions as they are now. Later commits do not show in it.
-   * No process deletes the files that the snapshot needs until it is closed or this process ends; for a snapshot of a
-   * worker, until the worker ends.
+   * The files that the snapshot needs are kept until it is closed or its process ends (its worker, if a worker opened
+   * it).
    *
    * Throws `Unsupported` if another process has the root open.
    */
@@ -404,8 +404,9 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Return what this process caches of the root, how far it has read the log, and what its maintenance did. Reads no
-   * file. Throws `Unsupported` for a snapshot, and if another process or thread has the root open.
+   * Return facts about the open root: cache contents, how far this process has read the log, and counts of its
+   * maintenance. Reads no file. Throws `Unsupported` for a snapshot, and if another process or thread has the root
+   * open.
    */
   stats(): RootStats {
     return this.#localFeatures('the state of a root').stats()

@@ -65,7 +65,7 @@ export interface FuseOptions {
   readonly rrf?: { readonly k?: number | undefined } | undefined
   /** Weighted scores: the weight of the vector search, 0 to 1; both scores are scaled to 0 to 1. Not together with `rrf`. */
   readonly vectorWeight?: number | undefined
-  /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), whatever the offset. */
+  /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), independent of the offset. */
   readonly candidates?: number | undefined
 }
 
@@ -237,7 +237,7 @@ export class Search<R extends object = Row> {
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
-  /** Return equal rows of the answer once. A search makes them distinct over the same rows that `groupBy` reads. */
+  /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */
   distinct(): Search<R> {
     return this.#with({ distinct: true })
   }
@@ -400,9 +400,9 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * Add `_highlights`: for each searched column (or each of `columns`), the text with the query's words marked,
-   * without those of `negative` or `mustNot`. Covers the first 16,384 UTF-16 units of the text, or the snippets with
-   * the most matches.
+   * Add `_highlights`: for each searched column (or each of `columns`), the text with the query's words marked. Words
+   * of `negative` and `mustNot` are not marked. Covers the first 16,384 UTF-16 units of the text, or the snippets
+   * with the most matches.
    */
   highlight(
     options: SearchHighlightOptions = {},
@@ -472,8 +472,8 @@ export class Search<R extends object = Row> {
    * Yield the rows as record batches of apache-arrow. All batches are of one version: the latest when the first batch
    * was read.
    *
-   * A scan keeps only one batch in memory, with the stored columns it is cut from (at most 131,072 rows), whatever
-   * the size of the table. A search, groups, distinct rows or an order computes the whole answer first.
+   * A scan keeps only one batch in memory, with the stored columns that the batch is cut from (at most 131,072 rows).
+   * A search, groups, distinct rows or an order computes the whole answer first.
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')

@@ -1,4 +1,4 @@
-/** What an open root reports about itself without reading a file. */
+/** Facts that an open root reports about itself without reading a file. */
 import type { MemoryStats } from '../primitives/memory.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 
@@ -9,8 +9,8 @@ export interface RootStats {
   /** Version of the file format (docs/format.md). */
   readonly format: 1
   /**
-   * The cache by partition: columns and each other kind of entry, with the number of entries, their bytes, and how
-   * often a lookup found an entry (`hits`) or had to load it (`misses`).
+   * The cache by partition, for example columns. Each partition has its number of entries, their bytes, the lookups
+   * that found an entry (`hits`), and the lookups that had to load it (`misses`).
    */
   readonly memory: MemoryStats
   readonly log: {

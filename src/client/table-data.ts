@@ -52,9 +52,11 @@ type ArrowInput =
  * - an array of plain objects;
  * - an Arrow table or record batch, of any version of apache-arrow;
  * - the bytes of an Arrow IPC file or stream;
- * - an iterable or async iterable of plain objects, of arrays of plain objects, of Arrow tables or record batches, or
- *   of byte chunks of an IPC file or stream (a stream of Node or of the web). All items must be of the same kind.
- *   Items are read as they are needed; the iterable is closed at the end of the call.
+ * - an iterable or async iterable of plain objects, of arrays of plain objects, or of Arrow tables or record batches;
+ * - a stream (of Node or of the web) or another iterable of byte chunks of an IPC file or stream.
+ *
+ * All items of an iterable must be of the same kind. Items are read as they are needed; the iterable is closed at the
+ * end of the call.
  */
 export type TableData<R extends object = Row> =
   | Each<RowInput<R>>

@@ -1,4 +1,4 @@
-/** The indexes of a table: options of `createIndex`, and what the handle reports about indexes. */
+/** The indexes of a table: options of `createIndex`, and the facts that the handle reports about indexes. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { isScalarKind } from '../indexes/kind.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
@@ -112,9 +112,11 @@ export type VectorIndexOptions =
 export type VectorIndexType = VectorIndexOptions['type']
 
 /**
- * Options of a text index, which finds rows by words, in columns of texts or of lists of texts. The analyzer cuts a
- * text into tokens, drops tokens that are too long, lower-cases the rest, stems them, drops stop words, and folds to
- * ASCII, in that order. The words of a query are analyzed in the same way.
+ * Options of a text index, which finds rows by words, in columns of texts or of lists of texts. The words of a query
+ * are analyzed in the same way as the texts. The analyzer runs these steps, in this order:
+ * - cut a text into tokens, and drop tokens that are too long;
+ * - lower-case and stem the tokens;
+ * - drop stop words, and fold characters to ASCII.
  */
 export interface TextIndexOptions extends AnyIndexOptions {
   readonly type: 'FTS'
@@ -136,7 +138,7 @@ export interface TextIndexOptions extends AnyIndexOptions {
   readonly stem?: boolean
   /** Whether to drop stop words. Default true, with `ngram` false. */
   readonly removeStopWords?: boolean
-  /** Stop words to use instead of those of the language. */
+  /** Replaces the stop words of the language. */
   readonly customStopWords?: readonly string[]
   /** Whether to ignore accents. Default true. */
   readonly asciiFolding?: boolean
@@ -251,9 +253,9 @@ export interface IndexInfo {
    * - `pending`: waits to be built;
    * - `building`: is being built;
    * - `ready`: covers all rows;
-   * - `stale`: lacks rows, which queries read one by one, or has terms that this process cannot query; `reason` tells
-   *   which;
-   * - `failed`: could not be built; `reason` tells why.
+   * - `stale`: some rows are unindexed, and queries read them one by one; or this process cannot query the terms (see
+   *   `reason`);
+   * - `failed`: could not be built (see `reason`).
    */
   readonly status: 'pending' | 'building' | 'ready' | 'stale' | 'failed'
   /** Live rows that the index covers. */
@@ -280,7 +282,7 @@ export interface IndexProgress {
 /** Coverage, build progress and measured recall of an index. */
 export interface IndexStats {
   readonly type: string
-  /** Null unless it is a vector index. */
+  /** Null for indexes on scalars and texts. */
   readonly distanceType: string | null
   readonly status: IndexInfo['status']
   /** Live rows that the index covers. */
@@ -295,7 +297,7 @@ export interface IndexStats {
   readonly recall?: number
   /** Recall@10 for query points between rows and away from rows. */
   readonly recallBetween?: number
-  /** Recall@10 for rows whose nearest rows a filter excludes. Absent for a graph that was built without cells. */
+  /** Recall@10 when a filter excludes the nearest rows. Absent for a graph that was built without cells. */
   readonly recallExcluded?: number
 }
 

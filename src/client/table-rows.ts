@@ -40,8 +40,10 @@ const inferenceWindow = { rows: 64 * 1024, bytes: 32 * 1024 * 1024 } as const
 const rowsAtOnce = 8 * 1024
 
 /**
- * Convert rows to Arrow. The caller closes the result. Throws `InvalidInput` for values that are not rows, and
- * `SchemaValidation` for rows that do not fit the schema or each other, now or while the rows are read.
+ * Convert rows to Arrow. The caller closes the result.
+ *
+ * Throws `InvalidInput` for values that are not rows. Throws `SchemaValidation` for rows that do not fit the schema
+ * or each other; this may happen now, or while the rows are read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options

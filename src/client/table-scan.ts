@@ -128,7 +128,7 @@ export class CutSlice extends TableSlice {
 export class TableScan {
   /** The version that the scan reads. */
   readonly version: number
-  /** The slices in row order. Empty if the planner can tell that no row matches. */
+  /** The slices in row order. Empty if the planner finds that no row can match. */
   readonly slices: readonly CutSlice[]
   readonly #operations: Operations
   readonly #table: readonly string[]

@@ -382,8 +382,8 @@ export class Table<R extends object = Row> {
 
   /**
    * Compare two versions, given by number or tag: rows added, removed and changed, matched by `_rowid`, and changes
-   * of columns. Each part is read when it is asked for, at a cost that depends on the number of differences. Reading
-   * throws `TagNotFound` or `TableVersionNotFound`.
+   * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
+   * `TagNotFound` or `TableVersionNotFound`.
    */
   diff(from: number | string, to: number | string): Diff {
     return diffOf(this.#operations, this.id, from, to)
@@ -461,9 +461,9 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Start a job that fills a computed or virtual column, in all rows or in those for which `where` is true. Pass the
-   * job id to `operations.describeTransaction` for its state. Throws `Unsupported` if the connection does not know
-   * the function of the column.
+   * Start a job that fills a computed or virtual column. With `where`, the job fills only rows for which `where` is
+   * true. Pass the job id to `operations.describeTransaction` for its state. Throws `Unsupported` if the connection
+   * does not know the function of the column.
    */
   async backfillColumn(column: string, options: BackfillOptions = {}): Promise<{ readonly jobId: string }> {
     this.#refuseCheckedOut('backfillColumn')
@@ -503,11 +503,17 @@ export class Table<R extends object = Row> {
    * the job. An index does not change the result of a query, except that a vector index returns approximate nearest
    * neighbors.
    *
-   * If an index has the same name, the new one replaces it when it is built; until then the old one answers. If the
-   * same definition is being built already, no second build starts.
+   * If an index has the same name, it answers queries until the new index is built and replaces it. If the same
+   * definition is being built already, no second build starts.
    *
-   * Throws `ColumnNotFound` for an unknown column, `InvalidInput` for a type of column or options that do not fit the
-   * type of index, and `IndexAlreadyExists` if `replace` is false and another definition has the name.
+   * Throws:
+   * - `ColumnNotFound` for an unknown column;
+   * - `InvalidInput` if the type of the column, or an option, does not fit the type of index;
+   * - `IndexAlreadyExists` if `replace` is false and another definition has the name.
+   *
+   * ```js
+   * await table.createIndex('vector', { type: 'IVF_PQ', waitTimeoutMs: 60_000 })
+   * ```
    */
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')
@@ -531,9 +537,9 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Return the terms that the text index of a column makes of `text`, with their positions: the terms that a query
-   * with this text looks for. Throws `IndexNotFound` if the column has no text index, and `InvalidInput` if the index
-   * needs a custom tokenizer that is not in `options.tokenizers`.
+   * Return the terms that the text index of a column derives from `text`, with their positions. A query with this
+   * text looks for these terms. Throws `IndexNotFound` if the column has no text index, and `InvalidInput` if the
+   * index needs a custom tokenizer that is not in `options.tokenizers`.
    */
   async tokenize(
     column: string,

@@ -13,7 +13,7 @@ import { readReply } from './arrow-rows.js'
 import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { columnsField, selects } from './selection.js'
 
-/** What to take rows of: a query request without the condition that names the rows. */
+/** A query request without the condition that names the rows. */
 export type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
 export type NumberColumn = '_rowid' | '_rowoffset'

@@ -1,4 +1,4 @@
-/** Shows the terms that text search makes of a text. */
+/** Shows the terms that text search derives from a text. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
@@ -34,8 +34,8 @@ export function tokenize(
 }
 
 /**
- * Return the terms that the text index of a column makes of `text`; with several indexes, the first by name. Throws
- * `IndexNotFound` if there is no text index.
+ * Return the terms that the text index of a column derives from `text`; with several indexes, the first by name.
+ * Throws `IndexNotFound` if there is no text index.
  */
 export async function tokenizeAs(
   operations: Operations,

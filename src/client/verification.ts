@@ -34,11 +34,11 @@ export interface Problem {
   readonly repairable: boolean
 }
 
-/** What a verification has checked. */
+/** Counts of everything that a verification has checked. */
 export interface Checked {
   /** Slots of the log. */
   slots: number
-  /** Files other than those of the log. */
+  /** Files outside the log. */
   files: number
   /** Bytes of slots and files. */
   bytes: number

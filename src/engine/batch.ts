@@ -47,7 +47,7 @@ export const completeTableUpload: Handler<Engine, 'completeTableUpload'> = (engi
 /** Most operations of a batch. They are decided and applied in one synchronous step. */
 const operationsMax = 10_000
 
-/** What an operation of a batch needs from outside the state. It is read before the commit. */
+/** The facts from outside the state that an operation of a batch needs. They are read before the commit. */
 interface Prepared {
   /** The table of a new version; undefined if no table had the name. */
   readonly table?: TableHead | undefined

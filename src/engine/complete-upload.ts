@@ -46,9 +46,11 @@ export const outdated = new Error('outdated')
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
 
 /**
- * Compute the completion of an upload. Throws `TableNotFound` if its table was dropped, `TransactionNotFound` if
- * there is no such upload, `InvalidInput` if it was aborted or would overwrite the table without any part, and
- * `InvalidTableState` if the columns of the table have changed.
+ * Compute the completion of an upload. Throws:
+ * - `TableNotFound` if its table was dropped;
+ * - `TransactionNotFound` if there is no such upload;
+ * - `InvalidInput` if it was aborted, or would overwrite the table without any part;
+ * - `InvalidTableState` if the columns of the table have changed.
  */
 export async function prepareCompletion(
   engine: Engine,

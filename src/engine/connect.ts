@@ -173,7 +173,7 @@ interface EngineOptions {
   readonly jobKinds?: readonly JobKind<CatalogState>[]
 }
 
-/** An opened root, with what only its owner may use. */
+/** An opened root, with the parts that only its owner may use. */
 export interface OpenedEngine {
   readonly engine: Engine
   readonly maintenance: Maintenance

@@ -1,4 +1,4 @@
-/** Tells apart versions that expired while they were read and versions that are damaged. */
+/** Distinguishes versions that expired while they were read from versions that are damaged. */
 
 import { ErrorCode, SheafError } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'

@@ -76,7 +76,7 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
 
 // ---- listed indexes
 
-/** What an index name stands for: an index, a build that is queued or running, or a failed build. */
+/** The meaning of an index name: an index, a build that is queued or running, or a failed build. */
 export interface Shown {
   /** The newest definition of that name. If a build failed, the definition of the existing index. */
   readonly spec: IndexSpec

@@ -103,9 +103,9 @@ function knownKind(type: IndexType): IndexKind {
 }
 
 /**
- * Return the default kind of index for a column: BTREE, for labels LABEL_LIST. For vectors it is an HNSW graph, if it
- * takes at most half of the cache, so that searches need not read it again. Otherwise it is IVF_PQ, whose lists are
- * read in parts.
+ * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors it is an HNSW
+ * graph, if the graph takes at most half of the cache, so that searches need not read it again. For more vectors it
+ * is IVF_PQ, because its lists are read in parts.
  */
 function defaultKind(
   layout: Layout,

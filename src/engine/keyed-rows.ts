@@ -76,8 +76,8 @@ export async function readRepeatedRows(
 }
 
 /**
- * Return the columns of the version that the first call with this key created. If that version was deleted, those of
- * the newest version. Null if there is no table.
+ * Return the columns of the version that the first call with this key created. If that version was deleted, return
+ * the columns of the newest version. Null if there is no table.
  */
 async function schemaOfFirstCall(
   engine: Engine,

@@ -107,8 +107,8 @@ async function atLocation<T>(
 }
 
 /**
- * Give the newest version of a table, and the versions of the same commit, their final names, so that callers can
- * open what a reply names. Earlier versions have theirs, because every commit does this first. Returns the table
+ * Give the newest version of a table its final name, and all versions of the same commit, so that callers can open
+ * the versions of a reply. Earlier versions have final names, because every commit does this first. Returns the table
  * after that.
  */
 export async function finaliseNewest(

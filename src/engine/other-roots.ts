@@ -3,8 +3,8 @@ import { invalidInput, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /**
- * Refuse a table location inside or around another root: dropping the table would delete files of that root. Every
- * root has a log, which is how it is detected. Throws `InvalidInput`.
+ * Refuse a table location inside or around another root: dropping the table would delete files of that root. A root
+ * is recognized by its log. Throws `InvalidInput`.
  */
 export async function checkOtherRoots(
   store: BlobStore,

@@ -1,12 +1,12 @@
 /**
  * Handlers of read sessions: any number of readers, on any server of the root, read one version of a table.
  *
- * - A session has no state; its tokens describe what it reads. The server that created the session holds a pin on the
- *   slot in which it began. Each server that reads a slice holds such a pin, too, until it gets no request for a
- *   while.
- * - While a pin is held, everything that the root had at that slot stays readable, even if the version expires or the
- *   table is dropped.
- * - If no server holds a pin for a while, the session still works, unless garbage collection has deleted its files.
+ * - A session has no state of its own; its tokens contain the request. The server that created the session pins the
+ *   slot in which it began. Each server that reads a slice pins the slot, too. A server removes its pin when no
+ *   request has come for a while.
+ * - A pin keeps everything that the root had at that slot readable. The version may expire, and the table may be
+ *   dropped.
+ * - Without a pin, the session still works, unless garbage collection has deleted its files.
  * - Slices are ranges of live rows of the version, so all servers agree on them. Each reader filters its own rows.
  */
 import { createHash } from 'node:crypto'

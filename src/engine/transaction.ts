@@ -36,8 +36,8 @@ const maxAttempts = 20
 
 /**
  * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
- * again from its beginning. From the second attempt on, transactions of this process take turns, and other calls of
- * this process back off from the tables that the previous attempt read.
+ * again from its beginning. From the second attempt on, transactions of this process take turns. Other calls of this
+ * process back off from the tables that the previous attempt read.
  */
 export function runTransaction<T>(
   engine: Engine,
@@ -163,7 +163,7 @@ class Draft implements Root {
   readonly #base: CatalogState
   readonly #txn: string
   readonly #slot: DraftSlot
-  /** By what was read: a check of whether a state still has it unchanged. */
+  /** Checks of whether a state still has unchanged what the operations read. Keyed by the object read. */
   readonly #reads = new Map<string, (state: CatalogState) => boolean>()
   /** Uuids of the tables that were read. */
   readonly #tables = new Set<string>()

@@ -57,7 +57,7 @@ export const alterTransaction: Handler<Engine, 'alterTransaction'> = async (engi
   return reply
 }
 
-/** Return what a transaction did, from its entry or job. Throws `TransactionNotFound` for an unknown id. */
+/** Return the facts about a transaction, from its entry or job. Throws `TransactionNotFound` for an unknown id. */
 async function factsOf(
   engine: Engine,
   state: CatalogState,

@@ -337,9 +337,9 @@ export function newVersion(
 }
 
 /**
- * Check that the table is as it was when the version was prepared. The writer of a version gave the version before it
- * its final name, so no other version may come between. Throws `ConcurrentModification` if a Lance table has changed,
- * or another table has its name.
+ * Check that the table is unchanged since the version was prepared. The writer of a version has given the previous
+ * version its final name, so no other version may be committed between the two. Throws `ConcurrentModification` if a
+ * Lance table has changed, or another table has its name.
  */
 export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined): void {
   if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
