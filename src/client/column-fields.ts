@@ -78,17 +78,17 @@ export function newColumns(columns: NewColumns): readonly NewColumn[] {
 function newColumn(name: string, column: ColumnDefinition): NewColumn {
   const { expression, computed, function: udf_name, version, inputs, autoBackfill, type } = column
   const data_type = type === undefined ? {} : { data_type: jsonType(type) }
-  const made = {
+  const definition = {
     name,
     ...(expression !== undefined && { expression }),
     ...(computed !== undefined && { computed }),
   }
   if (udf_name === undefined) {
     const isEmpty = expression === undefined && computed === undefined
-    return { ...made, ...(isEmpty && { all_null: true }), ...data_type }
+    return { ...definition, ...(isEmpty && { all_null: true }), ...data_type }
   }
   return {
-    ...made,
+    ...definition,
     virtual_column: {
       udf_name,
       input_columns: inputs ?? [],

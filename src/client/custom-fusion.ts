@@ -53,11 +53,20 @@ export async function fusedRows(
     throw invalidInput('an order is given, but the fusion function decides the order of the rows')
   }
   const candidates = candidatesFor(fusion?.candidates, k, offset)
-  const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
-  const vectorReply = await operations.queryTable({ ...asked, vector }, call)
+  const commonRequest = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
+  const vectorReply = await operations.queryTable({ ...commonRequest, vector }, call)
   const text = { full_text_query, ...(highlight !== undefined && { highlight }) }
-  const { vector_column: _, distance_type: __, lower_bound: ___, upper_bound: ____, ...plain } = asked
-  const textReply = await operations.queryTable({ ...plain, ...text, version: vectorReply.version }, call)
+  const {
+    vector_column: _,
+    distance_type: __,
+    lower_bound: ___,
+    upper_bound: ____,
+    ...textRequest
+  } = commonRequest
+  const textReply = await operations.queryTable(
+    { ...textRequest, ...text, version: vectorReply.version },
+    call,
+  )
   const vectorRows = await rowObjects(readReply(vectorReply).batches, options)
   const textRows = await rowObjects(readReply(textReply).batches, options)
   const rows = new Map<unknown, RowObject>()

@@ -25,17 +25,17 @@ const states: Readonly<Record<JobState, JobInfo['state']>> = {
 
 /** List the jobs, newest first. */
 export async function listJobs(operations: Operations, call: CallOptions): Promise<readonly JobInfo[]> {
-  const found: JobInfo[] = []
+  const jobs: JobInfo[] = []
   let page_token: string | undefined
   do {
     const page = await operations.listJobs({ page_token }, call)
     for (const { job_id, job_type, table_id = null, state, created_at_millis } of page.jobs) {
       const createdAt = new Date(created_at_millis)
-      found.push({ id: job_id, type: job_type, table: table_id, state: states[state], createdAt })
+      jobs.push({ id: job_id, type: job_type, table: table_id, state: states[state], createdAt })
     }
     page_token = page.page_token
   } while (page_token !== undefined)
-  return found
+  return jobs
 }
 
 /** Cancel a job. Returns false if there is no such job. */

@@ -367,7 +367,7 @@ export class Namespace implements AsyncDisposable {
     const call = parse(callShape, options, 'transaction')
     parse(workShape, work, 'transaction: the work')
     const local = this.#localFeatures('a transaction')
-    const error = this.#scope.outside()
+    const error = this.#scope.errorInside()
     if (error !== null) throw error
     return local.transaction(tx => this.#scope.run(() => work(tx)), call)
   }

@@ -56,9 +56,9 @@ export function selectedFields(
       texts[name] = expression
       continue
     }
-    const made = fragmentFields(call, expression, values)
-    texts[name] = made.text
-    values = made.values
+    const fields = fragmentFields(call, expression, values)
+    texts[name] = fields.text
+    values = fields.values
   }
   return { ...columnsField(call, texts), ...(values !== undefined && { parameters: values }) }
 }

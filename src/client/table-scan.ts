@@ -76,9 +76,9 @@ export class TableSlice {
     const { after, ...call } = parse(sliceShape, options, 'batches')
     for (let from = after; ; ) {
       const request = { id: this.#table, token: this.token, max_bytes: requestBytes }
-      const place = from === undefined ? {} : { after: from }
+      const cursor = from === undefined ? {} : { after: from }
       const { schema, batches } = readReply(
-        await this.#operations.readTableSlice({ ...request, ...place }, call),
+        await this.#operations.readTableSlice({ ...request, ...cursor }, call),
       )
       if (batches.length === 0) return
       for (const batch of batches) yield (await toArrowTable(schema, [batch])).batches[0]!

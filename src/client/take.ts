@@ -152,9 +152,9 @@ async function takePage(
   options: CallOptions,
 ): Promise<{ readonly page: TakenRows; readonly version: number }> {
   const isSelected = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
-  const asked = { vector: null, k: numbers.length, filter: rowCondition(column, numbers) }
-  const numbered = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
-  const reply = await operations.queryTable(Object.assign({}, request, asked, numbered), options)
+  const rowQuery = { vector: null, k: numbers.length, filter: rowCondition(column, numbers) }
+  const numberOption = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
+  const reply = await operations.queryTable(Object.assign({}, request, rowQuery, numberOption), options)
   const { version } = reply
   const { schema, batches } = readReply(reply)
   const numberColumn = schema.fields.findIndex(field => field.name === column)

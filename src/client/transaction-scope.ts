@@ -35,10 +35,10 @@ export class TransactionScope {
   }
 
   /** Return the error for a call inside a transaction of this namespace; null outside. */
-  outside(id: readonly string[] = []): SheafError | null {
+  errorInside(id: readonly string[] = []): SheafError | null {
     if (runningCount === 0) return null
     for (let each = running.getStore(); each !== undefined; each = each.around) {
-      if (each.scope === this && !each.isOver) return outside(id)
+      if (each.scope === this && !each.isOver) return bypassError(id)
     }
     return null
   }
@@ -49,7 +49,7 @@ export class TransactionScope {
     const guarded = calls.map(([name, call]) => [
       name,
       (...args: unknown[]) => {
-        const error = this.outside((args[0] as { readonly id?: readonly string[] } | undefined)?.id)
+        const error = this.errorInside((args[0] as { readonly id?: readonly string[] } | undefined)?.id)
         return error === null ? call(...args) : Promise.reject(error)
       },
     ])
@@ -57,7 +57,7 @@ export class TransactionScope {
   }
 }
 
-function outside(id: readonly string[]): SheafError {
+function bypassError(id: readonly string[]): SheafError {
   const what = id.length === 0 ? '' : ` of ${idText(id)}`
   return invalidInput(
     `this call${what} bypasses the transaction in which it is made, and would not be part of it`,

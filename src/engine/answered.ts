@@ -23,10 +23,10 @@ export async function answered(
   return { version, chunks: sender.begin(), rest: rest(first, batches, sender) }
 }
 
-/** Collect batches until they have more than `most` bytes. Returns whether these are all batches. */
-async function gather(batches: TaskStream<Batch>, into: Batch[], most: number): Promise<boolean> {
+/** Collect batches until they have more than `maxBytes` bytes. Returns whether these are all batches. */
+async function gather(batches: TaskStream<Batch>, into: Batch[], maxBytes: number): Promise<boolean> {
   try {
-    for (let bytes = 0; bytes <= most; ) {
+    for (let bytes = 0; bytes <= maxBytes; ) {
       const { done, value } = batches.next()
       if (done === true) return true
       if (value instanceof Promise) {

@@ -36,13 +36,13 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   const text = path.map(inBackticks).join('.')
   const data = isLegacy ? text : `${text}.\`data\``
   const uri = isLegacy || !hasUri(path, reader.schema) ? 'NULL' : `${text}.\`uri\``
-  const rows = new Rows(engine, { id, version }, { ...options, table: head.uuid })
+  const rows = new RowExpressions(engine, { id, version }, { ...options, table: head.uuid })
   const sizes = new Map<number, number | null>()
   const pacer = new Pacer(options.signal)
   const distinct = [...new Set(rowIds)]
   for (let from = 0; from < distinct.length; from += takenAtOnce) {
     const some = distinct.slice(from, from + takenAtOnce)
-    const found = await rows.of(some, {
+    const found = await rows.evaluate(some, {
       size: `octet_length(${data})`,
       elsewhere: `${data} IS NULL AND ${uri} IS NOT NULL`,
     })
@@ -79,7 +79,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
       }
       const some = rowIds.slice(from, to)
       let batch: Batch | undefined
-      yield rows.of([...new Set(some)], { data }).then(found => {
+      yield rows.evaluate([...new Set(some)], { data }).then(found => {
         batch = blobBatch(schema, some, found, sizes, offset, length)
       })
       yield batch!
@@ -118,20 +118,20 @@ function fieldAt(path: readonly string[], schema: Schema): Field {
 }
 
 /** Evaluates expressions for rows of one version, by row id. `_rowid` is the last column. */
-class Rows {
+class RowExpressions {
   readonly #engine: Engine
-  readonly #of: Pick<Request<'queryTable'>, 'id' | 'version'>
+  readonly #table: Pick<Request<'queryTable'>, 'id' | 'version'>
   readonly #options: HandlerOptions
 
-  constructor(engine: Engine, of: Pick<Request<'queryTable'>, 'id' | 'version'>, options: HandlerOptions) {
+  constructor(engine: Engine, table: Pick<Request<'queryTable'>, 'id' | 'version'>, options: HandlerOptions) {
     this.#engine = engine
-    this.#of = of
+    this.#table = table
     this.#options = { signal: options.signal, table: options.table }
   }
 
-  async of(rowIds: readonly number[], columns: Readonly<Record<string, string>>): Promise<Batch> {
+  async evaluate(rowIds: readonly number[], columns: Readonly<Record<string, string>>): Promise<Batch> {
     const filter = `_rowid IN (${rowIds.join(', ')})`
-    const request = { ...this.#of, k: rowIds.length, vector: null, filter, with_row_id: true }
+    const request = { ...this.#table, k: rowIds.length, vector: null, filter, with_row_id: true }
     const reply = await queryTable(
       this.#engine,
       { ...request, columns: { column_aliases: columns } },
@@ -159,15 +159,15 @@ function blobBatch(
   offset: number,
   length: number,
 ): Batch {
-  const places = new Map<number, number>()
+  const positions = new Map<number, number>()
   const ids = found.columns[1]!.values as BigUint64Array
-  for (let row = 0; row < found.length; row++) places.set(Number(ids[row]!), row)
+  for (let row = 0; row < found.length; row++) positions.set(Number(ids[row]!), row)
   const taken = takeColumn(
     found.columns[0]!,
-    Uint32Array.from(rowIds, rowId => places.get(rowId)!),
+    Uint32Array.from(rowIds, rowId => positions.get(rowId)!),
   )
-  const of = rowIds.map(rowId => sizes.get(rowId) ?? null)
-  const sized = BigUint64Array.from(of, size => BigInt(size ?? 0))
+  const sizesInOrder = rowIds.map(rowId => sizes.get(rowId) ?? null)
+  const sized = BigUint64Array.from(sizesInOrder, size => BigInt(size ?? 0))
   const size: Column = { ...taken, type: uint64, values: sized, offsets: null }
   const column = { ...taken, type: binary }
   return { schema, length: rowIds.length, columns: [cut(column, offset, length), size] }

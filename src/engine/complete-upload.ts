@@ -209,8 +209,8 @@ async function readMerge(
   options.memory?.add(
     parts.reduce((sum, { files }) => sum + files.reduce((all, { bytes }) => all + bytes, 0), 0),
   )
-  const brought = { ...schema, fields: schema.fields.filter(({ id }) => fields.includes(id)) }
-  const rows = { schema: arrowSchema(brought), batches: rowsOf(engine, head, brought, parts, pacer) }
+  const givenSchema = { ...schema, fields: schema.fields.filter(({ id }) => fields.includes(id)) }
+  const rows = { schema: arrowSchema(givenSchema), batches: rowsOf(engine, head, givenSchema, parts, pacer) }
   const source = await MergeSource.read(rows, maintained.incoming, request.on, seedOf(engine.clock), pacer)
   return new RowMerge(source, rules, schema, maintained)
 }

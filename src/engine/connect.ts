@@ -126,19 +126,19 @@ export async function connect(
   // Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.seats)
   const { engine, maintenance, held, stats, close } = await openEngine(store, settings, signal)
-  return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
+  return new Namespace(bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     async optimize(call = {}) {
-      if (readOnly) throw isReadOnly()
+      if (readOnly) throw readOnlyError()
       await maintenance.finish(call.signal)
       return { held: held() }
     },
-    tableAt: (place, call = {}) => tableAt(engine, place, call.signal),
+    tableAt: (tableLocation, call = {}) => tableAt(engine, tableLocation, call.signal),
     stats,
     verify: (call = {}) => {
-      if (readOnly && call.repair === true) throw isReadOnly()
+      if (readOnly && call.repair === true) throw readOnlyError()
       return verifyOpen(engine, call)
     },
   })
@@ -150,7 +150,7 @@ function defaultBudget(): number {
   return Math.min(1024 ** 3, Math.floor(memory / 4))
 }
 
-function isReadOnly(): SheafError {
+function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
 }
 
@@ -269,9 +269,9 @@ export async function openEngine(
       onApplied,
       base: opened ?? undefined,
       newer: after => checkpoints.newest(undefined, after),
-      onReopened(fold) {
+      onReopened(base) {
         // Everything newer is read from the reopened log.
-        const checkpoint = fold as Checkpoint<CatalogState>
+        const checkpoint = base as Checkpoint<CatalogState>
         if (checkpointing === null) {
           opened = checkpoint
           history.seal(pagesOf(checkpoint))

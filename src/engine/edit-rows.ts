@@ -132,8 +132,8 @@ async function mergeRows(
   const incoming = maintained.withoutOwn(sent)
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
-  const brought = new Set(incoming.schema.fields.map(({ name }) => name))
-  const fields = schema.fields.filter(({ name }) => brought.has(name))
+  const givenNames = new Set(incoming.schema.fields.map(({ name }) => name))
+  const fields = schema.fields.filter(({ name }) => givenNames.has(name))
   const conformed = conformBatches(incoming.batches, { fields })
   const rows = { schema: { fields }, batches: keyedRows(conformed, options, aboutMerge(sent.schema)) }
   const source = await MergeSource.read(rows, schema, on, seedOf(engine.clock), new Pacer(signal))

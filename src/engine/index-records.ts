@@ -110,12 +110,12 @@ export function shownIndexes({ table, indexes }: Layout, state: CatalogState | n
 export function findIndex(head: TableHead, listed: readonly Shown[], name: string): Shown {
   const found = listed.find(({ spec }) => spec.name === name)
   if (found !== undefined) return found
-  const near = nearestName(
+  const suggestion = nearestName(
     name,
     listed.map(({ spec }) => spec.name),
   )
   throw new SheafError(ErrorCode.IndexNotFound, `table ${idText(head.id)} has no index ${quote(name)}`, {
-    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+    hint: suggestion === undefined ? undefined : `did you mean ${quote(suggestion)}?`,
   })
 }
 

@@ -23,7 +23,7 @@ import { commit, type Engine } from '../root/engine.js'
 const recordedAtOnce = 1000
 
 /**
- * Find a table by name (`findTable`), and record all versions at its location. `asked`: a version that the caller
+ * Find a table by name (`findTable`), and record all versions at its location. `requestedVersion`: a version that the caller
  * wants to read or create. If the location cannot be read, throws the store's error, and names the newest version of
  * the log.
  */
@@ -31,9 +31,9 @@ export async function findCurrent(
   engine: Engine,
   id: readonly string[],
   { signal, table }: HandlerOptions,
-  asked?: number,
+  requestedVersion?: number,
 ): Promise<TableHead> {
-  return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, asked)
+  return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, requestedVersion)
 }
 
 /** Like `findCurrent`, for a table that was found a moment ago. */
@@ -41,12 +41,12 @@ export async function current(
   engine: Engine,
   head: TableHead,
   signal?: AbortSignal,
-  asked = 0,
+  requestedVersion = 0,
 ): Promise<TableHead> {
   for (let now = head; ; ) {
     now = await finaliseNewest(engine, now, signal)
     if (!engine.adopts || !mayHaveManifests(now)) return now
-    const found = await newManifests(engine, now, asked, signal)
+    const found = await newManifests(engine, now, requestedVersion, signal)
     if (found.length === 0) return now
     const { uuid } = now
     await commit(engine, state => {
@@ -61,7 +61,7 @@ export async function current(
 function newManifests(
   engine: Engine,
   head: TableHead,
-  asked: number,
+  requestedVersion: number,
   signal: AbortSignal | undefined,
 ): Promise<readonly NewManifest[]> {
   const latest = latestOf(head)
@@ -69,7 +69,7 @@ function newManifests(
     const { mark } = head
     const following = await engine.lance.following(head, mark, recordedAtOnce, signal)
     if (following.length > 0) return following
-    const isNext = asked <= mark + 1
+    const isNext = requestedVersion <= mark + 1
     if (isNext && (latest === undefined || (await engine.lance.has(head, latest, signal)))) return []
     return engine.lance.above(head, mark, recordedAtOnce, signal)
   })
@@ -88,10 +88,10 @@ export function manifestsAbove(
 async function atLocation<T>(
   head: TableHead,
   signal: AbortSignal | undefined,
-  look: () => Promise<T>,
+  read: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await look()
+    return await read()
   } catch (error) {
     signal?.throwIfAborted()
     if (!(error instanceof SheafError)) throw error
@@ -124,7 +124,7 @@ export async function finaliseNewest(
     if (newest === null && engine.adopts) continue
     const taken = newest && (await finaliseTogether(engine, now, newest, signal))
     if (taken === null) return now
-    if (!engine.adopts) throw takenMeanwhile(now, taken.version)
+    if (!engine.adopts) throw versionTaken(now, taken.version)
     const known = now
     await commit(engine, state => {
       return { ops: isAsKnown(state, known) ? decideTaken(known, taken) : [], reply: null }
@@ -158,7 +158,7 @@ async function finaliseTogether(
   return null
 }
 
-function takenMeanwhile(head: TableHead, version: number): SheafError {
+function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ServiceUnavailable,
     `version ${version} of table ${idText(head.id)} got another manifest from a Lance engine, which the log does not have yet`,
@@ -186,12 +186,12 @@ export async function checkNamed(engine: Engine, entry: Entry, transactionId: st
   }
   if (taken.size === 0) return
   const names = namesIn(engine.root.state, entry)
-  const lost = [...taken].map(([t, v]) => `version ${v} of table ${names.get(t)}`).join(', ')
+  const takenVersions = [...taken].map(([t, v]) => `version ${v} of table ${names.get(t)}`).join(', ')
   for (const t of taken.keys()) names.delete(t)
   const changed = [...names.values()].join(', ')
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `while this batch was committed, a Lance engine wrote ${lost} without the catalog, and keeps that number; ${
+    `while this batch was committed, a Lance engine wrote ${takenVersions} without the catalog, and keeps that number; ${
       changed === '' ? 'the batch changed no other table' : `the batch did change table ${changed}`
     }`,
     {
@@ -208,11 +208,11 @@ function stagedIn({ ops }: Entry): readonly VersionOp[] {
 
 /** Return the names of the tables that an entry changed, by uuid. */
 function namesIn({ tables, detached }: CatalogState, { ops }: Entry): Map<string, string> {
-  const gone = new Map([...detached].map(([, head]) => [head.uuid, head]))
+  const detachedHeads = new Map([...detached].map(([, head]) => [head.uuid, head]))
   const names = new Map<string, string>()
   for (const op of ops as unknown as readonly CatalogOp[]) {
     if (!('t' in op) || op.t === undefined) continue
-    const head = tables.get(op.t) ?? gone.get(op.t)
+    const head = tables.get(op.t) ?? detachedHeads.get(op.t)
     names.set(op.t, head === undefined ? op.t : idText(head.id))
   }
   return names

@@ -114,7 +114,7 @@ async function begin(
   { state, slot, session }: Beginning,
   { signal, table, dialect }: HandlerOptions,
 ): Promise<Reply<'createTableReadSession'>> {
-  const { id, filter, parameters, columns, with_row_id, slices: most, files } = request
+  const { id, filter, parameters, columns, with_row_id, slices: maxSlices, files } = request
   const head = findTable(state, id, table)
   checkRows(head)
   if (isOfGroups({ columns })) {
@@ -135,7 +135,7 @@ async function begin(
   const { reader } = await readerOf(engine, head, version, signal)
   const plan = await planSession(engine, content, reader)
   const seal = await engine.tokens.sealing()
-  const ranges = await planSlices(plan, reader, most ?? null, slicesMax, pacer)
+  const ranges = await planSlices(plan, reader, maxSlices ?? null, slicesMax, pacer)
   checkTokens(seal(content).length, ranges.length)
   const { schema } = withDescriptors(beginSlice(plan, reader, pacer, engine.clock), dialect)
   const rangesBySlice =
@@ -194,7 +194,7 @@ function checkTokens(each: number, count: number): void {
 // ---- read
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
-  const { token, after, max_bytes: most } = request
+  const { token, after, max_bytes: maxBytes } = request
   // The session may have begun in a slot that this process has not read.
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
@@ -207,8 +207,8 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
     const scan = withDescriptors(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
     const batches = withCursors(scan.batches, slice, () => engine.sessions.touch(slice.session))
-    if (most === undefined) return answered(slice.version, { schema, batches }, streamAfter)
-    return new ReadRows(slice.version, schema, await takeBytes(batches, most))
+    if (maxBytes === undefined) return answered(slice.version, { schema, batches }, streamAfter)
+    return new ReadRows(slice.version, schema, await takeBytes(batches, maxBytes))
   })
 }
 
@@ -231,14 +231,14 @@ export function cursorAt({ session, from, to }: SliceToken, position: number): s
   return `${position}-${digest.slice(0, 12)}`
 }
 
-/** Return the first batches that together have at least `most` bytes. */
-async function takeBytes(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
+/** Return the first batches that together have at least `maxBytes` bytes. */
+async function takeBytes(batches: TaskStream<Batch>, maxBytes: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
   for await (const batch of streamTask(batches)) {
     found.push(batch)
     bytes += batchBytes(batch)
-    if (bytes >= most) break
+    if (bytes >= maxBytes) break
   }
   return found
 }

@@ -15,7 +15,7 @@ export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Pro
 
 function frozen(engine: Engine, root: FrozenRoot, unpin: () => Promise<void>): Namespace {
   return new Namespace(
-    bindOperations({ ...engine, root, adopts: false }, readsOnly(neverChanges)),
+    bindOperations({ ...engine, root, adopts: false }, readsOnly(readOnlyError)),
     async () => {
       root.close()
       await unpin()
@@ -48,7 +48,7 @@ class FrozenRoot implements Root {
   }
 }
 
-function neverChanges(): SheafError {
+function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'a snapshot never changes', {
     hint: 'write through the namespace it was taken of',
   })

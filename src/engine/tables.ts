@@ -61,16 +61,19 @@ interface TableId {
   readonly path: readonly string[]
 }
 
-const idsOf = new WeakMap<readonly (readonly string[])[], Map<string | undefined, readonly TableId[]>>()
+const idsByDelimiter = new WeakMap<
+  readonly (readonly string[])[],
+  Map<string | undefined, readonly TableId[]>
+>()
 
 /** Return the identifiers of all tables. They are sorted once per delimiter and set of names. */
 function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
   const paths = tablePaths(state)
-  const known = idsOf.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
+  const known = idsByDelimiter.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
   let ids = known.get(delimiter)
   if (ids === undefined) {
     ids = paths.map(path => ({ id: formatId(path, delimiter), path })).sort((a, b) => (a.id < b.id ? -1 : 1))
-    idsOf.set(paths, known.set(delimiter, ids))
+    idsByDelimiter.set(paths, known.set(delimiter, ids))
   }
   return ids
 }
@@ -90,7 +93,7 @@ export const tableExists: Handler<Engine, 'tableExists'> = async (engine, reques
 export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
   const head = await findCurrent(engine, request.id, options, request.version)
   const location = locationOf(engine, head)
-  const asked = request.tag === undefined ? request.version : tagOf(head, request.tag)
+  const requestedVersion = request.tag === undefined ? request.version : tagOf(head, request.tag)
   const entry = {
     table: head.id.at(-1)!,
     namespace: head.id.slice(0, -1),
@@ -104,9 +107,9 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
   }
   // Clients with the Lance dialect need a schema; without one they report a broken server.
   if (options.dialect === 'lance') checkRows(head)
-  if (latestOf(head) === undefined && asked === undefined) return entry
+  if (latestOf(head) === undefined && requestedVersion === undefined) return entry
   const isDetailed = request.load_detailed_metadata === true
-  return { ...entry, ...(await describeVersion(engine, head, asked, isDetailed, options)) }
+  return { ...entry, ...(await describeVersion(engine, head, requestedVersion, isDetailed, options)) }
 }
 
 /**
@@ -116,11 +119,11 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
 async function describeVersion(
   engine: Engine,
   head: TableHead,
-  asked: number | undefined,
+  requestedVersion: number | undefined,
   isDetailed: boolean,
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
-  const version = versionOf(head, asked)
+  const version = versionOf(head, requestedVersion)
   if (head.kind !== 'sheaf') return { version }
   if (!isDetailed && version === latestOf(head)) {
     return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
@@ -212,21 +215,22 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
-  const back = before.detached.get(folder)
+  const detached = before.detached.get(folder)
   // Versions that an engine wrote while the table was deregistered.
-  const since = back && mayHaveManifests(back) ? await manifestsAbove(engine, back, options.signal) : []
+  const laterManifests =
+    detached && mayHaveManifests(detached) ? await manifestsAbove(engine, detached, options.signal) : []
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => {
-      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, since)
+      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, laterManifests)
       const named = tableNamed(state, id)
-      const back = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
+      const detached = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
       return {
         ops,
         reply: {
           location: locationOf(engine, { location: folder }),
-          properties: back === undefined ? properties : merged(back, properties),
+          properties: detached === undefined ? properties : merged(detached, properties),
           ...(ops.length > 0 && { transaction_id: transactionId }),
         },
       }

@@ -335,10 +335,11 @@ class Draft implements Root {
 
   /** Return operations that expire intermediate versions: only the transaction saw them, unless it tagged one. */
   #intermediateVersions(): readonly CatalogOp[] {
-    const made = new Map<string, number[]>()
-    for (const { t, v } of this.#slot.changes()) made.set(t, [...(made.get(t) ?? []), v])
+    const versionsByTable = new Map<string, number[]>()
+    for (const { t, v } of this.#slot.changes())
+      versionsByTable.set(t, [...(versionsByTable.get(t) ?? []), v])
     const ops: CatalogOp[] = []
-    for (const [t, versions] of made) {
+    for (const [t, versions] of versionsByTable) {
       const head = this.#state.tables.get(t)
       if (head === undefined) continue
       const tagged = new Set([...head.tags].map(([, version]) => version))

@@ -85,13 +85,14 @@ export async function entryOf(
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly ts: number; readonly entry: Entry }> {
-  const place = parseTransactionId(id)
-  if (place === null || place.slot < 1 || place.slot > engine.root.head) throw unknownTransaction(id)
-  const { header } = await engine.slots.get(place.slot, signal).catch(error => {
+  const position = parseTransactionId(id)
+  if (position === null || position.slot < 1 || position.slot > engine.root.head) throw unknownTransaction(id)
+  const { header } = await engine.slots.get(position.slot, signal).catch(error => {
     throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
   })
-  const entry = header.entries.find(({ txn }) => txn === place.txn)
-  if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
+  const entry = header.entries.find(({ txn }) => txn === position.txn)
+  if (entry === undefined || formatTransactionId(position.slot, entry.txn) !== id)
+    throw unknownTransaction(id)
   return { ts: header.ts, entry }
 }
 

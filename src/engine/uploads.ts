@@ -100,10 +100,10 @@ function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchem
   mergeConditions(mergeRules(request), columns, schema)
 }
 
-function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): void {
+function checkOpenUploads({ uploads }: CatalogState, by: string, limit: number): void {
   let open = 0
   for (const [, upload] of uploads) if (upload.by === by) open++
-  if (open < most) return
+  if (open < limit) return
   throw new SheafError(
     ErrorCode.Throttling,
     `this caller has ${open} uploads in parts open, which is the limit`,
@@ -219,10 +219,13 @@ async function stagePart(
     return stage(maintained.completed(conformed, options.signal), arrowSchema(schema))
   }
   checkColumns(incoming.schema, maintained.incoming)
-  const brought = new Set(incoming.schema.fields.map(({ name }) => name))
-  const fields = maintained.incoming.fields.filter(({ name }) => brought.has(name))
+  const givenNames = new Set(incoming.schema.fields.map(({ name }) => name))
+  const fields = maintained.incoming.fields.filter(({ name }) => givenNames.has(name))
   const staged = await stage(conformBatches(incoming.batches, { fields }), { fields })
-  return { ...staged, fields: schema.fields.filter(({ name }) => brought.has(name)).map(field => field.id) }
+  return {
+    ...staged,
+    fields: schema.fields.filter(({ name }) => givenNames.has(name)).map(field => field.id),
+  }
 }
 
 /** Throws `ColumnNotFound` if a part has a column that was added to the table after the upload began. */
@@ -325,8 +328,10 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
     engine,
     (state, { transactionId }) => {
       const ended = state.endedUploads.get(upload_id)
-      const of = state.uploads.get(upload_id)?.table ?? ended?.table
-      const isOfTable = of !== undefined && (wasDropped(state, of) || findTable(state, id, table).uuid === of)
+      const tableUuid = state.uploads.get(upload_id)?.table ?? ended?.table
+      const isOfTable =
+        tableUuid !== undefined &&
+        (wasDropped(state, tableUuid) || findTable(state, id, table).uuid === tableUuid)
       if (isOfTable && ended !== undefined) {
         if (ended.outcome === 'completed') throw hasEnded(upload_id, ended)
         return { ops: [], reply: {} }
@@ -364,8 +369,8 @@ export function findTableOf(
   id: readonly string[],
   table: string | undefined,
 ): TableHead {
-  const of = state.uploads.get(upload)?.table
-  if (of === undefined || !wasDropped(state, of)) return findTable(state, id, table)
+  const tableUuid = state.uploads.get(upload)?.table
+  if (tableUuid === undefined || !wasDropped(state, tableUuid)) return findTable(state, id, table)
   throw new SheafError(
     ErrorCode.TableNotFound,
     `the table that the upload ${upload} goes to was dropped after the upload began`,

@@ -17,18 +17,23 @@ export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
 type ParameterName = keyof typeof wireNames
 const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
 
-const ofAll: readonly ParameterName[] = ['partitions', 'targetPartitionSize', 'sampleRate', 'maxIterations']
-const ofGraphs: readonly ParameterName[] = ['m', 'efConstruction']
+const commonParameters: readonly ParameterName[] = [
+  'partitions',
+  'targetPartitionSize',
+  'sampleRate',
+  'maxIterations',
+]
+const graphParameters: readonly ParameterName[] = ['m', 'efConstruction']
 
 /** The parameters that each kind has. */
 const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
-  IVF_FLAT: ofAll,
-  IVF_SQ: [...ofAll, 'bits'],
-  IVF_PQ: [...ofAll, 'subVectors', 'bits'],
-  IVF_RQ: [...ofAll, 'bits'],
-  IVF_HNSW_FLAT: [...ofAll, ...ofGraphs],
-  IVF_HNSW_SQ: [...ofAll, ...ofGraphs, 'bits'],
-  IVF_HNSW_PQ: [...ofAll, ...ofGraphs, 'subVectors', 'bits'],
+  IVF_FLAT: commonParameters,
+  IVF_SQ: [...commonParameters, 'bits'],
+  IVF_PQ: [...commonParameters, 'subVectors', 'bits'],
+  IVF_RQ: [...commonParameters, 'bits'],
+  IVF_HNSW_FLAT: [...commonParameters, ...graphParameters],
+  IVF_HNSW_SQ: [...commonParameters, ...graphParameters, 'bits'],
+  IVF_HNSW_PQ: [...commonParameters, ...graphParameters, 'subVectors', 'bits'],
 }
 
 /** Allowed bits per code. A single value may be given, and has no effect. */
@@ -90,8 +95,8 @@ export function vectorDefinition(
   if (num_bits !== undefined && !bits.includes(num_bits)) {
     throw invalidInput(`num_bits of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
   }
-  const kept = given.filter(name => name !== 'bits' || bits.length > 1)
-  return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
+  const used = given.filter(name => name !== 'bits' || bits.length > 1)
+  return { metric, ...Object.fromEntries(used.map(name => [name, request[wireNames[name]]])) }
 }
 
 /** Return the greatest divisor of `size` up to `count`, and the least from `count` on. */

@@ -24,14 +24,14 @@ export async function verify(
 ): Promise<Verification> {
   refuseMore('verify', 2, more)
   checkRootPath(path)
-  const asked = parse(verifyShape, options, 'verify')
+  const checkedOptions = parse(verifyShape, options, 'verify')
   const { verifyAt } = await importVerify()
-  return verifyAt(path, asked)
+  return verifyAt(path, checkedOptions)
 }
 
 /** Verify an open root as it is now. */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
-  const asked = { ...options }
+  const checkedOptions = { ...options }
   const { verifyHeld } = await importVerify()
-  return verifyHeld(engine, asked)
+  return verifyHeld(engine, checkedOptions)
 }

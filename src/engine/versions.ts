@@ -60,10 +60,10 @@ async function recordsOf(
   const records = versions.flatMap(version => byVersion.get(version) ?? [])
   if (head.kind !== 'lance') return records
   // A single manifest is looked up; several are listed.
-  const there = records.length === 1 ? null : await engine.lance.list(head, signal)
+  const existing = records.length === 1 ? null : await engine.lance.list(head, signal)
   const found: VersionRecord[] = []
   for (const record of records) {
-    const isThere = there?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
+    const isThere = existing?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
     if (isThere) found.push(record)
     else await checkDispensable(engine, head, record, signal)
   }

@@ -40,14 +40,15 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
         const now = tableOf(state, job, 'refreshed')
         // Compare the source as well: a refresh that changed no row created no version.
         if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
-        const noted = (mode: RefreshMode, rows: number, published: number) =>
+        const recordResult = (mode: RefreshMode, rows: number, published: number) =>
           resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
-        if (shows === null) return { ops: [noted('no_op', 0, latestOf(now)!)] }
+        if (shows === null) return { ops: [recordResult('no_op', 0, latestOf(now)!)] }
         const req = [...requirementsOf(now), { viewSrc: now.uuid, src: now.view!.src as unknown as Json }]
         const op: ShowsOp = { op: 'shows', t: now.uuid, src: shows }
-        if (rows === null) return { ops: [op as unknown as Json, noted('no_op', 0, latestOf(now)!)], req }
+        if (rows === null)
+          return { ops: [op as unknown as Json, recordResult('no_op', 0, latestOf(now)!)], req }
         const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
-        const result = noted(rows.mode, rows.written, change.v)
+        const result = recordResult(rows.mode, rows.written, change.v)
         return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
       }
     } finally {
@@ -134,13 +135,13 @@ async function refreshed(
   const shows = { uuid: source.uuid, version, firstRow }
   if (isNothing(rows)) return { version, rows: null, shows }
   const { moved = [] } = rows
-  const more = {
+  const details = {
     fields: own.layout.schema.fields.map(({ id }) => id),
     nextRow: firstRow + now.layout.next.row,
     mode: ids === null ? ('rebuild' as const) : ('incremental' as const),
     written: moved.reduce((sum, { draft }) => sum + draft.rows, 0),
   }
-  return { version, rows: { ...rows, ...more }, shows }
+  return { version, rows: { ...rows, ...details }, shows }
 }
 
 function isNothing({ moved = [], dead, drop = [] }: RefreshedRows): boolean {

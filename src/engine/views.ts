@@ -120,9 +120,9 @@ function checkSource(
 ): void {
   const now = tableNamed(state, table)
   if (now?.uuid !== source.uuid || now.schemaId !== source.schemaId) throw otherSource
-  const met = new Set<string>()
-  for (let head: TableHead | undefined = now; head?.view && !met.has(head.uuid); ) {
-    met.add(head.uuid)
+  const visited = new Set<string>()
+  for (let head: TableHead | undefined = now; head?.view && !visited.has(head.uuid); ) {
+    visited.add(head.uuid)
     const { definition } = head.view
     if (definition.source !== null && idText(definition.source.id) === idText(id)) {
       throw invalidInput(`view ${idText(id)} would be made of itself, by way of ${idText(head.id)}`)
