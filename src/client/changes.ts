@@ -7,6 +7,7 @@ import { parse } from '../protocol/parse.js'
 import { options as declare, given, integer } from '../protocol/shape.js'
 import { type Diff, diffOf } from './diff.js'
 
+/** Options of `Table.changes`. */
 export interface ChangesOptions extends CallOptions {
   /** The last version that the caller knows. The feed begins with the next version. */
   readonly since: number
@@ -31,6 +32,7 @@ export const changesShape = declare<ChangesOptions>()(
 
 /** A version, and its difference to `previous`. */
 export interface TableChange extends Diff {
+  /** The version. */
   readonly version: number
   /** The version to compare with: the one before `version`, or `since`. Versions between the two were deleted. */
   readonly previous: number

@@ -34,7 +34,9 @@ export type NewColumns = Readonly<Record<string, string | ColumnDefinition>>
 
 /** Changes of a column. */
 export interface ColumnChanges {
+  /** The new name; for a field of a struct, without the path. */
   readonly rename?: string
+  /** Whether the column may contain null. Changing it to false requires that no value is null. */
   readonly nullable?: boolean
   /** The new type. Every value must fit. */
   readonly type?: ColumnType
@@ -69,6 +71,7 @@ export const columnChangesShape = options<ColumnChanges>()({
   type: columnType,
 })
 
+/** Return the wire fields of new columns. */
 export function newColumns(columns: NewColumns): readonly NewColumn[] {
   return Object.entries(parse(newColumnsShape, columns, 'addColumns')).map(([name, column]) => {
     return typeof column === 'string' ? { name, expression: column } : newColumn(name, column)
@@ -99,6 +102,7 @@ function newColumn(name: string, column: ColumnDefinition): NewColumn {
   }
 }
 
+/** Return the wire fields of column changes. */
 export function alterations(changes: Readonly<Record<string, ColumnChanges>>): readonly ColumnAlteration[] {
   const checked = parse(record(columnChangesShape, Number.POSITIVE_INFINITY), changes, 'alterColumns')
   return Object.entries(checked).map(([path, { type, ...change }]) => {

@@ -50,6 +50,7 @@ export interface ConnectOptions {
   readonly onMaintenance?: (event: MaintenanceEvent) => void
   /** Other engines of this process over this root, which share loaded data. `connectWorker` sets it. */
   readonly sharing?: Sharing
+  /** Aborts the opening. Has no effect after `connect` has returned. */
   readonly signal?: AbortSignal
 }
 

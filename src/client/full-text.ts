@@ -39,6 +39,7 @@ export interface MatchWords {
 
 /** Finds rows with these words in sequence. An index of the column must store positions (`withPosition`). */
 export interface MatchPhrase {
+  /** The words of the phrase, analyzed like the text of the column. */
   readonly phrase: string
   /** Column to search. Default: all columns that the query searches. */
   readonly column?: string
@@ -48,11 +49,15 @@ export interface MatchPhrase {
 
 /** Finds rows with words of a text in any of the columns. The score is the best score of a column. */
 export interface MatchColumns {
+  /** The words to look for, as in `MatchWords.match`. */
   readonly multiMatch: string
+  /** Columns to search, at least one. */
   readonly columns: readonly string[]
   /** A score factor for each column. Default 1. */
   readonly boosts?: readonly number[]
+  /** As in `MatchWords.operator`. */
   readonly operator?: 'or' | 'and'
+  /** As in `MatchWords.fuzziness`. */
   readonly fuzziness?: number | 'auto'
 }
 
@@ -60,6 +65,7 @@ export interface MatchColumns {
 export interface BoostText {
   readonly positive: TextQuery
   readonly negative: TextQuery
+  /** Factor of the subtracted score. Default 0.5. */
   readonly negativeBoost?: number
 }
 
@@ -68,11 +74,15 @@ export interface BoostText {
  * the sum of the scores.
  */
 export interface CombineText {
+  /** Queries that a row must match, all of them. */
   readonly must?: readonly TextQuery[]
+  /** Queries that add to the score. Without `must`, a row must match at least one of them. */
   readonly should?: readonly TextQuery[]
+  /** Queries that a row must not match. */
   readonly mustNot?: readonly TextQuery[]
 }
 
+/** A structured full-text query. Queries can be nested. */
 export type TextQuery = MatchWords | MatchPhrase | MatchColumns | BoostText | CombineText
 
 const words = {

@@ -26,6 +26,7 @@ export interface TableCompacted {
   /** Rows that were rewritten. */
   readonly rows: number
   readonly bytes: number
+  /** Duration in milliseconds. */
   readonly ms: number
 }
 

@@ -12,6 +12,7 @@ import { TableUpload } from './table-upload.js'
 
 type MergeRequest = Request<'mergeInsertIntoTable'>
 
+/** Options of `whenMatchedUpdateAll` and `whenNotMatchedBySourceDelete`. */
 export interface MergeCondition {
   /**
    * An SQL predicate, or a fragment made by the tag `sql`. For updates, it reads `source.x` and `target.x`; for
@@ -20,6 +21,7 @@ export interface MergeCondition {
   readonly where?: string | SqlFragment
 }
 
+/** Options of `MergeInsert.execute`. */
 export interface MergeOptions extends CallOptions {
   /** Milliseconds after which the merge fails. Default: no limit. */
   readonly timeoutMs?: number

@@ -35,6 +35,7 @@ const identifierShape = either<Identifier>(
   { is: () => true, shape: array(string()) },
 )
 
+/** Options of `Namespace.createTable`. */
 export interface CreateTableOptions extends CallOptions, IngestOptions {
   /**
    * What to do when the table exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` replaces rows and
@@ -60,11 +61,13 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
    * in length, and `ColumnNotFound` if no row has the column.
    */
   readonly vectorColumns?: readonly string[] | undefined
+  /** Properties of the table. Sheaf stores and returns them. */
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing parent namespaces. Default false. */
   readonly createParents?: boolean
 }
 
+/** Options of `Namespace.createView`. */
 export interface CreateViewOptions extends CallOptions {
   /** The table that the view reads. */
   readonly source: Identifier
@@ -78,13 +81,22 @@ export interface CreateViewOptions extends CallOptions {
   readonly withData?: boolean
 }
 
+/** Options of `Namespace.createNamespace`. */
 export interface CreateNamespaceOptions extends CallOptions {
+  /**
+   * What to do when the namespace exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` drops it with
+   * everything in it, and creates it again.
+   */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
+  /** Properties of the namespace. Sheaf stores and returns them. */
   readonly properties?: Readonly<Record<string, string>>
 }
 
+/** Options of `Namespace.dropNamespace`. */
 export interface DropNamespaceOptions extends CallOptions {
+  /** What to do when the namespace does not exist: `fail` (default), or `skip`, which does nothing. */
   readonly mode?: 'fail' | 'skip'
+  /** What to do when the namespace is not empty: `restrict` (default) fails, `cascade` drops everything in it. */
   readonly behavior?: 'restrict' | 'cascade'
 }
 
@@ -164,6 +176,7 @@ export class Namespace implements AsyncDisposable {
     data: TableData<NoInfer<RowOf<S>>>,
     options: CreateTableOptions & { readonly schema: S },
   ): Promise<Table<RowOf<S>>>
+  /** Create a table from rows. Column types are inferred, unless `options.schema` has them. */
   async createTable<R extends object = Row>(
     id: Identifier,
     data: TableData<NoInfer<R>>,
@@ -284,6 +297,10 @@ export class Namespace implements AsyncDisposable {
     return (await this.operations.listTables({ id: pathOf('tableNames', namespace) }, call)).tables
   }
 
+  /**
+   * Create a namespace. Throws `NamespaceNotFound` if its parent does not exist, and `NamespaceAlreadyExists` if the
+   * namespace exists and `mode` is `create`.
+   */
   async createNamespace(id: Identifier, options: CreateNamespaceOptions = {}): Promise<void> {
     const { mode = 'create', properties, ...call } = parse(createNamespaceShape, options, 'createNamespace')
     const request = {
@@ -294,6 +311,10 @@ export class Namespace implements AsyncDisposable {
     await this.operations.createNamespace(request, call)
   }
 
+  /**
+   * Drop a namespace. Throws `NamespaceNotFound` if it does not exist and `mode` is `fail`, and `NamespaceNotEmpty`
+   * if it is not empty and `behavior` is `restrict`.
+   */
   async dropNamespace(id: Identifier, options: DropNamespaceOptions = {}): Promise<void> {
     const {
       mode = 'fail',
@@ -434,6 +455,7 @@ export class Namespace implements AsyncDisposable {
     return this.#close()
   }
 
+  /** Close the namespace at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

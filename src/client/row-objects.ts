@@ -6,6 +6,7 @@ import { Pacer } from '../primitives/pacer.js'
 import { type CallOptions, callFields } from '../protocol/calls.js'
 import { oneOf, options } from '../protocol/shape.js'
 
+/** Options of methods that return rows as objects. */
 export interface RowsOptions extends CallOptions {
   /** Representation of 64-bit integers: `number` (default; throws beyond 2^53), `bigint` or `string`. */
   readonly int64?: ReadOptions['int64'] | undefined

@@ -6,7 +6,9 @@ import { fieldIdKey } from '../query/settle.js'
 
 /** Changes of columns, by name. Columns in none of the lists are unchanged. */
 export interface SchemaDifference {
+  /** Columns of the later version only. */
   readonly added: readonly string[]
+  /** Columns of the earlier version only. */
   readonly removed: readonly string[]
   /** Columns whose name differs. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[]

@@ -44,6 +44,7 @@ const batchRows = 8 * 1024
 /** A record batch of apache-arrow. */
 export type ArrowBatch = ArrowTable['batches'][number]
 
+/** Options of `batches`. */
 export interface BatchesOptions extends CallOptions {
   /** Most rows per batch. Default 8,192. */
   readonly rows?: number | undefined
@@ -51,7 +52,9 @@ export interface BatchesOptions extends CallOptions {
 
 export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
 
+/** A sort key of `Search.orderBy`. */
 export interface Order {
+  /** A column of the answer or of the table. */
   readonly column: string
   /** Whether the smallest value comes first. Default true. */
   readonly ascending?: boolean | undefined
@@ -88,6 +91,7 @@ const orderKeys = array(
   ),
 )
 
+/** Bounds of `Search.nprobes`. */
 export interface ProbesOptions {
   /** Partitions that every query searches. */
   readonly min?: number | undefined
@@ -110,6 +114,7 @@ const probes = either<number | ProbesOptions>(
   { is: () => true, shape: fields.nprobes.shape },
 )
 
+/** Options of `Search.fullText`. */
 export interface FullTextOptions {
   /** Columns to search. Default: all columns with an FTS index, or all text columns if none has an index. */
   readonly columns?: readonly string[] | undefined
@@ -141,6 +146,7 @@ const fuseBy = either<FuseOptions | FuseRows>(
 /** Options that are allowed with a fusion function. */
 export const candidatesShape = declare<Pick<FuseOptions, 'candidates'>>()({ candidates: integer(1) })
 
+/** Options of `Search.highlight`. */
 export interface SearchHighlightOptions extends HighlightOptions {
   /** Columns to highlight. Default: the columns that are searched. */
   readonly columns?: readonly string[] | undefined
@@ -381,6 +387,7 @@ export class Search<R extends object = Row> {
    * `toArray` only, ordered by relevance. A second `fuse` replaces the first.
    */
   fuse(by: FuseOptions): Search<R>
+  /** Set a function that joins the rows of both searches. `candidates`: rows of each search that it receives. */
   fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
   fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
     const fusionOption = parse(fuseBy, by, 'fuse')

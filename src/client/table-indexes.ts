@@ -109,6 +109,7 @@ export type VectorIndexOptions =
   | ProductListOptions
   | VectorGraphOptions
   | ProductGraphOptions
+/** The types of vector indexes. */
 export type VectorIndexType = VectorIndexOptions['type']
 
 /**
@@ -234,6 +235,7 @@ export const createIndexShape = withHints(anyIndexShape, {
   config: 'type',
 }) as Shape<CreateIndexOptions> & OptionsShape
 
+/** Options of `Table.waitForIndex`. */
 export interface WaitForIndexOptions extends CallOptions {
   /** Milliseconds to wait. Default: no limit. */
   readonly timeoutMs?: number
@@ -248,6 +250,7 @@ export interface IndexInfo {
   readonly uuid: string
   /** Paths of the indexed columns. */
   readonly columns: readonly string[]
+  /** Type of the index, for example `BTREE` or `IVF_PQ`. */
   readonly type: string
   /**
    * - `pending`: waits to be built;
@@ -262,16 +265,22 @@ export interface IndexInfo {
   readonly indexedRows: number
   /** Live rows that the index does not cover. */
   readonly unindexedRows: number
+  /** Number of segments. Maintenance adds segments for new rows, and merges segments. */
   readonly segments: number
+  /** Size of the segments in bytes. */
   readonly bytes: number
   readonly created: Date
+  /** Why the status is `failed` or `stale`, where there is a reason. */
   readonly reason?: string
 }
 
 /** Progress of an index build: `done` of the `total` rows of the current phase. A build has several phases. */
 export interface IndexProgress {
+  /** Rows that the phase has processed. */
   readonly done: number
+  /** Rows that the phase must process. */
   readonly total: number
+  /** Name of the phase. */
   readonly phase: string
   /** Rows per second since the phase began. Absent in the first second of a phase. */
   readonly perSecond?: number
@@ -290,6 +299,7 @@ export interface IndexStats {
   /** Live rows that the index does not cover. */
   readonly unindexedRows: number
   readonly segments: number
+  /** Why the status is `failed` or `stale`, where there is a reason. */
   readonly reason?: string
   /** Progress of the build, while the index is being built. */
   readonly progress?: IndexProgress
@@ -309,6 +319,7 @@ interface IndexedTable {
   readonly watch: Watch | undefined
 }
 
+/** Create an index, and wait for it if `waitTimeoutMs` is set. */
 export async function createIndex(
   { operations, id, watch }: IndexedTable,
   column: string,
@@ -386,6 +397,7 @@ function refuseOtherFields(wireFields: object, type: ScalarKind): void {
   })
 }
 
+/** List the indexes of a version. */
 export async function indexesAt(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number },
@@ -412,6 +424,7 @@ function infoOf(record: IndexRecord): IndexInfo {
   }
 }
 
+/** Return coverage and progress of an index. */
 export async function indexStatsAt(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number; readonly index_name: string },

@@ -18,6 +18,7 @@ import { ArrowRows } from './arrow-rows.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
 
+/** Options of `tableRows`. */
 export interface TableRowsOptions extends IngestOptions {
   /**
    * Types of plain objects. Absent: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of

@@ -13,6 +13,7 @@ import { selectedFields } from './selection.js'
 
 type ArrowBatch = ArrowTable['batches'][number]
 
+/** Options of `Table.scan`. */
 export interface ScanOptions extends CallOptions {
   /** Most slices, 1 to 10,000. Default: one per 64 MiB of the columns that are read. */
   readonly slices?: number
@@ -29,6 +30,7 @@ export interface ScanOptions extends CallOptions {
   readonly files?: boolean
 }
 
+/** Options of `TableSlice.batches`. */
 export interface SliceOptions extends CallOptions {
   /**
    * Cursor to continue after: `batch.metadata.get('sheaf:after')` of the last batch that was read. Default: the

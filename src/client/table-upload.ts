@@ -8,11 +8,13 @@ import { array, options as declare, oneOf, string } from '../protocol/shape.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
 
+/** Options of `Table.upload`. */
 export interface UploadOptions extends CallOptions {
   /** `append` (default) adds the rows; `overwrite` replaces all rows of the table when the upload is committed. */
   readonly mode?: 'append' | 'overwrite'
 }
 
+/** Options of `TableUpload.add`. */
 export interface PartOptions extends CallOptions, IngestOptions {
   /**
    * Name of the part, at most 128 characters. A part replaces an earlier part of the same name, so a task that runs
@@ -21,6 +23,7 @@ export interface PartOptions extends CallOptions, IngestOptions {
   readonly part?: string
 }
 
+/** Options of `TableUpload.commit`. */
 export interface CommitUploadOptions extends CallOptions {
   /**
    * Names of the parts to commit, at least one, in this order; other parts are left out. Default: all parts, in the
@@ -39,8 +42,11 @@ export interface UploadedPart {
 
 /** The result of a commit of an upload. Repeated commits return the result of the first. */
 export interface CommittedUpload {
+  /** The version of the table after the commit. */
   readonly version: number
+  /** Number of parts that were committed. */
   readonly parts: number
+  /** Rows inserted. */
   readonly inserted: number
   /** Rows updated by a merge. */
   readonly updated: number
@@ -61,6 +67,7 @@ export const commitUploadShape = declare<CommitUploadOptions>()({
   ...callFields,
 })
 
+/** Converts input to rows with the types of the table. */
 export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
 
 /**

@@ -61,11 +61,13 @@ const importTokenize = lazyImport(() => import('./tokenize.js'))
 /** One version of a table, with its number, time and metadata. */
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
+/** Options of `Table.add`. */
 export interface AddOptions extends CallOptions, IngestOptions {
   /** `append` (default) adds the rows; `overwrite` replaces all rows with them. */
   readonly mode?: 'append' | 'overwrite'
 }
 
+/** Options of `Table.backfillColumn`. */
 export interface BackfillOptions extends CallOptions {
   /** An SQL predicate: fills the rows for which it is true; other rows keep their values. Default: all rows. */
   readonly where?: string
@@ -73,6 +75,7 @@ export interface BackfillOptions extends CallOptions {
   readonly concurrency?: number
 }
 
+/** Options of `Table.refresh`. */
 export interface RefreshOptions extends CallOptions {
   /** The version of the source to show. Default: its newest. */
   readonly version?: number
@@ -80,6 +83,7 @@ export interface RefreshOptions extends CallOptions {
   readonly maxRowsPerFragment?: number
 }
 
+/** Options of `Table.updateFieldMetadata`. */
 export interface UpdateFieldMetadataOptions extends CallOptions {
   /** Whether to remove all keys that the call does not set. Default false. */
   readonly replace?: boolean
@@ -146,6 +150,7 @@ export interface TableBinding {
 export class Table<R extends object = Row> {
   /** The path by which the table was opened: its namespace, then its name. */
   readonly id: readonly string[]
+  /** The tags of the table. */
   readonly tags: Tags
   readonly #operations: Operations
   readonly #version: number | undefined
@@ -311,7 +316,9 @@ export class Table<R extends object = Row> {
    * query of its own, and `query_index` gives its number.
    */
   search(): Search<R>
+  /** Search by a vector. `_distance` is the distance to the query. */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
+  /** Search by words. `_score` is the BM25 score. */
   search(words: string): Search<R & { readonly _score: number }>
   search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
   search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {

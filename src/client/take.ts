@@ -16,6 +16,7 @@ import { columnsField, selects } from './selection.js'
 /** A query request without the condition that names the rows. */
 export type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
+/** The columns by which rows can be taken. */
 export type NumberColumn = '_rowid' | '_rowoffset'
 
 /** Most rows per query: bounds the size of the condition and of the answer. */
@@ -114,6 +115,7 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
   return found
 }
 
+/** A page of taken rows. */
 export interface TakenRows {
   readonly schema: Schema
   /** One batch with the rows of the page, or none. */

@@ -29,6 +29,7 @@ export interface Problem {
   readonly kind: ProblemKind
   /** A path relative to the root: the damaged file, or the folder of the table. */
   readonly path: string
+  /** Description of the problem. */
   readonly what: string
   /** Whether `verify` with `repair` fixes the problem. */
   readonly repairable: boolean
@@ -60,16 +61,21 @@ export interface Verification {
    * `_jobs/`.
    */
   readonly unreferenced: readonly string[]
+  /** What was checked, in numbers. */
   readonly checked: Readonly<Checked>
 }
 
 /** Progress of a verification. */
 export interface VerifyProgress {
+  /** The part of the root that is being checked. */
   readonly phase: 'log' | 'history' | 'tables'
+  /** Steps of the phase that are done. */
   readonly done: number
+  /** All steps of the phase. */
   readonly total: number
 }
 
+/** Options of `verify` and `Namespace.verify`. */
 export interface VerifyOptions {
   /**
    * Whether to rebuild damaged files that can be derived from the log. Never changes the log or data files. Default

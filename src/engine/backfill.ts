@@ -128,6 +128,7 @@ function asJson(spec: BackfillSpec): Json {
 
 // ---- the job
 
+/** Run a backfill: compute the columns, and return the proposal of the commit. Runs again if the table has changed. */
 export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job

@@ -166,6 +166,7 @@ async function mergeRows(
   )
 }
 
+/** Return the rules of a merge request. Throws `InvalidInput` for a merge that would do nothing, or for unused conditions. */
 export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' | 'on'>): MergeRules {
   const {
     when_matched_update_all: update = false,

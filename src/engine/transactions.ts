@@ -134,6 +134,7 @@ async function factsOfJob(
   return { done: String(done), total: String(total), phase }
 }
 
+/** Return the error for a transaction id that is unknown or forgotten. */
 export function unknownTransaction(id: string): SheafError {
   return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
     hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',

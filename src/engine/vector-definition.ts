@@ -132,6 +132,7 @@ export function holdsNoVectors(column: string, kind: VectorKind, type: DataType)
   )
 }
 
+/** Return whether two definitions have the same metric and parameters. */
 export function isSameDefinition(a: VectorDefinition | undefined, b: VectorDefinition | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.metric === b.metric && parameterNames.every(name => a[name] === b[name])

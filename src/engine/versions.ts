@@ -362,6 +362,7 @@ export const batchDeleteTableVersions: Handler<Engine, 'batchDeleteTableVersions
   return reply
 }
 
+/** Decide the deletion of version ranges. If no version is in the ranges, nothing is committed. */
 export function deleteVersions(
   head: TableHead,
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],

@@ -26,6 +26,7 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
+/** Run a refresh: compute the rows of the view, and return the proposal of the commit. Runs again if the view has changed. */
 export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { signal } = job
   const attempt = async (): Promise<Propose<CatalogState>> => {
