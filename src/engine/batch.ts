@@ -79,8 +79,8 @@ async function commitBatch<R>(
       hint: 'split them into several commits',
     })
   }
-  // A single version gets its final name before its slot. Turns keep other commits of this process from coming
-  // between.
+  // A single version gets its final name before its slot. Turns keep such commits of this process from coming between
+  // the slot and the names of this batch.
   const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
     const changed = create_table_version ?? complete_upload
     return changed === undefined ? [] : pathKey(changed.id)

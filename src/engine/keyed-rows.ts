@@ -40,12 +40,12 @@ async function* withDigest(
   callKey.endRows(digest.finish(about))
 }
 
-/** Types of all columns of a new table, including columns without values. */
+/** Return the types of all columns of a new table, including columns without values. */
 export function aboutNewTable(schema: Schema): string {
   return canonicalJson(schemaToJson(schema, 'lance'))
 }
 
-/** Column names of a merge: a column of nulls sets nulls, a missing column sets nothing. */
+/** Return the column names of a merge: a column of nulls sets nulls, a missing column sets nothing. */
 export function aboutMerge({ fields }: Schema): string {
   return canonicalJson(fields.map(({ name }) => name).sort())
 }

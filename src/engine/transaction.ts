@@ -324,7 +324,7 @@ class Draft implements Root {
     return true
   }
 
-  /** Uuids of the tables that were read, in an order that is the same for all transactions. */
+  /** Return the uuids of the tables that were read, in an order that is the same for all transactions. */
   tables(): readonly string[] {
     return [...this.#tables].sort()
   }
