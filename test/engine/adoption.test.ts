@@ -190,7 +190,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await recorded()).toEqual(['version 1'])
     await disk.delete(`${folderOf(location)}/_versions/18446744073709551614.manifest`)
     const gone = await failure(reader.operations.listTableVersions({ id }))
-    expect(gone).toMatchObject({ code: 17, hint: expect.stringContaining('may write') })
+    expect(gone).toMatchObject({ code: 17, hint: expect.stringContaining('with write access') })
     expect(await versionsOf()).toEqual([2])
     expect(await versionsOf(reader.operations)).toEqual([2])
     await snapshot.close()

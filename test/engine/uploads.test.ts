@@ -57,7 +57,7 @@ describe('uploads of several servers of one root', () => {
     const table = await second!.openTable('t')
     for (let i = 3; i < 6; i++) await table.add([{ id: i }])
     await second!.optimize()
-    expect(await failure(table.resumeUpload(upload.id))).toMatchObject({ code: 10, message: /given up/ })
+    expect(await failure(table.resumeUpload(upload.id))).toMatchObject({ code: 10, message: /has expired/ })
     expect(await idsIn(second!)).toEqual([1, 3, 4, 5])
   })
 

@@ -70,7 +70,7 @@ describe('a checkpoint of another root', () => {
     const ns = await open()
     expect(await (await ns.openTable('t')).countRows()).toBe(70)
     expect(warnings).toContain(
-      `${foreign} is passed over: the root is opened from an older checkpoint, or from its log`,
+      `${foreign} is skipped: the root is opened from an older checkpoint, or from its log`,
     )
     await ns.close()
   })
@@ -120,7 +120,7 @@ describe('what is worked out again is told of once:', () => {
     expect(await table.countRows()).toBe(70)
     expect(await (await table.checkout(66)).countRows()).toBeGreaterThan(60)
     const told = warnings.filter(message => message.includes('is damaged'))
-    const all = keys.map(key => `${key} is damaged: what it held is worked out again from the log`)
+    const all = keys.map(key => `${key} is damaged: its content is rebuilt from the log`)
     expect(all).toEqual(expect.arrayContaining(told))
     expect(told.length).toBeGreaterThan(0)
     expect(new Set(told).size).toBe(told.length)
