@@ -112,7 +112,7 @@ export const createIndexRequest = object({
   ascii_folding: optional(boolean, 'Whether accents do not matter; default true.'),
   ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
   ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
-  prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of a word; default false.'),
+  prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of the text; default false.'),
   block_size: optional(integer(1), '128 or 256, and means nothing here: blocks are as large as suits them.'),
   lance_tokenizer: optional(string(), '`text`: how documents of Lance are read. Others are refused.'),
   index_operators: optional(boolean, 'false; true is refused.'),
