@@ -1,4 +1,4 @@
-/** The request for a refresh of a view, which is a job (engine/view-refresh). */
+/** Handles the request to refresh a view: queues a job (engine/view-refresh). */
 import { findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition } from '../catalog/ops.js'
 import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
@@ -10,25 +10,25 @@ import { idText } from '../protocol/identifiers.js'
 import { commit, type Engine } from './engine.js'
 import { refreshJob } from './job-names.js'
 
-/** The table a view is made of, whatever it is called by now; when it is gone, the one that has its name. */
+/** Return the source table of a view, even if it was renamed. If the table was dropped, return the table that has its name. */
 export function sourceOf(state: CatalogState, { definition, src }: ViewState): TableHead | undefined {
   if (definition.source === null) return undefined
   const { id, uuid } = definition.source
   return state.tables.get(src?.uuid ?? uuid) ?? tableNamed(state, id)
 }
 
-/** What a refresh is to do. */
+/** The parameters of a refresh job. */
 export interface RefreshSpec {
-  /** Of the source; absent: the newest when the job begins. */
+  /** Version of the source; absent: the newest when the job begins. */
   readonly version?: number
   readonly rowsMax?: number
-  /** Whether all rows are written anew. */
+  /** Whether to rebuild all rows. */
   readonly full?: true
-  /** Versions it reads: they stay until it has ended. */
+  /** Versions that the job reads: they stay until the job has ended. */
   readonly pinned: readonly { readonly table: string; readonly version: number }[]
 }
 
-/** Characters of what is noted on a job. */
+/** Maximum characters of a job's properties. */
 const notesMax = 65_536
 
 export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'> = async (
@@ -70,7 +70,7 @@ function checkOptions(request: RefreshOptions, definition: ViewDefinition): void
   if (definition.source === null) throw notRunHere(definition)
 }
 
-/** What queues a refresh; or the id of a job that waits to do the same. */
+/** Return the operation that queues a refresh, or the id of a queued job with the same parameters. */
 export function refreshOp(
   state: CatalogState,
   head: TableHead,
@@ -78,7 +78,7 @@ export function refreshOp(
 ): JobQueuedOp | string {
   const view = head.view!
   const source = sourceOf(state, view)
-  // A source that is gone is for the job to tell.
+  // If the source is gone, the job fails with that error.
   if (source !== undefined && request.src_version !== undefined) versionOf(source, request.src_version)
   const props = notesOf(request)
   for (const [id, job] of state.jobs) {
@@ -91,7 +91,7 @@ export function refreshOp(
   return { ...queuedOp(refreshJob, spec, head.uuid), ...(Object.keys(props).length > 0 && { props }) }
 }
 
-/** Options of the request as they are told on the job. */
+/** The options of the request, as properties of the job. */
 function notesOf(request: RefreshOptions): Properties {
   const { src_version, max_rows_per_fragment, concurrency, intra_applier_concurrency } = request
   const { cluster, manifest, full } = request
