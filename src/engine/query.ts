@@ -18,7 +18,7 @@ import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
+import { planQuery } from '../query/settle.js'
 import type { TextIndex } from '../query/settle-text.js'
 import { RowSource } from '../query/source.js'
 import { type Engine, type OpenTable, openTable, openVersion } from '../root/engine.js'
@@ -108,7 +108,7 @@ function settled(
   guess = false,
 ): MaybePromise<Plan> {
   return whenResolved(hasExpressions(request) ? binding() : null, bind => {
-    const plan = settleQuery(request, reader.schema, bind, clock, {
+    const plan = planQuery(request, reader.schema, bind, clock, {
       vectors: reader.vectorIndexes,
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),

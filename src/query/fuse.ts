@@ -1,4 +1,4 @@
-/** Rows found by vector and rows found by text as one list, with what each search said of them. */
+/** Merges the results of a vector search and a text search into one list, with the columns of both. */
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
 import type { Part, TableReader } from '../table/table-reader.js'
@@ -6,7 +6,7 @@ import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
 import type { Fusion } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 
-/** A row that one of the searches found, or both; NaN where one did not. */
+/** A row of either result; NaN for the search that did not return it. */
 interface FusedRow {
   readonly part: Part
   readonly offset: number
@@ -15,10 +15,10 @@ interface FusedRow {
   relevance: number
 }
 
-/** Rows handled between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** The `limit` most relevant rows of two lists, each the best first; equally relevant ones by row id. */
+/** Return the `limit` most relevant rows of two lists, each sorted best first. Ties are sorted by row id. */
 export function* fused(
   near: RowHits,
   matching: RowHits,
@@ -84,7 +84,7 @@ function valuesOf({ made }: RowHits, wanted: string): Float32Array {
   return made.find(({ name }) => name === wanted)!.values
 }
 
-/** `rows`: by place. */
+/** Return the row at index `i` of a result. `rows`: by row position. */
 function rowAt(
   { parts, partOf, offsets }: RowHits,
   i: number,
@@ -105,10 +105,10 @@ function placeOf({ fragment, first }: Part, offset: number, reader: TableReader)
   return rowPlace(reader.placeOf(fragment.id)!, first + offset)
 }
 
-/** What each row of a list, the best first, gets for its place or its worth. */
+/** The share of relevance of each row of a list, sorted best first: by rank, or by its normalized value. */
 function sharesOf(worths: Float32Array, fusion: Fusion): Float64Array {
   if (fusion.kind === 'rrf') return Float64Array.from(worths, (_, rank) => 1 / (fusion.k + rank))
-  // Distances beyond float32 are infinite.
+  // Distances that overflow float32 are infinite.
   const [best = 0] = worths
   const worst = worths.findLast(Number.isFinite) ?? best
   const share = (worth: number) => (best === worst ? 1 : (worth - worst) / (best - worst))

@@ -12,7 +12,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { streamTask } from '../primitives/task.js'
-import { candidatesIn, matchingRows, mayHold, type Sieve, sieveFor } from '../query/filter.js'
+import { candidatesIn, matchingRows, mayHold, type PreparedFilter, prepareFilter } from '../query/filter.js'
 import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -58,7 +58,7 @@ export class MatchedRows {
       return known?.files === fragment.files && onlyLostRows(known, fragment)
     }
     const open = before === null ? fragments : fragments.filter(fragment => !isKnown(fragment))
-    const sieve = await sieveFor(source, filter, { fragments: open }, pacer)
+    const prepared = await prepareFilter(source, filter, { fragments: open }, pacer)
     const found = new Map<Fragment, Uint32Array>()
     for (const fragment of fragments) {
       if (pacer.due()) await pacer.pause()
@@ -69,8 +69,8 @@ export class MatchedRows {
         if (offsets.length > 0 && known.dead.count !== fragment.dead.count) {
           offsets = await stillLiving(source, fragment, offsets, pacer)
         }
-      } else if (mayHold(source, sieve, fragment)) {
-        offsets = await matchingIn(source, fragment, sieve, narrow, pacer)
+      } else if (mayHold(source, prepared, fragment)) {
+        offsets = await matchingIn(source, fragment, prepared, narrow, pacer)
       }
       if (offsets.length > 0) found.set(fragment, offsets)
     }
@@ -88,12 +88,12 @@ export function countIn(rows: RowSet): number {
 async function matchingIn(
   source: RowSource,
   fragment: Fragment,
-  sieve: Sieve,
+  prepared: PreparedFilter,
   narrow: Narrow,
   pacer: Pacer,
 ): Promise<Uint32Array> {
   const pieces: Uint32Array[] = []
-  for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
+  for await (const candidate of streamTask(candidatesIn(source, fragment, prepared, { names: [] }, pacer))) {
     const { part } = candidate
     for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
       const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: noComputedColumns })

@@ -8,7 +8,7 @@ import type { Clock } from '../primitives/clock.js'
 import type { ViewQuery } from '../protocol/view-shapes.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { namesOf } from '../query/run.js'
-import { settleQuery } from '../query/settle.js'
+import { planQuery } from '../query/settle.js'
 import { rowOffsetField } from '../query/source.js'
 import * as bind from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -41,7 +41,7 @@ export function bindView(
     ...(columns !== undefined && { columns }),
     ...(filter !== undefined && { filter }),
   }
-  const plan = settleQuery(request, source, bind, watched)
+  const plan = planQuery(request, source, bind, watched)
   if (plan.grouping !== null) {
     throw invalidInput('a view has a row for each row of its source: its columns cannot be aggregates', {
       hint: 'aggregate in queries of the view',
