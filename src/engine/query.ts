@@ -94,8 +94,8 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     return countRows(layout)
   }
   const pacer = new Pacer(options.signal)
-  const { settleFilter } = await filtering()
-  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  const { bindTableFilter } = await filtering()
+  const filter = bindTableFilter(predicate, reader.schema, parameters, engine.clock)
   return countMatching(reader, filter, pacer)
 }
 

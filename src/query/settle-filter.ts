@@ -8,7 +8,7 @@ import { parametersOf } from './settle.js'
 import { sourceSchema } from './source.js'
 
 /** Bind a filter to the columns of a table, `_rowid` and `_rowoffset`. `parameters`: as in the request, not decoded. */
-export function settleFilter(
+export function bindTableFilter(
   text: string,
   schema: TableSchema,
   parameters?: QueryRequest['parameters'],

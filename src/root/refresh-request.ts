@@ -133,10 +133,10 @@ export function specOf(
 
 export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
   return kind === 'query'
-    ? unsupported('the source_query of the view is none that Sheaf runs, so it cannot be refreshed', {
+    ? unsupported('Sheaf cannot run the source_query of the view, so the view cannot be refreshed', {
         hint: 'Sheaf runs JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
       })
     : unsupported(
-        `a view of kind ${kind} is made by a function, which Sheaf does not run: it cannot be refreshed`,
+        `a view of kind ${kind} is computed by a function, which Sheaf does not run: it cannot be refreshed`,
       )
 }

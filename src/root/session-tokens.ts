@@ -56,7 +56,7 @@ export class SessionTokens {
         cause = error
       }
     }
-    throw invalidInput('the token is none of this root, or was changed on its way', {
+    throw invalidInput('the token is not of this root, or was changed', {
       hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
       cause,
     })
@@ -88,8 +88,8 @@ export class SessionTokens {
     if (bytes === null) return null
     const [, hex] = /^\{"key":"([0-9a-f]{64})"\}$/.exec(Buffer.from(bytes).toString()) ?? []
     if (hex !== undefined) return Buffer.from(hex, 'hex')
-    throw corrupted(`${keyPath} holds no key`, {
-      hint: 'delete the file: sessions that are open end by that',
+    throw corrupted(`${keyPath} has no valid key`, {
+      hint: 'delete the file: this ends all open sessions',
     })
   }
 

@@ -1,4 +1,4 @@
-/** Builds segments of text indexes over rows of a table (STORAGE S12). */
+/** Builds segments of text indexes (STORAGE S12). */
 import { assert } from '../errors.js'
 import { buildTextSegment } from '../indexes/text/build.js'
 import { findFieldById } from '../manifest/field-node.js'
@@ -12,8 +12,8 @@ import { coverOf, cutStretches, type Stretch } from './stretch.js'
 import { rowsRead, textInput } from './text-input.js'
 
 /**
- * Over stretches of the reader's version, in that order; none for no rows. Dead rows have no terms in it, so no version in which they live
- * may get it.
+ * Build segments over stretches, in that order; none for no rows. Deleted rows get no terms, so versions in which these rows are
+ * live must not use the segments.
  */
 export async function buildTextSegments(
   reader: TableReader,

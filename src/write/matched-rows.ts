@@ -1,10 +1,9 @@
 /**
- * The rows of a table for which a predicate is true, worked out on one version and brought up to date on a newer one.
+ * Finds the rows of a table for which a predicate is true, on one version, and updates the result for newer versions.
  *
- * A predicate reads nothing but its own row, so what it says of a row in a fragment stays true as long as the row lives
- * there. On a newer version only fragments that were added are looked at (and those in which rows live again, after a
- * restore), and rows that died since are left out: so a
- * change that lost the race for its slot is decided on exactly the version it will follow, at the cost of what changed.
+ * A predicate depends only on its own row, so its value for a row stays valid as long as the row is live in the same fragment.
+ * On a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows deleted
+ * since are removed. So a change that lost a race is decided exactly on the version that it follows, at the cost of what changed.
  */
 
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
@@ -18,14 +17,14 @@ import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 
-/** Living rows by fragment: ascending offsets, none empty; fragments in the order of the layout. */
+/** Live rows by fragment: ascending offsets, never empty; fragments in the order of the manifest. */
 export type RowSet = ReadonlyMap<Fragment, Uint32Array>
 
-/** Which of some rows of one part stay, by offset in the part. */
+/** Select some rows of one part; return their offsets in the part. */
 export type Narrow = (source: RowSource, hits: RowHits) => Promise<Uint32Array>
 
-/** What was found on a version. */
-interface Looked {
+/** The result for a version. */
+interface Result {
   readonly layout: Layout
   readonly found: RowSet
 }
@@ -33,12 +32,11 @@ interface Looked {
 const none = new Uint32Array(0)
 
 export class MatchedRows {
-  #last: Looked | null = null
+  #last: Result | null = null
 
   /**
-   * The rows of a version for which `filter` is true, all of them for null, and that `narrow` leaves. From one call to the
-   * next these say the same of a row; the filter is bound to the schema of the version. Offsets that did not change are
-   * the same array as before.
+   * Return the rows of a version for which `filter` is true (null: all) and that `narrow` selects. Both must be consistent between
+   * calls. The filter is bound to the schema of the version. Unchanged offsets are the same array as in the last call.
    */
   async find(
     reader: TableReader,
@@ -49,7 +47,7 @@ export class MatchedRows {
     const source = new RowSource(reader, pacer)
     const { layout } = reader
     const { fragments } = layout
-    // Where a row stands among all others is not in the row.
+    // The offset of a row in the table depends on other rows.
     const isOfRow = !filter?.columns.includes(rowOffsetField.name)
     const last = isOfRow && this.#last?.layout.schema.id === layout.schema.id ? this.#last : null
     const before = last === null ? null : new Map(last.layout.fragments.map(each => [each.id, each]))
@@ -67,7 +65,7 @@ export class MatchedRows {
         const known = before!.get(fragment.id)!
         offsets = last!.found.get(known) ?? none
         if (offsets.length > 0 && known.dead.count !== fragment.dead.count) {
-          offsets = await stillLiving(source, fragment, offsets, pacer)
+          offsets = await stillLive(source, fragment, offsets, pacer)
         }
       } else if (mayHold(source, prepared, fragment)) {
         offsets = await matchingIn(source, fragment, prepared, narrow, pacer)
@@ -103,7 +101,7 @@ async function matchingIn(
   return joinNumbers(Uint32Array, pieces)
 }
 
-async function stillLiving(
+async function stillLive(
   { reader }: RowSource,
   fragment: Fragment,
   offsets: Uint32Array,
