@@ -25,6 +25,7 @@ import { Grouper } from './group.js'
 import { compareRows, keyBatch } from './key-store.js'
 import type { Aggregate } from './plan.js'
 
+/** Collects the values of an aggregate, by group. */
 export interface Accumulator {
   /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
   add(groups: Uint32Array, arg: Column | null, count: number): void

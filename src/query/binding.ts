@@ -7,8 +7,10 @@ import { lazyImport } from '../lazy-import.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 
+/** The functions that bind expressions. */
 export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression'>
 
+/** Load the binder. */
 export const binding = lazyImport(() => import('../sql/binding/bind.js'))
 
 /** Return whether a query has expressions. */
@@ -23,6 +25,7 @@ export interface BindingOptions extends bind.BindOptions {
   readonly binding: Binding | null
 }
 
+/** Return the binder; fails for a query that was planned without one. */
 export function bindingOf({ binding }: BindingOptions): Binding {
   assert(binding !== null, 'a query with expressions is planned without a binding')
   return binding

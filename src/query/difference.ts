@@ -12,6 +12,7 @@ import type { Part, TableReader } from '../table/table-reader.js'
 /** Rows of a fragment that the other version does not have: all, or those in these deletion vectors. */
 type Elsewhere = 'all' | readonly RunsPlace[]
 
+/** Which rows of one version differ from another version. */
 export class Difference {
   /** Cache of differences: a reader belongs to one version, so weak keys are enough. */
   static readonly #known = new WeakMap<TableReader, WeakMap<TableReader, Difference>>()

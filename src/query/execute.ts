@@ -29,6 +29,7 @@ import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
+/** The whole answer of a query. */
 export interface QueryResult {
   readonly schema: Schema
   /** In the order of the answer. Empty when no row matched. */

@@ -66,7 +66,7 @@ export function* fused(
   const order = ranked({ partOf, offsets, distances: relevances }, limit, parts)
   const inOrder = Array.from(
     order.offsets,
-    (offset, i) => rows.get(placeOf(parts.all[order.partOf[i]!]!, offset, reader))!,
+    (offset, i) => rows.get(positionOf(parts.all[order.partOf[i]!]!, offset, reader))!,
   )
   return {
     parts: parts.all,
@@ -84,7 +84,7 @@ function valuesOf({ made }: RowHits, wanted: string): Float32Array {
   return made.find(({ name }) => name === wanted)!.values
 }
 
-/** Return the row at index `i` of a result. `rows`: by row position. */
+/** Return row `i` of a result. `rows`: the rows found so far, by position. */
 function rowAt(
   { parts, partOf, offsets }: RowHits,
   i: number,
@@ -93,15 +93,15 @@ function rowAt(
 ): FusedRow {
   const part = parts[partOf === null ? 0 : partOf[i]!]!
   const offset = offsets[i]!
-  const place = placeOf(part, offset, reader)
-  const known = rows.get(place)
+  const position = positionOf(part, offset, reader)
+  const known = rows.get(position)
   if (known !== undefined) return known
   const row = { part, offset, distance: NaN, score: NaN, relevance: 0 }
-  rows.set(place, row)
+  rows.set(position, row)
   return row
 }
 
-function placeOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
+function positionOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
   return rowPlace(reader.placeOf(fragment.id)!, first + offset)
 }
 

@@ -10,6 +10,7 @@ import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
 import { type KeyBatch, KeyStore } from './key-store.js'
 
+/** Numbers the distinct keys of rows: the key of a group is in `keys()` at the group's number. */
 export class Grouper {
   readonly #store: KeyStore
   readonly #types: readonly DataType[]

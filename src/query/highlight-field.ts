@@ -15,6 +15,7 @@ export function highlightsField({ text, highlights }: Plan): Field {
   return { name: highlightsName, type: { kind: 'struct', children }, nullable: false }
 }
 
+/** Return the name of a highlighted column in `_highlights`: its path. `column`: index in the search. */
 export function highlightName({ columns }: TextSearch, column: number): string {
   return columns[column]!.path.join('.')
 }

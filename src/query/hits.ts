@@ -110,9 +110,11 @@ export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pace
   const { parts, partOf, offsets } = hits
   if (partOf === null) return hits
   // The same part may be in the list several times.
-  const places = parts.map(placeOf)
-  const ranks = new Map([...new Set(places)].sort((a, b) => a - b).map((place, rank) => [place, rank]))
-  const rankOf = Uint32Array.from(places, place => ranks.get(place)!)
+  const positions = parts.map(placeOf)
+  const ranks = new Map(
+    [...new Set(positions)].sort((a, b) => a - b).map((position, rank) => [position, rank]),
+  )
+  const rankOf = Uint32Array.from(positions, position => ranks.get(position)!)
   const starts = new Uint32Array(ranks.size + 1)
   for (let i = 0; i < partOf.length; i++) starts[rankOf[partOf[i]!]! + 1]! += 1
   for (let rank = 0; rank < ranks.size; rank++) starts[rank + 1]! += starts[rank]!

@@ -26,6 +26,7 @@ import {
   validWords,
 } from '../sql/values/vector.js'
 
+/** The order of one key column. */
 export interface KeyOrder {
   readonly ascending: boolean
   readonly nullsFirst: boolean

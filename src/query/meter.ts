@@ -9,6 +9,7 @@ import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 import type { MaybePromise, TaskStream } from '../primitives/task.js'
 
+/** Measurements of one step. */
 export interface Figures {
   rows: number
   ms: number
@@ -42,6 +43,7 @@ export type Step =
   | 'limit'
   | 'project'
 
+/** Collects the measurements of one query. */
 export class Meter {
   readonly #clock: Clock
   readonly #figures = new Map<string, Figures>()

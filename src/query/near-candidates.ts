@@ -9,6 +9,7 @@ import {
 } from '../indexes/vector/saturation.js'
 import type { RankedHits } from './hits.js'
 
+/** The candidates of one search in one segment, best estimate first. */
 export class NearCandidates {
   readonly ordinals: Uint32Array
   /** By rank, for the first `measured` candidates. */

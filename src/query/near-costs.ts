@@ -8,7 +8,7 @@
  *   the query, one bit per element needs a rotation.
  * - A graph (HNSW): every row and every list of edges is a random access: 1.5 times the cost of measuring a row, for an index of
  *   a quarter of the bytes. Each row costs more if the search keeps more candidates: with 4,096 five times as much as with 100.
- * - A search that ends without a settled result costs its own time, plus that of measuring all rows.
+ * - A search that does not converge costs its own time, plus that of measuring all rows.
  * - If a column is too large for memory, its rows are first read from the system's cache: one by one, or all together.
  *
  * If a filter passes only a share of the rows, a search must visit more rows for the same number of matches. The number of

@@ -13,6 +13,7 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { Fusion, Highlighting, TextSearch } from './text-plan.js'
 
+/** A vector search in one column. */
 export interface VectorSearch {
   readonly field: VectorField
   readonly query: Float32Array
@@ -51,6 +52,7 @@ export interface OutputColumn {
   readonly value: BoundExpression
 }
 
+/** An aggregate over the rows of each group. */
 export interface Aggregate {
   readonly fn: AggregateFunction
   /** Whether equal values count once. */
@@ -69,6 +71,7 @@ export interface Grouping {
   readonly aggregates: readonly Aggregate[]
 }
 
+/** One key of the order of an answer. */
 export interface OrderKey {
   /** Reads the same columns as the columns of the answer. With `distinct`: reads the columns of the answer. */
   readonly value: BoundExpression
@@ -76,6 +79,7 @@ export interface OrderKey {
   readonly nullsFirst: boolean
 }
 
+/** See the head of this file. */
 export interface Plan {
   readonly filter: BoundExpression | null
   /** True: the filter selects the rows to search. False: it filters the rows that the search returned. */

@@ -14,6 +14,7 @@ import { indexesOf, type Probes, printProbes } from './probes.js'
 /** Rows by fragment id; fragments without rows are missing. */
 type RowsByFragment = ReadonlyMap<number, RowSet>
 
+/** The result of the index lookups of one filter. */
 export class ProbedRows {
   readonly #found: RowsByFragment
   readonly #partial: PartialCover

@@ -41,6 +41,7 @@ export interface Conjunct {
   readonly left: readonly Bound[]
 }
 
+/** A filter, split by what indexes can answer. */
 export interface SplitFilter {
   readonly conjuncts: readonly Conjunct[]
   /** Conditions that no index answers. */

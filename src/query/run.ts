@@ -17,6 +17,7 @@ import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 import { rowPlace } from './text-rows.js'
 
+/** The state that all steps of an execution share. */
 export interface Run {
   readonly plan: Plan
   readonly source: RowSource

@@ -88,14 +88,14 @@ class NearSearch {
     // If the caller set an effort, use the index, even if it costs more.
     const isEffortGiven = Object.values(this.#options.effort).some(each => each !== undefined)
     if (!isEffortGiven && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
-      const cover = this.#search.fast ? this.#index : everything
+      const cover = this.#search.fast ? this.#index : allRows
       for (const fragment of reader.layout.fragments)
         yield* this.#measureIn(fragment, cover.covered(fragment))
       return
     }
     for (const segment of this.#index.segments) {
-      const living = yield* wait(segment.living(reader, signal))
-      if (yield* this.#ask(segment, living)) continue
+      const live = yield* wait(segment.living(reader, signal))
+      if (yield* this.#searchSegment(segment, live)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }
     if (this.#search.fast) return
@@ -119,8 +119,8 @@ class NearSearch {
     const passingIn = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
     for (const segment of this.#index.segments) {
       const bits = yield* wait(segment.ordinalsOf(passingIn, this.#pacer))
-      const asked = yield* this.#ask(segment, { bits, count: bits.count() })
-      if (!asked) yield* this.#measure(passing.map(each => within(each, segment)))
+      const wasSearched = yield* this.#searchSegment(segment, { bits, count: bits.count() })
+      if (!wasSearched) yield* this.#measure(passing.map(each => within(each, segment)))
     }
     if (this.#search.fast) return
     const partial = yield* partialCover(this.#index, this.#source.reader, this.#pacer)
@@ -192,7 +192,7 @@ class NearSearch {
    * allowed rows must be measured instead: because that costs no more, or because the segment would return too few rows, or too few
    * of the nearest.
    */
-  *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
+  *#searchSegment(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
     const { effort, refineFactor } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* wait(segment.open(this.#pacer.signal))
@@ -313,7 +313,7 @@ class NearSearch {
 }
 
 /** Covers all rows. */
-const everything: Cover = { covered: fragment => RowSet.all(fragment.rows) }
+const allRows: Cover = { covered: fragment => RowSet.all(fragment.rows) }
 
 /** Bytes read per row. Rows with lists are assumed to have as many vectors as the query; each pair is measured. */
 function columnBytes(search: VectorSearch): number {

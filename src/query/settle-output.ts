@@ -46,6 +46,7 @@ import {
   sourceSchema,
 } from './source.js'
 
+/** The parts of a plan that depend on the selected columns. */
 export interface PlannedOutput {
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
@@ -183,8 +184,8 @@ function planRows(
 }
 
 /**
- * Cache of outputs that name plain columns, by schema, least recently used first. Queries with the same columns share one output,
- * so that later caches by output apply.
+ * Cache of outputs that name plain columns, by schema, oldest first. Queries with the same columns share one output, so that
+ * caches that depend on an output (such as its encoded schema) apply.
  */
 const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
 const namedAtMost = 16

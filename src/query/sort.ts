@@ -17,6 +17,7 @@ const keepAtLeast = 64 * 1024
 /** Rows sorted, or merged, between two checks of the clock. */
 const runRows = 4 * 1024
 
+/** Call `add` for each batch, then `finish` once. */
 export class Sorter {
   readonly #keep: number
   #store: KeyStore

@@ -127,6 +127,7 @@ interface HeldRun {
   readonly columns: ReadonlyMap<string, RunOfColumn>
 }
 
+/** Reads rows of one version for one query. */
 export class RowSource {
   readonly reader: TableReader
   /** The only rows that the source has; null: all. */

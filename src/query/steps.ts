@@ -20,6 +20,7 @@ export const wordRows = 32
 
 const learnt = new WeakMap<BoundExpression, number>()
 
+/** Step sizes for some expressions; call `took` after each step. */
 export class Steps {
   readonly #key: BoundExpression | null
   readonly #most: number

@@ -11,6 +11,7 @@ export interface TextColumn {
   readonly index: string | null
 }
 
+/** A term of a query. */
 export interface QueryTerm {
   readonly term: string
   /** Number of occurrences in the query. */
@@ -42,6 +43,7 @@ export interface PhraseNode {
   readonly slop: number
 }
 
+/** A node of a full-text query. */
 export type TextNode =
   | MatchNode
   | PhraseNode
@@ -62,6 +64,7 @@ export type TextNode =
       readonly should: readonly TextNode[]
     }
 
+/** A full-text search in one or more columns. */
 export interface TextSearch {
   /** At least one. */
   readonly columns: readonly TextColumn[]

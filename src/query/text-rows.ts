@@ -7,6 +7,7 @@ export interface ScoredPlaces {
   readonly scores: Float32Array
 }
 
+/** The empty set. */
 export const noPlaces: ScoredPlaces = { places: new Float64Array(0), scores: new Float32Array(0) }
 
 /** Upper bound of the rows of one fragment. */
@@ -17,10 +18,12 @@ export function rowPlace(fragment: number, offset: number): number {
   return fragment * fragmentSpan + offset
 }
 
+/** Return the fragment's index of a position. */
 export function fragmentOf(place: number): number {
   return Math.floor(place / fragmentSpan)
 }
 
+/** Return the offset in the fragment of a position. */
 export function offsetOf(place: number): number {
   return place % fragmentSpan
 }
@@ -69,6 +72,7 @@ const bounded = (score: number) => Math.max(-greatestScore, Math.min(greatestSco
 
 const sum = (a: number, b: number) => bounded(a + b)
 
+/** The combinations that operators use. */
 export const mixings = {
   /** Rows of either list, with the better score. */
   best: { both: Math.max, onlyA: true, onlyB: true },

@@ -27,6 +27,7 @@ export type Passing = ReadonlyMap<Fragment, RowSet>
 /** Statistics of the live rows of a segment at a version: rows that have a term, and the total number of their terms. */
 export type LivingTexts = Pick<TextFacts, 'docs' | 'tokens'>
 
+/** One unit of a text search: a segment, and its rows at a version. */
 export interface TextUnit {
   readonly segment: TextSegment
   readonly living: LivingTexts

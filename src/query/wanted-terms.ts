@@ -3,6 +3,7 @@ import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/n
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
+/** A node with terms of its own. */
 export type TextLeaf = MatchNode | PhraseNode
 
 /** The terms for which texts are read. */

@@ -44,6 +44,7 @@ export interface Root {
   commit(propose: Propose<CatalogState>, options?: CommitOptions): Promise<Committed<CatalogState>>
 }
 
+/** The services of an opened root. Handlers receive it as their first argument. */
 export interface Engine {
   /** Address of the root, for `location` in answers: an absolute path, or `memory://`. */
   readonly location: string
@@ -101,8 +102,10 @@ export interface Decision<R> {
   readonly reply: R
 }
 
+/** Decide on a change, given the state that its entry will follow. May be called again on a newer state. */
 export type Decide<R> = (state: CatalogState, at: ProposalPosition) => Decision<R>
 
+/** The result of a commit. */
 export interface Outcome<R> {
   readonly reply: R
   /** Null: there was nothing to do. */

@@ -2,6 +2,7 @@
 import type { CatalogState } from '../catalog/state.js'
 import type { Engine } from './engine.js'
 
+/** A pinned state. */
 export interface HeldRoot {
   readonly state: CatalogState
   readonly head: number

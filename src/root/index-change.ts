@@ -1,3 +1,4 @@
+/** Changes of indexes that change nothing else. */
 import type { TableHead } from '../catalog/state.js'
 import type { Change } from '../manifest/change.js'
 import type { IndexChange } from '../manifest/table-index.js'

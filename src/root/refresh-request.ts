@@ -31,6 +31,7 @@ export interface RefreshSpec {
 /** Maximum characters of a job's properties. */
 const notesMax = 65_536
 
+/** Queue a refresh; the reply has the id of its job. */
 export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'> = async (
   engine,
   request,
@@ -52,6 +53,7 @@ export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'>
   return reply
 }
 
+/** Return the view of a table. Throws `InvalidInput` if the table is not a view. */
 export function viewOf(head: TableHead): ViewState {
   if (head.view !== null) return head.view
   throw invalidInput(`table ${idText(head.id)} is not a materialized view`)
@@ -113,6 +115,7 @@ function notesOf(request: RefreshOptions): Properties {
   return props
 }
 
+/** Return the parameters of a refresh job, with the versions that it pins. */
 export function specOf(
   { src }: ViewState,
   { src_version, max_rows_per_fragment, full }: RefreshOptions,
@@ -131,6 +134,7 @@ export function specOf(
   }
 }
 
+/** Return the error for a view that Sheaf cannot refresh. */
 export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
   return kind === 'query'
     ? unsupported('Sheaf cannot run the source_query of the view, so the view cannot be refreshed', {

@@ -16,6 +16,7 @@ const cipher = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 
+/** Encrypts and decrypts tokens. */
 export class SessionTokens {
   readonly #store: BlobStore
   readonly #clock: Clock

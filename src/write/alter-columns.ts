@@ -29,6 +29,7 @@ export interface Obstacle {
   readonly condition: string
 }
 
+/** The new schema and the conditions for it. */
 export interface Alterations extends NumberedSchema {
   /** Columns that shall no longer be nullable: refused if a row is null. */
   readonly obstacles: readonly Obstacle[]

@@ -43,6 +43,7 @@ export interface MovePart {
   readonly dead: ReadonlyMap<MovedDraft, RunsDraft>
 }
 
+/** The parts of a change, before its fragments and rows have numbers. */
 export interface ChangeParts {
   readonly kind: ChangeKind
   /** New rows. */
@@ -98,7 +99,7 @@ export function buildChange(
   const ids = new Map<MovedDraft, number>()
   const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
   for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
-  const places = moves.map(({ from, gone, moved, dead }): Move => {
+  const changedPositions = moves.map(({ from, gone, moved, dead }): Move => {
     const to = moved.map(each => {
       const added = fragment(each.draft, idsOf(each.ids))
       ids.set(each, added.id)
@@ -133,7 +134,7 @@ export function buildChange(
     add,
     dead: died,
     drop: parts.drop ?? [],
-    ...(places.length > 0 && { moves: places }),
+    ...(changedPositions.length > 0 && { moves: changedPositions }),
     ...(parts.folded !== undefined && parts.folded.length > 0 && { folded: parts.folded }),
     ...(added.length > 0 && { columns: added }),
     ...(indexes.length > 0 && { indexes }),

@@ -23,6 +23,7 @@ export interface OutputColumn {
   readonly structField: string | null
 }
 
+/** How to call a function. */
 export interface CallingOptions {
   /** Number of the first row in error messages. */
   readonly firstRow: number

@@ -144,9 +144,9 @@ class Carrier {
     let draftStart = 0
     for (const draft of moved.compacted.moved) {
       const draftEnd = draftStart + draft.draft.rows
-      const room = draftEnd - (start + kept)
-      if (room > 0 && row < count) {
-        const end = rowAfter(gone, row, count, room)
+      const space = draftEnd - (start + kept)
+      if (space > 0 && row < count) {
+        const end = rowAfter(gone, row, count, space)
         const lost = gone.filter(each => each >= row && each < end)
         const left = end - row - lost.length
         if (left > 0) {
@@ -194,9 +194,9 @@ class Carrier {
 /** Rows processed between two checks of the clock. */
 const rowsAtOnce = 64 * 1024
 
-/** The row after the `count`-th live row from `row` on. */
-function rowAfter(gone: Uint32Array, row: number, count: number, room: number): number {
-  let left = room
+/** The row after the `most`-th row from `row` on that is not in `gone`; `count` if there are fewer. */
+function rowAfter(gone: Uint32Array, row: number, count: number, most: number): number {
+  let left = most
   let next = gone.findIndex(each => each >= row)
   if (next === -1) next = gone.length
   let at = row

@@ -8,6 +8,7 @@
 import type { Fragment, Layout } from '../manifest/layout.js'
 
 export interface CompactionPlan {
+  /** Work for one commit. */
   /** Groups of adjacent fragments to merge. */
   readonly groups: readonly (readonly Fragment[])[]
   /** Fragments whose deletion vectors are merged into one. */

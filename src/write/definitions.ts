@@ -16,6 +16,7 @@ const ownPrefix = 'sheaf:'
 
 type Metadata = Readonly<Record<string, string>>
 
+/** A definition, parsed. */
 export type Definition =
   | { readonly kind: 'computed'; readonly expression: string }
   | {
@@ -55,6 +56,7 @@ export function definitionText({ metadata }: Pick<Field, 'metadata'>): string | 
   return metadata?.[computedKey] ?? metadata?.[virtualKey]
 }
 
+/** Return the metadata of a computed column. */
 export function computedMetadata(expression: string): Metadata {
   return { [computedKey]: expression }
 }

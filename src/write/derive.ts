@@ -19,6 +19,7 @@ export interface Deriver {
   readonly clock: Clock
 }
 
+/** Context of one batch of rows. */
 export interface DeriveOptions {
   /** Number of the first row in error messages. */
   readonly firstRow: number
@@ -27,6 +28,7 @@ export interface DeriveOptions {
   readonly caller?: FunctionCaller
 }
 
+/** A way to compute one or more columns. */
 export interface Derivation {
   /** The columns that it computes. */
   readonly fields: readonly TableField[]

@@ -20,6 +20,7 @@ export type Present = Uint8Array | null
 
 export function isPresent(bits: Present, row: number): boolean {
   return bits === null || ((bits[row >>> 3]! >>> (row & 7)) & 1) === 1
+  /** Return whether the value of a row counts. */
 }
 
 /** The input of a cast. */

@@ -1,8 +1,9 @@
+/** Functions of the application that fill virtual columns. */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions } from '../protocol/calls.js'
 import { callback, either, integer, kept, options, type Shape, string } from '../protocol/shape.js'
 
-/** The input columns of one row, by path. Values as `Search.toArray` returns them. */
+/** Values of the input columns of one row, by column path, as `Search.toArray` returns them. */
 export type FunctionInput = Readonly<Record<string, unknown>>
 
 /** The caller that writes the rows, as far as known. A job that fills columns has no caller. */
@@ -11,8 +12,9 @@ export interface FunctionCaller {
   readonly identity?: CallOptions['identity']
 }
 
+/** Second argument of a function: its caller, and a signal. */
 export interface FunctionCall extends FunctionCaller {
-  /** Aborts when the values are no longer needed. */
+  /** Aborts when the values are no longer needed; undefined if the caller gave no signal. */
   readonly signal: AbortSignal | undefined
 }
 
@@ -23,15 +25,15 @@ interface NamedFunction {
   readonly version?: string
 }
 
-/** Return the value for one row; null and undefined become null. If it throws, the call or job fails and names the row. */
+/** A function that returns the value for one row; undefined becomes null. If it throws, the call or job fails and names the row. */
 export interface RowFunction extends NamedFunction {
   readonly batch?: undefined
   readonly call: (row: FunctionInput, call: FunctionCall) => unknown
 }
 
-/** Return the values of several rows at once, one per row: for functions that call a model or a service. */
+/** A function that returns the values of several rows, one per row: for functions that call a model or a service. */
 export interface BatchFunction extends NamedFunction {
-  /** Maximum rows of one call. */
+  /** Maximum number of rows of one call, at least 1. */
   readonly batch: number
   readonly call: (
     rows: readonly FunctionInput[],
@@ -39,9 +41,16 @@ export interface BatchFunction extends NamedFunction {
   ) => readonly unknown[] | Promise<readonly unknown[]>
 }
 
-/** A function that fills columns. It must return the same value for the same row: rows are computed again after a lost commit. */
+/**
+ * A function that fills virtual columns, for the option `functions` of `connect`. It must return the same value for the same row:
+ * rows are computed again if their commit lost a race.
+ *
+ *     const embed = { name: 'embed', batch: 64, call: async rows => model.embed(rows.map(row => row.title)) }
+ *     const ns = await connect('./data', { functions: [embed] })
+ */
 export type ColumnFunction = RowFunction | BatchFunction
 
+/** Shape of the option `functions`. */
 export const functionShape = either<ColumnFunction>(
   {
     is: value => typeof value === 'object' && value !== null && 'batch' in value && value.batch !== undefined,

@@ -22,6 +22,7 @@ interface Held {
   hasEnded: boolean
 }
 
+/** Options of `Holds`. */
 export interface HoldsOptions {
   /** Pin a slot for the session with that id; the returned function releases the pin. */
   readonly pin: (slot: number, id: string) => Promise<() => Promise<void>>
@@ -32,6 +33,7 @@ export interface HoldsOptions {
   readonly isOpen?: (id: string) => boolean
 }
 
+/** The open sessions of one kind in this process. */
 export class Holds {
   readonly #options: HoldsOptions
   readonly #held = new Map<string, Held>()

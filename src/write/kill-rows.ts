@@ -6,6 +6,7 @@ import { countIn, type RowSet } from './matched-rows.js'
 import type { StageTarget } from './stage.js'
 import { type RunsDraft, stageRuns } from './stage-runs.js'
 
+/** Staged deletions, for a change. */
 export interface StagedDeletions {
   /** Deletion vectors by fragment id, for fragments that keep some rows. */
   readonly dead: ReadonlyMap<number, RunsDraft>

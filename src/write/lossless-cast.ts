@@ -204,13 +204,13 @@ function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, 
   const grouper = new Grouper([to.value], 0)
   const groups = grouper.add([takeColumn(values, Uint32Array.from(present))])
   const { bits, signed } = to.index
-  const room = 2 ** Math.min(bits - (signed ? 1 : 0), 31)
+  const most = 2 ** Math.min(bits - (signed ? 1 : 0), 31)
   const indices = viewCells(to, new Uint8Array(values.length * (bits / 8)), values.length)
   for (const [i, row] of present.entries()) {
     const group = groups[i]!
-    if (group >= room) {
+    if (group >= most) {
       throw schemaMismatch(
-        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${room} distinct values that its ` +
+        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${most} distinct values that its ` +
           `${typeName(to.index)} indices can tell apart`,
       )
     }

@@ -12,11 +12,13 @@ import { type Derivation, type Deriver, deriving, filledWith, soleBatch } from '
 import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
+/** Rows that a caller writes. */
 export interface IncomingRows {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }
 
+/** The maintained columns of a table. */
 export class MaintainedColumns {
   /** Schema of the table, with maintained columns nullable. */
   readonly incoming: Schema

@@ -31,6 +31,7 @@ interface Result {
 
 const none = new Uint32Array(0)
 
+/** The matches of one predicate. Keeps the result of the last call for the next one. */
 export class MatchedRows {
   #last: Result | null = null
 
@@ -77,6 +78,7 @@ export class MatchedRows {
   }
 }
 
+/** Count the rows of a set. */
 export function countIn(rows: RowSet): number {
   let count = 0
   for (const offsets of rows.values()) count += offsets.length

@@ -14,6 +14,7 @@ import { namedColumn } from '../query/named-column.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { doublesOf } from '../sql/values/vector.js'
 
+/** The source of a merge. */
 export class MergeSource {
   /** The columns of the rows, with the table's types. */
   readonly schema: Schema

@@ -25,6 +25,7 @@ import type { MergeSource } from './merge-source.js'
 import { type NewValues, RewrittenRows } from './rewrite-rows.js'
 import { type Draft, type StageTarget, stageRows } from './stage.js'
 
+/** Which rows a merge replaces, inserts and deletes. */
 export interface MergeRules {
   /** Whether to replace matching rows; with `updateIf`, only those for which it is true. */
   readonly update: boolean
@@ -39,6 +40,7 @@ export interface MergeRules {
   readonly parameters: ParameterList
 }
 
+/** The staged effect of a merge on one version. */
 export interface Merged {
   readonly deletions: StagedDeletions
   readonly moved: readonly MovedDraft[]

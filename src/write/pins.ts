@@ -48,6 +48,7 @@ interface Listed {
   readonly keys: readonly string[]
 }
 
+/** The pins of a root, as seen by this process. */
 export class Pins {
   readonly #store: BlobStore
   readonly #clock: Clock

@@ -22,6 +22,7 @@ import { segmentRows } from './build-index.js'
 import type { CompactionMode } from './compaction-plan.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
+/** A planned merge of segments. */
 export interface IndexFold {
   /** Files of the segments to replace. */
   readonly from: readonly string[]

@@ -32,6 +32,7 @@ import type { BoundView } from './view-query.js'
 /** Rows compared at a time, in the source and in the view. */
 const idsAtOnce = 4 * 1024
 
+/** The input of a refresh. */
 export interface RefreshWork {
   /** The version of the source that the view will show. */
   readonly source: TableReader
@@ -42,6 +43,7 @@ export interface RefreshWork {
   readonly progress: (done: number, total: number) => void
 }
 
+/** The staged effect of a refresh. */
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**

@@ -30,6 +30,7 @@ export interface RowsElsewhere {
   readonly rowsMax: number | undefined
 }
 
+/** Stages rewritten rows over several attempts of one change. */
 export class RewrittenRows {
   readonly #elsewhere: RowsElsewhere
   #schemaId: number | undefined

@@ -15,6 +15,7 @@ import { decoded } from '../sql/kernels/dictionary.js'
 /** Bytes hashed without a pause: one or two milliseconds. */
 const bytesAtOnce = 1024 * 1024
 
+/** Call `add` for each batch, then `finish` once. */
 export class RowsDigest {
   readonly #columns = new Map<string, ColumnDigest>()
   #rows = 0

@@ -15,6 +15,7 @@ const order: KeyOrder = { ascending: true, nullsFirst: false }
 /** Rows processed between two checks of the clock. */
 const rowsAtOnce = 32 * 1024
 
+/** A sorted column. */
 export interface SortedColumn {
   /** The rows with a value, sorted as filters compare (sql/kernels/compare); equal values by row number. */
   readonly rows: Uint32Array
@@ -29,6 +30,7 @@ export async function sortedRows(column: Column, pacer: Pacer): Promise<Uint32Ar
   return (await sortColumn(column, pacer)).rows
 }
 
+/** Sort the rows of a column by value, without nulls. */
 export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedColumn> {
   if (column.dictionary !== null) {
     return { rows: await sortedByEntry(column, column.dictionary, pacer), values: null }

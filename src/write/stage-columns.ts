@@ -59,6 +59,7 @@ interface Staged {
   readonly draft: Draft
 }
 
+/** Stages columns over several attempts of one change. */
 export class StagedColumns {
   #schemaId: number | undefined
   /** By fragment id. */
@@ -176,7 +177,7 @@ async function columnsOfPart(
     const rows = own === null ? sliceBatch(input, from, count) : takeBatch(input, own)
     const made = values(rows, { firstRow, signal: pacer.signal })
     const batch = conformBatch(made instanceof Promise ? await made : made, schema, firstRow)
-    pieces.push(own === null || count === to - from ? batch : takeBatch(batch, placesOf(own, from, to)))
+    pieces.push(own === null || count === to - from ? batch : takeBatch(batch, indexesOf(own, from, to)))
     if (!(made instanceof Promise)) steps.took(to - from, pacer.worked() - begun)
     progress?.(count)
   }
@@ -184,10 +185,10 @@ async function columnsOfPart(
 }
 
 /** For each row of a range: its index among the live rows, or -1 for a deleted row. */
-function placesOf(live: Uint32Array, from: number, to: number): Int32Array {
-  const places = new Int32Array(to - from).fill(-1)
-  for (let i = 0; i < live.length; i++) places[live[i]! - from] = i
-  return places
+function indexesOf(live: Uint32Array, from: number, to: number): Int32Array {
+  const indexes = new Int32Array(to - from).fill(-1)
+  for (let i = 0; i < live.length; i++) indexes[live[i]! - from] = i
+  return indexes
 }
 
 function nullBatch(schema: Schema, length: number): Batch {

@@ -37,6 +37,7 @@ export interface Draft {
   readonly zones: ReadonlyMap<number, ZoneRecord>
 }
 
+/** Where to stage files. */
 export interface StageTarget {
   readonly store: BlobStore
   readonly clock: Clock
@@ -51,6 +52,7 @@ export function newFileName({ birth, clock }: StageTarget): string {
   return fileName(birth, clock.uuid())
 }
 
+/** Staged rows, in one draft per fragment. */
 export interface StagedRows {
   readonly drafts: readonly Draft[]
   readonly rows: number

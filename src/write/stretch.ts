@@ -9,6 +9,7 @@ export interface Stretch {
   readonly to: number
 }
 
+/** Count the rows of stretches. */
 export function rowsIn(stretches: readonly Stretch[]): number {
   return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }

@@ -24,11 +24,13 @@ import type { BlobStore } from '../storage/blob-store.js'
 /** How long a staged manifest may wait for its commit. */
 const stagedMs = 24 * 60 * 60 * 1000
 
+/** The services that garbage collection needs. */
 export interface SweepSource extends ReachSource {
   readonly store: BlobStore
   readonly layouts: Pick<LayoutStore, 'at' | 'ensureBase'>
 }
 
+/** Number and bytes of deleted files. */
 export interface Swept {
   readonly files: number
   readonly bytes: number

@@ -16,6 +16,7 @@ import { costOf } from '../sql/cost.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
+/** A query of a view, bound to a version of its source. */
 export interface BoundView {
   /** Schema of the view's rows. */
   readonly schema: Schema

@@ -10,6 +10,7 @@ import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } fr
 /** Maximum number of columns with statistics: the first ones whose type allows them. */
 const maxZones = 64
 
+/** Call `add` for each record batch, then `records` and `stretches`. */
 export class ZoneCollector {
   readonly #columns: readonly number[]
   readonly #zones = new Map<number, Zone>()
