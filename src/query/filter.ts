@@ -469,7 +469,7 @@ function* passingAmong(
   const parts: readonly Part[] = [part]
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
-    const hits = { parts, partOf: null, offsets, made: noComputedColumns }
+    const hits = { parts, partOf: null, offsets, computed: noComputedColumns }
     const batch = yield* wait(source.batch(hits, filter.columns, false))
     const passing = selectRows(filter, batch).toIndices()
     for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!

@@ -2,7 +2,7 @@
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
 import type { Part, TableReader } from '../table/table-reader.js'
-import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
+import { Parts, type RowHits, ranked, searchColumns } from './hits.js'
 import type { Fusion } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 
@@ -29,7 +29,7 @@ export function* fused(
 ): Task<RowHits> {
   const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
   const rows = new Map<number, FusedRow>()
-  const distances = valuesOf(near, madeBySearch.distance)
+  const distances = valuesOf(near, searchColumns.distance)
   const byNearness = sharesOf(
     distances.map(distance => -distance),
     fusion,
@@ -40,7 +40,7 @@ export function* fused(
     row.relevance += nearShare * byNearness[i]!
     if (i % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
-  const scores = valuesOf(matching, madeBySearch.score)
+  const scores = valuesOf(matching, searchColumns.score)
   const byScore = sharesOf(scores, fusion)
   for (let i = 0; i < scores.length; i++) {
     const row = rowAt(matching, i, rows, reader)
@@ -72,16 +72,16 @@ export function* fused(
     parts: parts.all,
     partOf: order.partOf,
     offsets: order.offsets,
-    made: [
-      { name: madeBySearch.distance, values: Float32Array.from(inOrder, ({ distance }) => distance) },
-      { name: madeBySearch.score, values: Float32Array.from(inOrder, ({ score }) => score) },
-      { name: madeBySearch.relevance, values: Float32Array.from(inOrder, ({ relevance }) => relevance) },
+    computed: [
+      { name: searchColumns.distance, values: Float32Array.from(inOrder, ({ distance }) => distance) },
+      { name: searchColumns.score, values: Float32Array.from(inOrder, ({ score }) => score) },
+      { name: searchColumns.relevance, values: Float32Array.from(inOrder, ({ relevance }) => relevance) },
     ],
   }
 }
 
-function valuesOf({ made }: RowHits, wanted: string): Float32Array {
-  return made.find(({ name }) => name === wanted)!.values
+function valuesOf({ computed }: RowHits, wanted: string): Float32Array {
+  return computed.find(({ name }) => name === wanted)!.values
 }
 
 /** Return row `i` of a result. `rows`: the rows found so far, by position. */

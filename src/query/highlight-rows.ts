@@ -10,7 +10,7 @@ import { highlightName, highlightsField } from './highlight-field.js'
 import type { RowHits } from './hits.js'
 import type { Run } from './run.js'
 import type { Highlighting, TextSearch } from './text-plan.js'
-import { soughtTerms } from './wanted-terms.js'
+import { matchingTerms } from './wanted-terms.js'
 
 /** UTF-16 units of a text that are searched for matches: more would block the event loop too long. */
 const unitsMax = 16 * 1024
@@ -49,7 +49,7 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
 /** Return a function that marks matches in the texts of a row. It keeps the texts with a match, or else the first text. */
 function marking(text: TextSearch, { column, options }: Highlighting) {
   const { analyzer } = text.columns[column]!
-  const { accept } = soughtTerms(text.query, column)
+  const { accept } = matchingTerms(text.query, column)
   return async (texts: readonly string[], pacer: Pacer): Promise<string> => {
     const found: string[] = []
     let first = ''

@@ -12,29 +12,33 @@ export interface RowHits {
   readonly partOf: Uint32Array | null
   readonly offsets: Uint32Array
   /** Columns that a search computed for the rows; empty if the rows come from a scan. */
-  readonly made: readonly MadeValues[]
+  readonly computed: readonly ComputedValues[]
 }
 
 /** Names of the columns that searches compute. */
-export const madeBySearch = { distance: '_distance', score: '_score', relevance: '_relevance_score' } as const
+export const searchColumns = {
+  distance: '_distance',
+  score: '_score',
+  relevance: '_relevance_score',
+} as const
 
 /** Values of a computed column, one for each row; NaN: no value. */
-export interface MadeValues {
-  readonly name: (typeof madeBySearch)[keyof typeof madeBySearch]
+export interface ComputedValues {
+  readonly name: (typeof searchColumns)[keyof typeof searchColumns]
   readonly values: Float32Array
 }
 
 /** For rows of a scan. */
-export const noComputedColumns: readonly MadeValues[] = []
+export const noComputedColumns: readonly ComputedValues[] = []
 
 /** Return some of the rows by their index, in that order. */
 export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
-  const { parts, partOf, offsets, made } = hits
+  const { parts, partOf, offsets, computed } = hits
   return {
     parts,
     partOf: partOf === null ? new Uint32Array(rows.length) : picked(partOf, rows, Uint32Array),
     offsets: picked(offsets, rows, Uint32Array),
-    made: made.map(({ name, values }) => ({ name, values: picked(values, rows, Float32Array) })),
+    computed: computed.map(({ name, values }) => ({ name, values: picked(values, rows, Float32Array) })),
   }
 }
 
@@ -64,7 +68,7 @@ export function* regrouped(
       continue
     }
     const first = waiting[0]
-    const isOfPart = hits.partOf === null && hits.made.length === 0 && first?.parts[0] === hits.parts[0]
+    const isOfPart = hits.partOf === null && hits.computed.length === 0 && first?.parts[0] === hits.parts[0]
     if (first !== undefined && !isOfPart) {
       yield joined(waiting, count)
       waiting = []
@@ -134,13 +138,13 @@ export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pace
 
 /** Return the rows from index `from` up to `to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
-  const { parts, partOf, offsets, made } = hits
+  const { parts, partOf, offsets, computed } = hits
   if (from === 0 && to >= offsets.length) return hits
   return {
     parts,
     partOf: partOf?.subarray(from, to) ?? null,
     offsets: offsets.subarray(from, to),
-    made: made.map(({ name, values }) => ({ name, values: values.subarray(from, to) })),
+    computed: computed.map(({ name, values }) => ({ name, values: values.subarray(from, to) })),
   }
 }
 

@@ -95,7 +95,7 @@ class Positions {
       partOf[i] = part
       offsets[i] = positions[i]! - part * perPart
     }
-    return { parts: this.#parts, partOf, offsets, made: noComputedColumns }
+    return { parts: this.#parts, partOf, offsets, computed: noComputedColumns }
   }
 }
 

@@ -83,7 +83,7 @@ export function* foundRows(
         continue
       }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
-        yield { parts, partOf: null, offsets: offsets.subarray(start, end), made: noComputedColumns }
+        yield { parts, partOf: null, offsets: offsets.subarray(start, end), computed: noComputedColumns }
         if (pacer.due()) yield pacer.pause()
       }
     }

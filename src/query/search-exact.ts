@@ -11,7 +11,7 @@ import type { Part, TableReader } from '../table/table-reader.js'
 import type { VectorField, Vectors } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
-import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
@@ -152,7 +152,7 @@ export class FoundRows {
       parts: this.parts.all,
       partOf,
       offsets,
-      made: [{ name: madeBySearch.distance, values: distances }],
+      computed: [{ name: searchColumns.distance, values: distances }],
     }
   }
 }

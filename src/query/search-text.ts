@@ -20,7 +20,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
 import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
@@ -88,8 +88,8 @@ class TextRun {
         this.#source,
         this.#pacer,
       )
-      const docs = units.reduce((sum, { living }) => sum + living.docs, 0)
-      const tokens = units.reduce((sum, { living }) => sum + living.tokens, 0)
+      const docs = units.reduce((sum, { live }) => sum + live.docs, 0)
+      const tokens = units.reduce((sum, { live }) => sum + live.tokens, 0)
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
     const { query } = this.#search
@@ -269,8 +269,8 @@ class TextRun {
     }
     const values = best.distances
     for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!
-    const made = [{ name: madeBySearch.score, values }]
-    return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, made }
+    const computed = [{ name: searchColumns.score, values }]
+    return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, computed }
   }
 }
 

@@ -38,7 +38,7 @@ import { inColumn } from './in-column.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
 import {
-  madeFields,
+  computedFields,
   rowIdField,
   rowOffsetField,
   type SearchedBy,
@@ -233,16 +233,16 @@ function outputOfRows(
     ...(request.with_row_id === true ? [rowIdField.name] : []),
     ...(request.resume_at !== undefined ? [rowOffsetField.name] : []),
   ]
-  for (const { field, value } of output) checkMadeName(field.name, value)
+  for (const { field, value } of output) checkComputedName(field.name, value)
   const missing = computed.filter(name => output.every(column => column.field.name !== name))
   return [...output, ...missing.map(named)]
 }
 
 /** Refuse a selected column that has the name of a computed column. */
-function checkMadeName(name: string, { expr }: BoundExpression): void {
-  const isMade = madeFields.some(field => field.name === name)
+function checkComputedName(name: string, { expr }: BoundExpression): void {
+  const isComputed = computedFields.some(field => field.name === name)
   const isItself = expr.kind === 'column' && expr.path[0] === name
-  if (isMade && !isItself)
+  if (isComputed && !isItself)
     throw invalidInput(`${quote(name)} is the name of a column that queries compute: choose another name`)
 }
 

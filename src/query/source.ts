@@ -34,7 +34,7 @@ import {
   type TableReader,
 } from '../table/table-reader.js'
 import { Difference } from './difference.js'
-import { madeBySearch, type RowHits } from './hits.js'
+import { type RowHits, searchColumns } from './hits.js'
 import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
@@ -44,9 +44,9 @@ export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: true 
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: true }
 
 const float32 = { kind: 'float', bits: 32 } as const
-const distanceField: Field = { name: madeBySearch.distance, type: float32, nullable: true }
-const scoreField: Field = { name: madeBySearch.score, type: float32, nullable: true }
-const relevanceField: Field = { name: madeBySearch.relevance, type: float32, nullable: true }
+const distanceField: Field = { name: searchColumns.distance, type: float32, nullable: true }
+const scoreField: Field = { name: searchColumns.score, type: float32, nullable: true }
+const relevanceField: Field = { name: searchColumns.relevance, type: float32, nullable: true }
 
 /** Which searches rank the rows of a query. */
 export type SearchedBy = 'nothing' | 'vector' | 'text' | 'both'
@@ -67,7 +67,7 @@ export const queryIndexField: Field = {
 }
 
 /** All columns that queries compute. */
-export const madeFields: readonly Field[] = [
+export const computedFields: readonly Field[] = [
   rowIdField,
   rowOffsetField,
   distanceField,
@@ -184,8 +184,8 @@ export class RowSource {
     const columns: Column[] = []
     for (const name of names) {
       const field = this.#fields.get(name)
-      fields.push(field ?? madeField(name))
-      const column = field === undefined ? this.#made(name, part, null) : this.#stored(part, field)
+      fields.push(field ?? computedField(name))
+      const column = field === undefined ? this.#computed(name, part, null) : this.#stored(part, field)
       columns.push(column instanceof Promise ? yield* wait(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
@@ -221,7 +221,7 @@ export class RowSource {
     const columns: Column[] = []
     for (const [i, field] of fields.entries()) {
       if (field === undefined) {
-        columns.push(yield* wait(this.#made(names[i]!, part, offsets)))
+        columns.push(yield* wait(this.#computed(names[i]!, part, offsets)))
         continue
       }
       const own = found![stored.indexOf(field)]!
@@ -229,7 +229,7 @@ export class RowSource {
       columns.push(takenFrom(own, false))
     }
     return {
-      schema: { fields: names.map((name, i) => fields[i] ?? madeField(name)) },
+      schema: { fields: names.map((name, i) => fields[i] ?? computedField(name)) },
       length: offsets.length,
       columns,
     }
@@ -263,8 +263,8 @@ export class RowSource {
   }
 
   *#batch(hits: RowHits, names: readonly string[], owned: boolean): Task<Batch> {
-    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
-    const { parts, partOf, offsets, made } = hits
+    const fields = names.map(name => this.#fields.get(name) ?? computedField(name))
+    const { parts, partOf, offsets, computed } = hits
     const isOfOne = partOf === null || parts.length === 1
     const pieces: Partitioned<Part> = isOfOne
       ? { taken: [{ part: parts[0]!, offsets, places: offsets }], position: offsets }
@@ -275,14 +275,14 @@ export class RowSource {
     let number = 0
     for (const name of names) {
       const field = this.#fields.get(name)
-      const found = field === undefined ? made.find(known => known.name === name) : undefined
+      const found = field === undefined ? computed.find(known => known.name === name) : undefined
       if (found !== undefined) {
-        columns.push(madeColumn(found.values))
+        columns.push(computedColumn(found.values))
       } else if (offsets.length === 0) {
-        columns.push(emptyColumn((field ?? madeField(name)).type))
+        columns.push(emptyColumn((field ?? computedField(name)).type))
       } else if (field === undefined) {
         const own: Column[] = []
-        for (const each of pieces.taken) own.push(yield* wait(this.#made(name, each.part, each.offsets)))
+        for (const each of pieces.taken) own.push(yield* wait(this.#computed(name, each.part, each.offsets)))
         columns.push(isOfOne ? own[0]! : takeColumn(concatColumns(own), pieces.position))
       } else {
         columns.push(isOfOne ? takenFrom(rows[0]![number]!, owned) : placed(rows, number, pieces))
@@ -295,7 +295,7 @@ export class RowSource {
 
   /** Stream the columns `names` of rows of several parts, `rows` rows at a time, as copies. Reads every part once. */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
-    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
+    const fields = names.map(name => this.#fields.get(name) ?? computedField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
     const stored = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
     const found = await runTask(this.#rowsOf(taken, stored))
@@ -305,7 +305,7 @@ export class RowSource {
       const column: Column[] = []
       for (const [i, { part, offsets }] of taken.entries()) {
         const own = found[i]![number]
-        column.push(own === undefined ? await this.#made(name, part, offsets) : takenFrom(own, true))
+        column.push(own === undefined ? await this.#computed(name, part, offsets) : takenFrom(own, true))
         await this.#pacer.turn()
       }
       pieces.push(column)
@@ -453,7 +453,7 @@ export class RowSource {
   }
 
   /** Compute `_rowid` or `_rowoffset` for rows of a part. `offsets`: null for all rows. */
-  #made(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
+  #computed(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
     if (name === rowIdField.name) return whenResolved(this.rowIds(part, offsets), rowIdColumn)
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
     return runTask(this.#rowOffsets(part, offsets))
@@ -485,8 +485,8 @@ export class RowSource {
   }
 }
 
-function madeField(name: string): Field {
-  const field = madeFields.find(known => known.name === name)
+function computedField(name: string): Field {
+  const field = computedFields.find(known => known.name === name)
   assert(field !== undefined, `${name} is a column of the table or of the query`)
   return field
 }
@@ -582,7 +582,7 @@ function wholeNumbers(field: Field, length: number, numberOf: (row: number) => n
 }
 
 /** A computed column; NaN becomes NULL. */
-function madeColumn(values: Float32Array): Column {
+function computedColumn(values: Float32Array): Column {
   const column = flat(distanceField, values)
   const nullCount = values.reduce((count, value) => count + Number(Number.isNaN(value)), 0)
   if (nullCount === 0) return column

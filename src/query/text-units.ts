@@ -25,12 +25,12 @@ import type { WantedTerms } from './wanted-terms.js'
 export type Passing = ReadonlyMap<Fragment, RowSet>
 
 /** Statistics of the live rows of a segment at a version: rows that have a term, and the total number of their terms. */
-export type LivingTexts = Pick<TextFacts, 'docs' | 'tokens'>
+export type LiveTexts = Pick<TextFacts, 'docs' | 'tokens'>
 
 /** One unit of a text search: a segment, and its rows at a version. */
 export interface TextUnit {
   readonly segment: TextSegment
-  readonly living: LivingTexts
+  readonly live: LiveTexts
   /** The rows that may be returned, by ordinal; null: all. */
   readonly allowed: Bitset | null
   /** Whether ordinals ascend with row ids, so that ties are ordered by ordinal. */
@@ -72,28 +72,28 @@ function* indexed(
   const { signal } = pacer
   const opened = yield* wait(segment.open(signal))
   const alive = (yield* wait(segment.living(reader, signal)))?.bits ?? null
-  const living = alive === null ? opened.facts : yield* livingTexts(segment, opened, alive, pacer)
+  const live = alive === null ? opened.facts : yield* liveTexts(segment, opened, alive, pacer)
   let allowed = alive
   if (passing !== null) {
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
     allowed = yield* wait(segment.ordinalsOf(rowsOf, pacer))
   }
-  return new IndexedUnit(segment, opened, living, allowed, reader, signal)
+  return new IndexedUnit(segment, opened, live, allowed, reader, signal)
 }
 
 /** Cache by segment and version: every search needs these statistics. */
-const countedTexts = new WeakMap<SegmentReader<TextSegment>, LivingTexts>()
+const countedTexts = new WeakMap<SegmentReader<TextSegment>, LiveTexts>()
 /** Rows counted between two checks of the clock. */
 const countedAtOnce = 256 * 1024
 
-function* livingTexts(
+function* liveTexts(
   segment: SegmentReader<TextSegment>,
   { rows, lengths }: TextSegment,
   alive: Bitset,
   pacer: Pacer,
-): Task<LivingTexts> {
-  let living = countedTexts.get(segment)
-  if (living !== undefined) return living
+): Task<LiveTexts> {
+  let live = countedTexts.get(segment)
+  if (live !== undefined) return live
   let docs = 0
   let tokens = 0
   for (let from = 0; from < rows; from += countedAtOnce) {
@@ -105,15 +105,15 @@ function* livingTexts(
     }
     if (pacer.due()) yield pacer.pause()
   }
-  living = { docs, tokens }
-  countedTexts.set(segment, living)
-  return living
+  live = { docs, tokens }
+  countedTexts.set(segment, live)
+  return live
 }
 
 /** A class, like `ScannedUnit`: an object literal with a generator method would be slower to create than to run. */
 class IndexedUnit implements TextUnit {
   readonly segment: TextSegment
-  readonly living: LivingTexts
+  readonly live: LiveTexts
   readonly allowed: Bitset | null
   readonly #from: SegmentReader<TextSegment>
   readonly #reader: TableReader
@@ -122,13 +122,13 @@ class IndexedUnit implements TextUnit {
   constructor(
     from: SegmentReader<TextSegment>,
     segment: TextSegment,
-    living: LivingTexts,
+    live: LiveTexts,
     allowed: Bitset | null,
     reader: TableReader,
     signal: AbortSignal | undefined,
   ) {
     this.segment = segment
-    this.living = living
+    this.live = live
     this.allowed = allowed
     this.#from = from
     this.#reader = reader
@@ -254,7 +254,7 @@ class ScannedUnit implements TextUnit {
   }
 
   /** The segment has only live rows. */
-  get living(): LivingTexts {
+  get live(): LiveTexts {
     return this.segment.facts
   }
 

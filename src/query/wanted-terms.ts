@@ -19,7 +19,7 @@ export function wantedTerms(query: TextNode, column: number): WantedTerms {
 }
 
 /** Return only the terms that make rows match, without those that lower scores or exclude rows. */
-export function soughtTerms(query: TextNode, column: number): WantedTerms {
+export function matchingTerms(query: TextNode, column: number): WantedTerms {
   return termsOf(leavesOf(query, false), column)
 }
 

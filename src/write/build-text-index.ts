@@ -9,7 +9,7 @@ import type { BuildProgress } from './build-progress.js'
 import type { StageTarget } from './stage.js'
 import { storeSegment } from './stage-segment.js'
 import { coverOf, cutStretches, type Stretch } from './stretch.js'
-import { rowsRead, textInput } from './text-input.js'
+import { countLiveRows, textInput } from './text-input.js'
 
 /**
  * Build segments over stretches, in that order; none for no rows. Deleted rows get no terms, so versions in which these rows are
@@ -42,12 +42,12 @@ export async function buildTextSegments(
     const { rows } = built
     const [own = [], ...others] = cutStretches(left, rows)
     left = others.flat()
-    const living = await rowsRead(column, own, pacer)
+    const live = await countLiveRows(column, own, pacer)
     const isFull = left.length > 0
     segments.push({
       ...stored,
       rows,
-      text: { identity: analyzer.identity, living, ...(isFull && { full: true }) },
+      text: { identity: analyzer.identity, living: live, ...(isFull && { full: true }) },
       cover: coverOf(own, chain[0]!.id, 0),
     })
     done += rows

@@ -161,7 +161,7 @@ function sameFiles(fragment: Fragment, later: Fragment): boolean {
 }
 
 /** Merge the deletion vectors of a fragment into one. */
-export async function foldDead(
+export async function mergeDeletionVectors(
   reader: TableReader,
   fragment: Fragment,
   target: StageTarget,
@@ -173,7 +173,7 @@ export async function foldDead(
 }
 
 /** Return the merged deletion vectors that are still valid for a newer version. */
-export function stillFolded(
+export function stillMerged(
   folded: readonly FoldedDead[],
   before: Layout,
   now: Layout,

@@ -87,7 +87,7 @@ export class Holds {
   }
 
   /** Return for how long this process has pinned a session, milliseconds. */
-  heldMs(id: string): number {
+  pinnedMs(id: string): number {
     const held = this.#held.get(id)
     return held === undefined ? 0 : this.#options.clock.elapsed() - held.since
   }

@@ -96,7 +96,7 @@ async function matchingIn(
   for await (const candidate of streamTask(candidatesIn(source, fragment, prepared, { names: [] }, pacer))) {
     const { part } = candidate
     for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
-      const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: noComputedColumns })
+      const rows = await narrow(source, { parts: [part], partOf: null, offsets, computed: noComputedColumns })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }
   }

@@ -174,7 +174,7 @@ export class RowMerge {
           parts: [part],
           partOf: null,
           offsets: own.map(offset => offset - part.first),
-          made: noComputedColumns,
+          computed: noComputedColumns,
         }
         for (const row of await keyRows(source, rows, hits)) {
           met.add(row)

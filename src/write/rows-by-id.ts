@@ -115,7 +115,7 @@ async function* chunksOfOne(
       const to = Math.min(from + chunkRows, end)
       const inPart = offsets.subarray(from, to).map(offset => offset - part.first)
       yield {
-        hits: { parts: [part], partOf: null, offsets: inPart, made: noComputedColumns },
+        hits: { parts: [part], partOf: null, offsets: inPart, computed: noComputedColumns },
         ids: ids.subarray(from, to),
       }
     }
@@ -151,7 +151,7 @@ async function* chunksOfMany(
       parts,
       partOf: some.map(i => partOf[i]!),
       offsets: some.map(i => offsets[i]!),
-      made: noComputedColumns,
+      computed: noComputedColumns,
     }
     yield { hits, ids: Float64Array.from(some, i => ids[i]!) }
   }

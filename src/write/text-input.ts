@@ -58,7 +58,7 @@ function rowAfter(texts: Column, from: number, bytes: number): number {
 }
 
 /** Count the live rows of stretches. */
-export async function rowsRead(
+export async function countLiveRows(
   { reader }: TextColumn,
   stretches: readonly Stretch[],
   pacer: Pacer,

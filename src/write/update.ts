@@ -7,7 +7,7 @@ import type { Request } from '../protocol/calls.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { inColumn } from '../query/in-column.js'
 import { parametersOf } from '../query/settle.js'
-import { madeFields, rowOffsetField, sourceSchema } from '../query/source.js'
+import { computedFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -67,7 +67,7 @@ export function updatedValues(schema: TableSchema, assignments: readonly Assignm
   const read = new Set(assignments.flatMap(({ value }) => value.columns))
   const positions = new Map(assignments.map(({ field }, i) => [field.id, i]))
   const kept = schema.fields.filter(field => !positions.has(field.id) || read.has(field.name))
-  const made = madeFields.filter(({ name }) => read.has(name))
+  const made = computedFields.filter(({ name }) => read.has(name))
   const names = [...kept, ...made].map(({ name }) => name)
   const expressions = assignments.map(({ value }) => value)
   return async (source, hits, pacer) => {
