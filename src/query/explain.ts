@@ -172,7 +172,7 @@ function unusedIndexes(
   const { used = [], unused = [], rows = 0, scanCost = 0 } = choice ?? {}
   const reason =
     used.length > 0
-      ? 'looking at the rows that the others leave is cheaper'
+      ? 'evaluating the rows that the other indexes find is cheaper'
       : `a scan is cheaper, of ${rows} rows in about ${milliseconds(scanCost)}`
   const offered = new Set([...used, ...unused].flatMap(({ conjunct }) => indexesOf(conjunct.probes)))
   const lines = unused.map(({ conjunct, estimate, cost }) => {

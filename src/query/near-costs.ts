@@ -13,8 +13,8 @@
  *
  * If a filter passes only a share of the rows, a search must visit more rows for the same number of matches. The number of
  * visited rows grew with share^-0.9, both with 16 and with 200 kept candidates, until nearly all rows were visited. For
- * example, a graph that visits a seventh of its rows without a filter is worthwhile if a filter passes half of the rows, not if it
- * passes a third. A graph that visits a hundredth is worthwhile if a filter passes a tenth.
+ * example, take a graph that visits a seventh of its rows without a filter. The graph is worthwhile if a filter passes half of the
+ * rows, but not a third. A graph that visits a hundredth is worthwhile if a filter passes a tenth.
  */
 
 import { keptFor } from '../indexes/vector/graph-segment.js'

@@ -109,7 +109,7 @@ function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   const whole = isGrouped ? 'groups' : request.distinct === true ? 'distinct rows' : null
   const hasOrder = (request.order_by ?? []).length > 0
   if (whole !== null && request.with_row_id === true) {
-    throw invalidInput(`with_row_id asks for ids of rows, but the answer is of ${whole}`)
+    throw invalidInput(`with_row_id cannot be combined with ${whole}, which have no row ids`)
   }
   if (request.resume_at !== undefined && (whole !== null || hasOrder || isSearch(request))) {
     throw invalidInput(
@@ -145,7 +145,7 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (aliases.length === 0) throw invalidInput('columns.column_aliases names no column')
   if (aliases.length > maxExpressions) {
     throw invalidInput(`${aliases.length} expressions are selected, more than ${maxExpressions}`, {
-      hint: 'select fewer at a time; columns as they are can be named in an array, as many as there are',
+      hint: 'select fewer expressions; an array of plain column names has no limit',
     })
   }
   return aliases.map(([name, text]) => {
@@ -295,7 +295,7 @@ function planGroups(
   chance: Chance,
 ): PlannedColumns {
   if (aliases.length === 0 && namesOf(request) === undefined) {
-    throw invalidInput('groups are asked for, but no columns', {
+    throw invalidInput('group_by is given, but no columns are selected', {
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }

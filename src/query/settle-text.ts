@@ -67,7 +67,7 @@ export function planTextSearch(
   if (bare !== undefined) {
     const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
-      `column ${quote(bare.path.join('.'))} has no index of text${isAwaited ? ' yet' : ''}, and require_index is given`,
+      `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and require_index is given`,
       { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create one of type FTS' },
     )
   }
@@ -140,7 +140,7 @@ class TextPlanner {
   #match(path: readonly string[], query: MatchQuery): TextNode {
     const { terms, operator = 'Or', fuzziness = 0, prefix_length = 0, max_expansions = 50, boost = 1 } = query
     if (fuzziness !== null && fuzziness > fuzzinessMax) {
-      throw invalidInput(`fuzziness is ${fuzziness}, at most ${fuzzinessMax} edits are looked for`, {
+      throw invalidInput(`fuzziness must be at most ${fuzzinessMax} edits, got ${fuzziness}`, {
         hint: 'an index of n-grams finds parts of words',
       })
     }
@@ -151,8 +151,8 @@ class TextPlanner {
     const found = counted(this.columns[column]!.analyzer.tokens(terms))
     if (fuzziness !== 0) this.#fuzzy += found.length
     if (this.#fuzzy > fuzzyMax) {
-      throw invalidInput(`a query has more than ${fuzzyMax} words that may be off by some edits`, {
-        hint: 'look for fewer, or without fuzziness',
+      throw invalidInput(`a query may have at most ${fuzzyMax} fuzzy words, this query has more`, {
+        hint: 'use fewer words, or no fuzziness',
       })
     }
     return {
@@ -185,14 +185,14 @@ class TextPlanner {
     if (indexed.size > 0) return [...indexed.values()]
     const paths = this.#schema.fields.filter(({ type }) => holdsText(type)).map(({ name }) => [name])
     if (paths.length > 0) return paths
-    throw invalidInput('the table has no column of text to search')
+    throw invalidInput('the table has no text column to search')
   }
 
   #pathOf(name: string): readonly string[] {
     const { path, type } = namedColumn(name, this.#schema)
     if (holdsText(type)) return path
     throw invalidInput(
-      `column ${quote(name)} is of type ${typeName(type)}: text is searched in strings, and lists of them`,
+      `column ${quote(name)} is of type ${typeName(type)}: full-text search needs strings or lists of strings`,
     )
   }
 
@@ -204,10 +204,9 @@ class TextPlanner {
     const own = this.#indexes.filter(index => isSame(index.path, path))
     const index = (this.#needsPositions ? own.find(({ options }) => options.positions) : undefined) ?? own[0]
     if (forPhrase && index !== undefined && !index.options.positions) {
-      throw invalidInput(
-        `index ${quote(index.name)} does not keep positions, without which no phrase is found`,
-        { hint: 'create it again with with_position (withPosition: true)' },
-      )
+      throw invalidInput(`index ${quote(index.name)} has no positions, which a phrase query needs`, {
+        hint: 'create it again with with_position (withPosition: true)',
+      })
     }
     const known = this.columns.findIndex(column => isSame(column.path, path))
     if (known !== -1) return known

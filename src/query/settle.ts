@@ -45,12 +45,12 @@ export function planQuery(
   searchable: Searchable = unindexed,
 ): Plan {
   if (request.parameters !== undefined && !hasExpressions(request)) {
-    throw invalidInput('parameters are given, but no expression that could take them')
+    throw invalidInput('parameters are given, but no expression that uses them')
   }
   const search = planVectorSearch(request, schema, searchable.vectors)
   const text = planTextSearch(request, schema, searchable.texts, searchable.analyzer)
   if (search !== null && search.batch !== null && text !== null) {
-    throw unsupported('a full_text_query goes with one vector, not with several (multi_vector)')
+    throw unsupported('a full_text_query can be combined with one vector, not with several (multi_vector)')
   }
   const by = searchedBy(search !== null, text !== null)
   const filterFirst = request.prefilter ?? true
@@ -130,12 +130,12 @@ function readsComputed(
   const name = searchedFields[by].map(field => field.name).find(made => columns.includes(made))
   if (name === undefined) return
   return invalidInput(
-    `the filter reads ${quote(name)}, which no row has before the search: the filter chooses the rows to search`,
+    `the filter reads ${quote(name)}, which the search computes, but the filter runs before the search`,
     {
       at: error.at,
       hint:
         `${by === 'text' ? '' : 'bound the distances with distanceRange (lower_bound, upper_bound), or '}` +
-        'filter the rows found with postfilter (prefilter: false)',
+        'filter the found rows with postfilter (prefilter: false)',
     },
   )
 }
@@ -156,9 +156,9 @@ function readsAll(
   }
   if (!isNearest) return true
   throw invalidInput(
-    `${grouping === null ? 'distinct rows' : 'groups and aggregates'} are made of all rows that match, but without a range of distances a search by vector has no matching rows, only nearest ones`,
+    `${grouping === null ? 'distinct rows' : 'groups and aggregates'} need all matching rows, but a vector search without a range of distances returns only the nearest rows`,
     {
-      hint: 'say which rows match with distanceRange (lower_bound, upper_bound), or compute with the rows found',
+      hint: 'set the range with distanceRange (lower_bound, upper_bound), or compute with the returned rows',
     },
   )
 }
@@ -166,7 +166,7 @@ function readsAll(
 /** Check that no selected column has the name of a column that the answer adds. */
 function checkNameIsFree(output: readonly OutputColumn[], name: string, what: string): void {
   if (output.every(({ field }) => field.name !== name)) return
-  throw invalidInput(`${what} has a column ${quote(name)}, and another of that name is selected`, {
+  throw invalidInput(`${what} has a column ${quote(name)}, but a selected column has the same name`, {
     hint: 'select it under another name, or leave it out',
   })
 }

@@ -77,7 +77,7 @@ export interface Engine {
   /** By table path: serializes calls of this process that work on a table's newest version. No turn waits for a client. */
   readonly turns: KeyedMutex
   /**
-   * By table uuid: a call that lost several races for its commit delays other commits of this process to that table, while the call
+   * By table uuid: a call that lost several races has priority. Other commits of this process to the table wait while the call
    * looks at the changes since its last attempt.
    */
   readonly urgent: PriorityBackoff
@@ -136,7 +136,7 @@ export function checkKey(state: CatalogState, callKey: CallKey | undefined): voi
   if (!callKey.mayBe(known.hash)) {
     throw invalidInput('the idempotency key was used before, for another request or for other rows', {
       status: 422,
-      hint: 'use a fresh key for every new call',
+      hint: 'use a new key for every new call',
     })
   }
   if (!callKey.lacksRows) throw new AlreadyCommitted(known.slot, known.entry)
@@ -236,7 +236,7 @@ async function tryOnNewest<P, R>(
   }
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `other writers changed the table ${maxAttempts} times while this call was at work`,
+    `other writers changed the table ${maxAttempts} times while this call was running`,
     { hint: 'try again' },
   )
 }
@@ -276,7 +276,7 @@ function checkSame(id: readonly string[], named: string | undefined, head: Table
   if (head?.uuid === named) return
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `table ${idText(id)} was replaced by another while this call was at work`,
+    `table ${idText(id)} was replaced by another while this call was running`,
     { hint: 'try again' },
   )
 }

@@ -23,7 +23,7 @@ export function folderAt(root: string, location: string): string {
   const isAbsolute = path.startsWith('/') || /^[a-z]:\//i.test(path) || /^[a-z0-9+.-]+:\/\//i.test(path)
   if (isAbsolute && !isBelow) {
     throw invalidInput(`location ${quote(location)} is not a folder below the root ${quote(root)}`, {
-      hint: 'tables lie below the root; leave location out to have one chosen',
+      hint: 'tables must be below the root; without location, Sheaf chooses one',
     })
   }
   // The root `memory://` ends with slashes.

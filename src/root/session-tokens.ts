@@ -58,7 +58,7 @@ export class SessionTokens {
       }
     }
     throw invalidInput('the token is not of this root, or was changed', {
-      hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
+      hint: 'use the complete tokens that createTableReadSession returned, or begin a new session',
       cause,
     })
   }

@@ -107,7 +107,7 @@ function virtualColumns(
   for (const path of input_columns) findField(schema, path)
   const given = [type, data_type, outputs].filter(each => each !== undefined)
   if (given.length !== 1) {
-    throw schemaMismatch(`virtual column ${quote(name)} needs its type, once`, {
+    throw schemaMismatch(`virtual column ${quote(name)} needs exactly one type`, {
       hint: 'give data_type, or outputs where the function fills several columns',
     })
   }

@@ -1,7 +1,7 @@
 /**
  * Finds the rows of a table for which a predicate is true, on one version, and updates the result for newer versions.
  *
- * A predicate depends only on its own row, so its value for a row stays valid as long as the row is live in the same fragment.
+ * A predicate depends only on its own row. So its value stays valid as long as the row is live in the same fragment.
  * On a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows deleted
  * since are removed. So a change that lost a race is decided exactly on the version that it follows, at the cost of what changed.
  */

@@ -164,7 +164,7 @@ export function mergeKey(key: string, schema: Schema): Field {
   const { path } = namedColumn(key, schema)
   if (path.length > 1) {
     throw unsupported(`the merge key ${quote(key)} is a field of a struct`, {
-      hint: 'merge by columns of the table; add_columns can make one of the field',
+      hint: 'merge by columns of the table; addColumns can add a column with the value of the field',
     })
   }
   return schema.fields.find(({ name }) => name === path[0])!
@@ -174,7 +174,7 @@ function keyType(field: Field, brought: ReadonlySet<string>): DataType {
   const key = field.name
   if (!brought.has(key)) throw invalidInput(`the rows have no column ${quote(key)}, by which they are merged`)
   if (isOrdered(field.type)) return field.type
-  throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values are not compared`, {
+  throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values cannot be compared`, {
     hint: 'merge by columns of numbers, texts, bytes or times',
   })
 }

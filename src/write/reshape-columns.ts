@@ -65,7 +65,7 @@ export function checkCastable(from: DataType, to: DataType, path: string): void 
   if (equalTypes(from, to)) return
   if (!castable(from, to)) {
     throw schemaMismatch(`column ${quote(path)} is ${typeName(from)}, which cannot become ${typeName(to)}`, {
-      hint: 'add a column with an expression that makes one of the other',
+      hint: 'add a column with an expression that converts the values',
     })
   }
   const tighter = childFields(to).find(

@@ -5,8 +5,8 @@
  * - Only files with names that Sheaf generates are deleted, and only in folders of its own: `tables/<uuid>/`. Files at locations
  *   that callers chose stay.
  * - Files of dropped tables are deleted by the task that empties the queue of drops.
- * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock, and never if a
- *   version in the log still needs them.
+ * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock. A manifest
+ *   that a version in the log still needs is never deleted.
  * - A file that cannot be deleted now (open on Windows) is deleted by a later garbage collection.
  */
 import { heldVersions } from '../catalog/retention.js'
