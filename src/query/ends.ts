@@ -64,7 +64,7 @@ async function narrowed(
     if (guess || (await areEnough(plan, conditions, ends.enough, reader, pacer))) {
       const either: Bound =
         conditions.length === 1 ? conditions[0]! : { kind: 'or', type: boolType, operands: conditions }
-      return { ...plan, filter: alsoAsked(plan.filter, either) }
+      return { ...plan, filter: withCondition(plan.filter, either) }
     }
   }
   return plan
@@ -125,12 +125,12 @@ async function areEnough(
   pacer: Pacer,
 ): Promise<boolean> {
   for (const condition of conditions) {
-    if ((await countMatching(reader, alsoAsked(filter, condition), pacer)) < enough) return false
+    if ((await countMatching(reader, withCondition(filter, condition), pacer)) < enough) return false
   }
   return true
 }
 
-function alsoAsked(filter: BoundExpression | null, condition: Bound): BoundExpression {
+function withCondition(filter: BoundExpression | null, condition: Bound): BoundExpression {
   if (filter === null) {
     return { expr: condition, type: boolType, columns: columnsOf(condition), warnings: [], chance: noChance }
   }

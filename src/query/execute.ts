@@ -23,7 +23,7 @@ import { groupRows } from './group-rows.js'
 import { highlightsField } from './highlight-field.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
-import { arranged, orderedRows } from './ordered.js'
+import { orderedRows, sortedBatches } from './ordered.js'
 import { type Grouping, isRanked, type Plan, type VectorSearch } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
@@ -52,12 +52,12 @@ export async function executePlan(
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
-    for await (const batch of streamTask(arranged(run, unique, plan.order))) batches.push(batch)
+    for await (const batch of streamTask(sortedBatches(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)
-    for await (const piece of streamTask(arranged(run, groups, plan.order))) {
+    for await (const piece of streamTask(sortedBatches(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
     return { schema, batches }
@@ -66,7 +66,7 @@ export async function executePlan(
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
-  if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
+  if (search !== null && search.batch !== null) return batchAnswers(run, search, search.batch, schema)
   for (const batch of rowsInGroups(run, schema, true)) {
     if (batch instanceof Promise) await batch
     else batches.push(batch)
@@ -179,13 +179,13 @@ function schemaOf(plan: Plan): Schema {
 /** Plans with the same output share a schema, so that it is encoded once. */
 const schemas = new WeakMap<Plan['output'], Schema>()
 
-function chunked(): number {
+function chunkSize(): number {
   return chunkRows
 }
 
 /** Stream the answer in the order in which rows are found. `owned`: in batches that share no memory with the cache. */
 function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Batch> {
-  for (const hits of regrouped(wantedRows(run), chunked)) {
+  for (const hits of regrouped(wantedRows(run), chunkSize)) {
     if (hits instanceof Promise) {
       yield hits
       continue
@@ -210,7 +210,7 @@ const joinedRows = 1024
 const joinedQueries = 256
 
 /** The nearest rows of each query of a batch, one query after the other. */
-async function answers(
+async function batchAnswers(
   run: Run,
   search: VectorSearch,
   queries: readonly Float32Array[],
@@ -228,7 +228,7 @@ async function answers(
   }
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
-    for await (const hits of streamTask(regrouped(wantedRows(own), chunked))) {
+    for await (const hits of streamTask(regrouped(wantedRows(own), chunkSize))) {
       const { length, columns } = await rowsOut(own, hits, schema)
       pieces.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
       rows += length
@@ -362,7 +362,7 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
     seed,
   )
   const enough = plan.order.length > 0 ? Number.POSITIVE_INFINITY : window.offset + window.limit
-  for await (const batch of undistinguished(run, schema)) {
+  for await (const batch of rowsToDeduplicate(run, schema)) {
     if (batch.length > 0) grouper.add(batch.columns)
     if (grouper.count >= enough) break
     await pacer.turn()
@@ -371,7 +371,7 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
   return { schema: { fields }, length: grouper.count, columns: grouper.keys() }
 }
 
-async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch> {
+async function* rowsToDeduplicate(run: Run, schema: Schema): AsyncGenerator<Batch> {
   const { grouping, output } = run.plan
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)

@@ -13,7 +13,7 @@ import { coversOf } from './search-exact.js'
 import { isEffortGiven } from './settle-near.js'
 
 /** `k`: number of wanted rows. `isFiltered`: whether a filter selects the rows to search. Opens the index, and reads nothing else. */
-export async function nearText(
+export async function describeVectorSearch(
   search: VectorSearch,
   k: number,
   isFiltered: boolean,

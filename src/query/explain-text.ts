@@ -8,7 +8,7 @@ import { partialCover } from './probed-rows.js'
 import type { QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
 /** `k`: number of wanted rows. Reads nothing. */
-export async function textText(
+export async function describeTextSearch(
   { query, columns, fast }: TextSearch,
   k: number,
   reader: TableReader,

@@ -11,8 +11,8 @@ import { printExpression } from '../sql/print.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
-import { nearText } from './explain-near.js'
-import { textText } from './explain-text.js'
+import { describeVectorSearch } from './explain-near.js'
+import { describeTextSearch } from './explain-text.js'
 import { choiceFor, mayPassByRecord } from './filter.js'
 import { namedRows } from './named-rows.js'
 import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
@@ -133,10 +133,10 @@ async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Prom
     steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
   }
   if (fusion !== null) steps.push({ text: `Fuse: ${fusionText(fusion)}` })
-  if (text !== null) steps.push({ text: await textText(text, k, reader, pacer), step: 'match' })
+  if (text !== null) steps.push({ text: await describeTextSearch(text, k, reader, pacer), step: 'match' })
   if (search !== null) {
     const isBefore = filter !== null && filterFirst
-    steps.push({ text: await nearText(search, k, isBefore, reader, pacer), step: 'nearest' })
+    steps.push({ text: await describeVectorSearch(search, k, isBefore, reader, pacer), step: 'nearest' })
   }
   return steps
 }

@@ -282,11 +282,11 @@ function* chosenRows(
 ): Task<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
   if (named !== null && chosen?.isNone !== true) {
-    chosen = alsoIn(yield* namedIn(named, part, reader, signal), chosen)
+    chosen = intersect(yield* namedIn(named, part, reader, signal), chosen)
   }
   if (difference !== null && chosen?.isNone !== true) {
     const differing = yield* wait(difference.rowsIn(part, signal))
-    if (differing !== null) chosen = alsoIn(differing, chosen)
+    if (differing !== null) chosen = intersect(differing, chosen)
   }
   if (chosen === null || chosen.isNone) return chosen
   if (first > 0 || end < part.rows) chosen = chosen.within(Bitset.range(part.rows, first, end))
@@ -294,7 +294,7 @@ function* chosenRows(
   return live === null ? chosen : chosen.within(live)
 }
 
-function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
+function intersect(bits: Bitset, chosen: RowSet | null): RowSet {
   return chosen?.within(bits) ?? RowSet.ofBits(bits)
 }
 
@@ -413,11 +413,11 @@ function* passingTask(source: RowSource, candidate: Candidate, pacer: Pacer): Ta
 
 /** Stream the matching rows of a candidate, from `first` to `end`, as ascending row numbers: a consumer may stop early. */
 export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
-  const found = matching(source, candidate, pacer)
+  const found = matchingTask(source, candidate, pacer)
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
-function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
+function* matchingTask(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
   const { part, filter, first, end, chosen } = candidate
   if (filter === null) {
     const looked = chosen ?? (yield* wait(source.reader.live(part, pacer.signal)))

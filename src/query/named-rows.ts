@@ -34,13 +34,13 @@ const known = new WeakMap<BoundExpression, NamedRows | null>()
 export function namedRows(filter: BoundExpression): NamedRows | null {
   let named = known.get(filter)
   if (named === undefined) {
-    named = takenApart(filter)
+    named = splitByNames(filter)
     known.set(filter, named)
   }
   return named
 }
 
-function takenApart(filter: BoundExpression): NamedRows | null {
+function splitByNames(filter: BoundExpression): NamedRows | null {
   const { expr } = filter
   const conditions = expr.kind === 'and' ? expr.operands : [expr]
   const naming: Bound[] = []
@@ -132,7 +132,7 @@ function membersBetween(members: Float64Array, first: number, last: number): Flo
   return members.subarray(from, to)
 }
 
-function meets({ least, greatest, members }: Numbers, first: number, last: number): boolean {
+function intersects({ least, greatest, members }: Numbers, first: number, last: number): boolean {
   if (greatest < first || last < least) return false
   if (members === null) return true
   const at = partitionPoint(members.length, i => members[i]! < first)
@@ -154,11 +154,11 @@ export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, re
   if (ids !== null) {
     const { ids: own, rows } = fragment
     const [first, last] = 'row0' in own ? [own.row0, own.row0 + rows - 1] : [own.least, own.greatest]
-    if (!meets(ids, first, last)) return false
+    if (!intersects(ids, first, last)) return false
   }
   if (offsets === null) return true
   const before = reader.liveBeforeFragment(fragment)
-  return meets(offsets, before, before + fragment.rows - fragment.dead.count - 1)
+  return intersects(offsets, before, before + fragment.rows - fragment.dead.count - 1)
 }
 
 /** Return the named rows of a part, by offset. Rows named by id may be deleted; rows named by offset are live. */

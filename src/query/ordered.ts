@@ -100,7 +100,7 @@ class Positions {
 }
 
 /** Sort the rows of a batch and return the wanted ones in pieces. */
-export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
+export function sortedBatches(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
   const { meter } = run.source
   const pieces = piecesInOrder(run, batch, order)
   if (meter === null) return pieces

@@ -77,12 +77,12 @@ class NearSearch {
   }
 
   *hits(filter: BoundExpression | null): Task<RowHits> {
-    if (this.#limit > 0) yield* filter === null ? this.#all() : this.#passing(filter)
+    if (this.#limit > 0) yield* filter === null ? this.#searchAll() : this.#searchPassing(filter)
     return yield* this.#found.merged(this.#limit, this.#pacer)
   }
 
   /** Search all live rows. */
-  *#all(): Task<void> {
+  *#searchAll(): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
     // If the caller set an effort, use the index, even if it costs more.
@@ -105,7 +105,7 @@ class NearSearch {
   }
 
   /** Search the rows that pass a filter. The filter is evaluated before any distance is measured. */
-  *#passing(filter: BoundExpression): Task<void> {
+  *#searchPassing(filter: BoundExpression): Task<void> {
     const passing: PartRows[] = []
     for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
       if (each instanceof Promise) yield each

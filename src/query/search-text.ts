@@ -202,7 +202,7 @@ class TextRun {
     const { all, boost } = leaf
     const groups: { term: string; weight: number }[][] = []
     for (const { term, count } of leaf.terms) {
-      const near = yield* this.#near(leaf, term)
+      const near = yield* this.#similarTerms(leaf, term)
       groups.push(
         near.map(({ term: each }) => ({ term: each, weight: count * boost * this.#maxScore(leaf, each) })),
       )
@@ -211,7 +211,7 @@ class TextRun {
     return { kind: 'terms', groups, all }
   }
 
-  *#near(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
+  *#similarTerms(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
     const distance = distanceFor(leaf, term)
     if (distance === 0) return [{ term, distance }]
     const segments = this.#columns[leaf.column]!.units.map(({ segment }) => segment)

@@ -33,13 +33,13 @@ export class SessionTokens {
   }
 
   /** Return a function that encrypts a JSON value as a token. */
-  async sealing(): Promise<(said: unknown) => string> {
+  async sealing(): Promise<(value: unknown) => string> {
     const key = await this.#loaded()
-    return said => {
+    return value => {
       const nonce = this.#random().subarray(0, nonceBytes)
-      const sealed = createCipheriv(cipher, key, nonce)
-      const text = Buffer.concat([sealed.update(JSON.stringify(said), 'utf8'), sealed.final()])
-      return Buffer.concat([nonce, text, sealed.getAuthTag()]).toString('base64url')
+      const encrypted = createCipheriv(cipher, key, nonce)
+      const text = Buffer.concat([encrypted.update(JSON.stringify(value), 'utf8'), encrypted.final()])
+      return Buffer.concat([nonce, text, encrypted.getAuthTag()]).toString('base64url')
     }
   }
 
@@ -52,7 +52,7 @@ export class SessionTokens {
     let cause: unknown
     for (const each of written === null ? [key] : [key, written]) {
       try {
-        return JSON.parse(unsealed(bytes, each))
+        return JSON.parse(decrypted(bytes, each))
       } catch (error) {
         cause = error
       }
@@ -101,7 +101,7 @@ export class SessionTokens {
 }
 
 /** Throws if another key encrypted the token, or if it is not a token. */
-function unsealed(token: Buffer, key: Uint8Array): string {
+function decrypted(token: Buffer, key: Uint8Array): string {
   const opened = createDecipheriv(cipher, key, token.subarray(0, nonceBytes), { authTagLength: tagBytes })
   opened.setAuthTag(token.subarray(Math.max(nonceBytes, token.length - tagBytes)))
   const text = opened.update(token.subarray(nonceBytes, -tagBytes))

@@ -54,7 +54,7 @@ export function planAlterations(
     const chain = findField(schema, path)
     const node = chain.at(-1)!
     if (edits.has(node.id)) throw invalidInput(`column ${quote(path)} is altered twice`)
-    if (nullable === false && node.nullable) obstacles.push({ path, condition: isMissing(chain) })
+    if (nullable === false && node.nullable) obstacles.push({ path, condition: isNullCondition(chain) })
     const type = data_type === undefined ? null : typeFromJson(data_type)
     if (type !== null) {
       if (definitionOf(node) !== null) {
@@ -169,7 +169,7 @@ function checkStructs({ type, children }: FieldNode, path: string): void {
 }
 
 /** SQL that is true if a field is null and its enclosing structs are not. */
-function isMissing(chain: readonly FieldNode[]): string {
+function isNullCondition(chain: readonly FieldNode[]): string {
   const path = (depth: number) =>
     chain
       .slice(0, depth)

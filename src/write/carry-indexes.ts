@@ -134,7 +134,7 @@ class Carrier {
 
   /** Positions relative to the item's first row. */
   async #piecesOf(item: CoverItem, moved: MovedFragment): Promise<readonly CarriedItem[]> {
-    const gone = await this.#goneAfter(item, moved)
+    const gone = await this.#deletedRows(item, moved)
     const { at, count } = item
     const start = moved.before + moved.survivors.rank(at, moved.ranks)
     const pieces: CarriedItem[] = []
@@ -167,7 +167,7 @@ class Carrier {
   }
 
   /** The deleted rows of an item, ascending, relative to its first row. */
-  async #goneAfter({ count, at, gone }: CoverItem, { survivors }: MovedFragment): Promise<Uint32Array> {
+  async #deletedRows({ count, at, gone }: CoverItem, { survivors }: MovedFragment): Promise<Uint32Array> {
     const before =
       gone === undefined
         ? new Uint32Array(0)

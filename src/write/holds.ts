@@ -8,7 +8,7 @@
 import type { Clock } from '../primitives/clock.js'
 
 /** Interval of the check for idle or ended sessions, milliseconds. */
-const lookMs = 60_000
+const checkIntervalMs = 60_000
 
 interface Held {
   readonly pinned: Promise<() => Promise<void>>
@@ -112,7 +112,7 @@ export class Holds {
   async #watch(): Promise<void> {
     const { clock, idleMs, isOpen } = this.#options
     while (this.#held.size > 0) {
-      await clock.sleep(Math.min(lookMs, idleMs), this.#closing.signal).catch(() => {})
+      await clock.sleep(Math.min(checkIntervalMs, idleMs), this.#closing.signal).catch(() => {})
       if (this.#closing.signal.aborted) return
       const now = clock.elapsed()
       for (const [id, { last, calls }] of this.#held) {

@@ -56,7 +56,7 @@ export class MaintainedColumns {
     for await (const batch of batches) {
       for (const [i, { name }] of batch.schema.fields.entries()) {
         const row = this.#names.has(name) ? firstPresent(batch.columns[i]!) : null
-        if (row !== null) throw isGiven(name, `row ${firstRow + row} brings a value`)
+        if (row !== null) throw settingRefused(name, `row ${firstRow + row} brings a value`)
       }
       firstRow += batch.length
       yield { schema, length: batch.length, columns: kept.map(i => batch.columns[i]!) }
@@ -112,10 +112,10 @@ export class MaintainedColumns {
 
 /** Refuse to set a maintained column (`SchemaValidation`). */
 export function checkSettable(field: TableField): void {
-  if (isMaintained(field)) throw isGiven(field.name, 'it cannot be set')
+  if (isMaintained(field)) throw settingRefused(field.name, 'it cannot be set')
 }
 
-function isGiven(name: string, what: string) {
+function settingRefused(name: string, what: string) {
   return schemaMismatch(`column ${quote(name)} is kept up to date by its definition: ${what}`, {
     hint: 'leave it out',
   })

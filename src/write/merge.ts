@@ -113,7 +113,7 @@ export class RowMerge {
     let replaced: RowSet = new Map()
     if (update && condition === null) replaced = matched
     else if (update) {
-      const passes: Narrow = (rows, hits) => passing(source, schema, condition!, rows, hits)
+      const passes: Narrow = (rows, hits) => rowsPassing(source, schema, condition!, rows, hits)
       // The offset of a row in the table may differ in the next attempt.
       const names = targetColumns(condition!.expr)
       const isOfRow = names !== null && !names.includes(rowOffsetField.name)
@@ -130,7 +130,7 @@ export class RowMerge {
     const brought = source.schema.fields.map(({ name }) => name)
     const newValues = this.#maintained.after(mergedValues(source, schema), brought, pacer.signal)
     // Stage both in parallel: one is computed while the other is written to disk.
-    const [moved, drafts] = await both(
+    const [moved, drafts] = await waitForBoth(
       this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer),
       insert ? this.#insert(reader, arrow, matched, target, pacer) : Promise.resolve([]),
     )
@@ -194,7 +194,7 @@ export class RowMerge {
 }
 
 /** Wait for both, also if one fails. */
-async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+async function waitForBoth<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   const [first, second] = await Promise.allSettled([a, b])
   if (first.status === 'rejected') throw first.reason
   if (second.status === 'rejected') throw second.reason
@@ -247,7 +247,7 @@ function pairSchema(source: Schema, target: TableSchema): Schema {
 }
 
 /** Rows with a key of the source for which `condition` is true. */
-async function passing(
+async function rowsPassing(
   source: MergeSource,
   schema: TableSchema,
   condition: BoundExpression,

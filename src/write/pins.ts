@@ -16,7 +16,7 @@ import { isStillnessRecord, Stillness } from '../storage/stillness.js'
 const directory = '_pins/'
 const pattern = /^_pins\/(.+)-(\d{1,15})$/
 const renewMs = 60_000
-const honouredMs = 10 * 60_000
+const staleAfterMs = 10 * 60_000
 const pinBytesMax = 1024
 
 /** A pin on the state at a slot. */
@@ -84,7 +84,7 @@ export class Pins {
         this.#own.delete(id)
         throw error
       }
-      kept = this.#keep(id, bytes, AbortSignal.any([release.signal, this.#closing.signal]))
+      kept = this.#renew(id, bytes, AbortSignal.any([release.signal, this.#closing.signal]))
       this.#kept.add(kept)
     }
     return async () => {
@@ -102,7 +102,7 @@ export class Pins {
 
   /** Return all honoured pins. Deletes pins of dead processes. */
   async all(): Promise<readonly Pin[]> {
-    const { pins, lost } = await this.#look()
+    const { pins, lost } = await this.#check()
     for (const key of lost) {
       await this.#store.delete(key)
       await this.#stillness.forget(key)
@@ -121,13 +121,13 @@ export class Pins {
     await Promise.all(this.#kept)
     await this.#watching
     if (!this.#stillness.isWatching || this.#readOnly) return
-    await this.#look()
+    await this.#check()
       .then(() => this.#stillness.save())
       .catch(() => {})
   }
 
   /** Honoured pins of other processes, and files of pins that are no longer honoured. */
-  async #look(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
+  async #check(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
     const began = this.#clock.elapsed()
     const { listed, records } = await this.#list()
     const contents = new Map<string, PinContent>()
@@ -149,17 +149,23 @@ export class Pins {
     for (const [id, { counter, keys }] of listed) {
       const key = keyOf(id, counter)
       const stillMs = still.get(key) ?? 0
-      if (liveness.get(id) === 'dead' || stillMs >= honouredMs) lost.push(...keys)
+      if (liveness.get(id) === 'dead' || stillMs >= staleAfterMs) lost.push(...keys)
       else {
         const { slot, by, upload } = contents.get(id) ?? unreadable
-        pins.push({ slot, key, upload, process: by !== null && this.#isNear(by) ? by.pid : null, stillMs })
+        pins.push({
+          slot,
+          key,
+          upload,
+          process: by !== null && this.#isOnThisMachine(by) ? by.pid : null,
+          stillMs,
+        })
       }
     }
     return { pins, lost }
   }
 
   /** Whether the process runs on this machine, so that its id is valid here. */
-  #isNear({ boot, space }: ProcessMark): boolean {
+  #isOnThisMachine({ boot, space }: ProcessMark): boolean {
     const own = this.#store.processes?.own
     return boot === own?.boot && space === own.space
   }
@@ -194,7 +200,7 @@ export class Pins {
   }
 
   /** Renew a pin every minute. Never rejects: a failed renewal is tried again a minute later. */
-  async #keep(id: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  async #renew(id: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     const written = [keyOf(id, 0)]
     for (let counter = 1; ; counter++) {
       await this.#clock.sleep(renewMs, signal).catch(() => {})

@@ -70,7 +70,7 @@ export async function stageRows(
   rowsMax = fragmentRows,
 ): Promise<StagedRows> {
   const pacer = new Pacer(signal)
-  return fromSource(batches, pacer, async source => {
+  return withRebatcher(batches, pacer, async source => {
     const small = await source.drainUpTo(inlineBytes)
     const most = Math.min(rowsMax, fragmentRows)
     return small === null ? stageFiles(source, schema, target, pacer, most) : stageInline(small, most)
@@ -84,10 +84,10 @@ export function stageIntoFiles(
   target: StageTarget,
   pacer: Pacer,
 ): Promise<StagedRows> {
-  return fromSource(batches, pacer, source => stageFiles(source, schema, target, pacer, fragmentRows))
+  return withRebatcher(batches, pacer, source => stageFiles(source, schema, target, pacer, fragmentRows))
 }
 
-async function fromSource<T>(
+async function withRebatcher<T>(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   pacer: Pacer,
   work: (source: Rebatcher) => Promise<T>,

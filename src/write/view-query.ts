@@ -34,7 +34,7 @@ export function bindView(
   source: TableSchema,
   clock: Clock,
 ): BoundView {
-  const { watched, wasRead } = watching(clock)
+  const { watched, wasRead } = watchedClock(clock)
   const request = {
     id: [],
     vector: null,
@@ -69,7 +69,7 @@ export function bindView(
 }
 
 /** A clock that records whether the time was read: `now()` becomes a constant when the query is bound. */
-function watching(clock: Clock): { readonly watched: Clock; readonly wasRead: () => boolean } {
+function watchedClock(clock: Clock): { readonly watched: Clock; readonly wasRead: () => boolean } {
   let wasTimeRead = false
   const watched: Clock = {
     now: () => {
