@@ -11,7 +11,7 @@ import { countRows } from '../manifest/layout.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler } from '../protocol/calls.js'
-import { settleFilter } from '../query/settle-filter.js'
+import { bindTableFilter } from '../query/settle-filter.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
 import { backfillJobOf } from '../root/job-names.js'
 import { backfilledValues } from '../write/backfill-columns.js'
@@ -52,7 +52,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
     throw unsupported(`columns are filled from the newest version, which is ${versionOf(head)}`)
   }
   if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
-  if (where !== undefined) settleFilter(where, schema, undefined, engine.clock)
+  if (where !== undefined) bindTableFilter(where, schema, undefined, engine.clock)
   const spec: BackfillSpec = {
     fields: filledWith(field, schema).map(({ id }) => id),
     ...(where !== undefined && { where }),
@@ -145,7 +145,7 @@ export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogSt
     const pacer = new Pacer(signal)
     const total = countRows(layout)
     const work = backfilledValues(reader, fields, engine, pacer, {
-      filter: where === undefined ? null : settleFilter(where, schema, undefined, engine.clock),
+      filter: where === undefined ? null : bindTableFilter(where, schema, undefined, engine.clock),
       concurrency,
       progress(rows) {
         done += rows

@@ -8,16 +8,11 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
-import { settleFilter } from '../query/settle-filter.js'
+import { bindTableFilter } from '../query/settle-filter.js'
 import { commitOnNewest, type Engine, type OpenTable, requirementsOf, stageTarget } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
-import { addedValues, settleNewColumns } from '../write/add-columns.js'
-import {
-  type Obstacle,
-  settleAlterations,
-  withFieldMetadata,
-  withoutColumns,
-} from '../write/alter-columns.js'
+import { addedValues, planNewColumns } from '../write/add-columns.js'
+import { type Obstacle, planAlterations, withFieldMetadata, withoutColumns } from '../write/alter-columns.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkDependents } from '../write/derive.js'
 import { reshapedValues } from '../write/reshape-columns.js'
@@ -35,7 +30,7 @@ export const alterTableAddColumns: Handler<Engine, 'alterTableAddColumns'> = asy
   const { id, new_columns } = request
   const staged = new StagedColumns()
   const resolved = perSchema(schema => {
-    const added = settleNewColumns(new_columns, schema, { clock: engine.clock })
+    const added = planNewColumns(new_columns, schema, { clock: engine.clock })
     return { added, work: addedValues(added) }
   })
   return changeSchema(engine, id, options, {
@@ -74,7 +69,7 @@ export const alterTableAlterColumns: Handler<Engine, 'alterTableAlterColumns'> =
   const staged = new StagedColumns()
   return changeSchema(engine, id, options, {
     async work({ head, reader }, pacer) {
-      const resolved = settleAlterations(alterations, reader.schema, head.next.field)
+      const resolved = planAlterations(alterations, reader.schema, head.next.field)
       for (const obstacle of resolved.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
       return reshape(engine, { head, reader }, resolved, staged, pacer)
     },
@@ -120,7 +115,7 @@ async function checkAbsent(
   clock: Clock,
   pacer: Pacer,
 ): Promise<void> {
-  const rows = await countMatching(reader, settleFilter(condition, reader.schema, undefined, clock), pacer)
+  const rows = await countMatching(reader, bindTableFilter(condition, reader.schema, undefined, clock), pacer)
   if (rows === 0) return
   throw schemaMismatch(`column ${quote(path)} is null in ${rows} ${rows === 1 ? 'row' : 'rows'}`, {
     hint: `update or delete them first: ${condition}`,

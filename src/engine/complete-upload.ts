@@ -180,9 +180,9 @@ async function computeChange(
   merges.set(upload.id, { upload, merge })
   const { reader } = await openVersion(engine, head, versionOf(head), signal)
   const merged = await merge.prepare(reader, stageTarget(engine, head), new Pacer(signal))
-  const { killed, moved, drafts, updated, inserted, deleted } = merged
+  const { deletions, moved, drafts, updated, inserted, deleted } = merged
   const isNothing = updated + inserted + deleted === 0
-  const { dead, drop } = killed
+  const { dead, drop } = deletions
   const changed: ChangeParts = { kind: 'merge', dead, drop, moved, drafts, fields }
   return { mark: head.mark, parts: isNothing ? null : changed, inserted, updated, deleted }
 }

@@ -16,7 +16,7 @@ import { idText } from '../protocol/identifiers.js'
 import { durationMs } from '../protocol/row-shapes.js'
 import { seedOf } from '../query/group.js'
 import { parametersOf } from '../query/settle.js'
-import { settleFilter } from '../query/settle-filter.js'
+import { bindTableFilter } from '../query/settle-filter.js'
 import {
   commitOnNewest,
   type Engine,
@@ -29,14 +29,14 @@ import {
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns, conformBatches } from '../write/conform.js'
-import { killRows } from '../write/kill-rows.js'
+import { stageDeletions } from '../write/kill-rows.js'
 import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
 import { type MergeRules, RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
 import { type Concerns, isUnrelated, matchedBy } from '../write/probe.js'
 import { RewrittenRows } from '../write/rewrite-rows.js'
-import { settleUpdate, updatedValues } from '../write/update.js'
+import { planUpdate, updatedValues } from '../write/update.js'
 import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'
 
@@ -45,15 +45,15 @@ import { perSchema } from './per-schema.js'
 export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, options) => {
   const { id, predicate, parameters } = request
   const matched = new MatchedRows()
-  const bound = perSchema(schema => settleFilter(predicate, schema, parameters, engine.clock))
+  const bound = perSchema(schema => bindTableFilter(predicate, schema, parameters, engine.clock))
   return editRows(engine, id, options, {
     kind: 'delete',
     async work({ head, reader }, pacer) {
       const filter = bound(reader.schema)
       const rows = await matched.find(reader, filter, pacer)
-      const killed = await killRows(rows, stageTarget(engine, head), pacer.signal)
+      const deletions = await stageDeletions(rows, stageTarget(engine, head), pacer.signal)
       const outlives = outlivesAppends(reader.schema, filter, matchedBy(filter))
-      return { edit: killed, counts: { num_deleted_rows: killed.count }, outlives }
+      return { edit: deletions, counts: { num_deleted_rows: deletions.count }, outlives }
     },
     reply: ({ counts, version, transaction_id }) => ({ ...counts, version, transaction_id }),
   })
@@ -66,7 +66,7 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
   const matched = new MatchedRows()
   const rewritten = new RewrittenRows()
   const bound = perSchema(schema => {
-    const resolved = settleUpdate(request, schema, engine.clock)
+    const resolved = planUpdate(request, schema, engine.clock)
     const set = resolved.assignments.map(({ field }) => field.name)
     const values = updatedValues(schema, resolved.assignments)
     const maintained = new MaintainedColumns(schema, engine, options)
@@ -84,7 +84,7 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
       // If values depend on the position of a row among all rows, the next attempt must compute them again.
       const writer = isOfRow ? rewritten : new RewrittenRows()
       const moved = await writer.stage(reader, arrowSchema(schema), rows, values, target, pacer)
-      const { dead, drop, count } = await killRows(rows, target, pacer.signal)
+      const { dead, drop, count } = await stageDeletions(rows, target, pacer.signal)
       const outlives = filter !== null && outlivesAppends(schema, filter, matchedBy(filter))
       return { edit: { moved, dead, drop }, counts: { updated_rows: count }, ...(outlives && { outlives }) }
     },
@@ -149,14 +149,14 @@ async function mergeRows(
       async work({ head, reader }, pacer) {
         attempts++
         if (reader.schema.id !== layout.schema.id) throw changedSchema(id)
-        const { killed, moved, drafts, updated, inserted, deleted } = await merge.prepare(
+        const { deletions, moved, drafts, updated, inserted, deleted } = await merge.prepare(
           reader,
           stageTarget(engine, head),
           pacer,
         )
         const counts = { num_updated_rows: updated, num_inserted_rows: inserted, num_deleted_rows: deleted }
         const outlives = outlivesAppends(reader.schema, null, rows => merge.concerns(rows))
-        return { edit: { ...killed, moved, drafts }, counts, outlives }
+        return { edit: { ...deletions, moved, drafts }, counts, outlives }
       },
       reply: ({ counts, version, transaction_id }) => {
         const written = counts.num_updated_rows + counts.num_inserted_rows

@@ -18,7 +18,7 @@ import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
+import { planQuery } from '../query/settle.js'
 import type { TextIndex } from '../query/settle-text.js'
 import { RowSource } from '../query/source.js'
 import { type Engine, type OpenTable, openTable, openVersion } from '../root/engine.js'
@@ -34,7 +34,7 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await planQuery(engine, request, opened, pacer)
+  const plan = await planIn(engine, request, opened, pacer)
   const { streamAfter, dialect } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null)
@@ -67,7 +67,7 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   const opened = await openVersions(engine, id, query, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await planQuery(engine, { ...query, id }, opened, pacer, true)
+  const plan = await planIn(engine, { ...query, id }, opened, pacer, true)
   const source = new RowSource(reader, pacer, other)
   const { explainPlan } = await importExplain()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
@@ -81,7 +81,7 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await planQuery(engine, request, opened, pacer)
+  const plan = await planIn(engine, request, opened, pacer)
   const { analyzePlan } = await importAnalyze()
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
@@ -94,13 +94,13 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     return countRows(layout)
   }
   const pacer = new Pacer(options.signal)
-  const { settleFilter } = await importFilter()
-  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  const { bindTableFilter } = await importFilter()
+  const filter = bindTableFilter(predicate, reader.schema, parameters, engine.clock)
   return countMatching(reader, filter, pacer)
 }
 
 /** Plan a query. `guess`: see `narrowedToEnds`. */
-function planQuery(
+function planIn(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
   { reader, awaitedTexts }: OpenedVersions,
@@ -108,7 +108,7 @@ function planQuery(
   guess = false,
 ): MaybePromise<Plan> {
   return whenResolved(hasExpressions(request) ? binding() : null, bind => {
-    const plan = settleQuery(request, reader.schema, bind, clock, {
+    const plan = planQuery(request, reader.schema, bind, clock, {
       vectors: reader.vectorIndexes,
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),

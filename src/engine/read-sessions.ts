@@ -28,7 +28,7 @@ import { binding, hasExpressions } from '../query/binding.js'
 import { beginSlice, type Scan } from '../query/execute.js'
 import { fileRangesOf, type SliceRange, storedFieldsOf } from '../query/file-ranges.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
+import { planQuery } from '../query/settle.js'
 import { planSlices, type Slice } from '../query/slices.js'
 import { type Engine, locationOf, readerOf } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -326,7 +326,7 @@ function isLoss(error: unknown): boolean {
 async function planSession(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {
   const request: Request<'queryTable'> = { id: [], k: Number.MAX_SAFE_INTEGER, vector: null, ...query }
   const bind = hasExpressions(request) ? await binding() : null
-  return settleQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
+  return planQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
 }
 
 /** Clients of LanceDB read blobs as descriptors. */

@@ -261,7 +261,7 @@ function checkSameColumns(upload: Upload, part: string, fields: readonly number[
 }
 
 function checkLimits(engine: Engine, { id }: Upload, { uploadLimits }: HandlerOptions): void {
-  if (uploadLimits === undefined || engine.uploads.heldMs(id) <= uploadLimits.ageMs) return
+  if (uploadLimits === undefined || engine.uploads.pinnedMs(id) <= uploadLimits.ageMs) return
   const hours = Math.round(uploadLimits.ageMs / 36_000) / 100
   throw invalidInput(`the upload ${id} is open for more than ${hours} hours, and takes no more parts`, {
     hint: 'complete or abort it',

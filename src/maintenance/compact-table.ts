@@ -10,7 +10,13 @@ import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
 import { carriedIndexes, movedIndexes } from '../write/carry-indexes.js'
-import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../write/compact.js'
+import {
+  type Compacted,
+  carriedOver,
+  compactFragments,
+  mergeDeletionVectors,
+  stillMerged,
+} from '../write/compact.js'
 import { type CompactionMode, type CompactionPlan, planCompaction } from '../write/compaction-plan.js'
 import type { StageTarget } from '../write/stage.js'
 import { isSuperseded } from './is-superseded.js'
@@ -85,7 +91,7 @@ async function carriedOut(
   const compacted: Compacted[] = []
   for (const from of groups) compacted.push(await compactFragments(reader, from, target, pacer))
   const folded: FoldedDead[] = []
-  for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
+  for (const fragment of folds) folded.push(await mergeDeletionVectors(reader, fragment, target, pacer))
   return { layout: reader.layout, compacted, folded }
 }
 
@@ -151,7 +157,7 @@ async function tryToLand(
   const parts = {
     kind: 'compaction',
     moves,
-    folded: stillFolded(folded, layout, newer.layout),
+    folded: stillMerged(folded, layout, newer.layout),
     indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
     fields: layout.schema.fields.map(({ id }) => id),
   } as const

@@ -354,7 +354,7 @@ describe('a table with indexes on id and c', async () => {
         '  Filter: c = 3.0',
         '    ScalarIndexQuery: query=[id < 40.0]@id_idx(BTREE), about 40 rows',
         '      Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them',
-        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: looking at the rows that the others leave is cheaper',
+        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: evaluating the rows that the other indexes find is cheaper',
       ].join('\n'),
     )
   })

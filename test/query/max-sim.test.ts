@@ -223,7 +223,7 @@ describe('a query on lists of vectors', () => {
       ),
     ).toMatchObject({
       code: 13,
-      hint: 'by l2, cosine or dot it can be searched',
+      hint: 'use l2, cosine or dot',
     })
     const two = await ns.createTable('two', [{ v: [1, 2], vs: [[1, 2]] }], { vectorColumns: ['v', 'vs'] })
     expect(await failure(two.search([[1, 2]]).toArray())).toMatchObject({ code: 13 })

@@ -236,7 +236,7 @@ function withLine(
 
 describe('an index is not asked', () => {
   test.each([
-    ['distance_type is another', (near: Search) => near.distanceType('cosine'), 'it tells distances by l2'],
+    ['distance_type is another', (near: Search) => near.distanceType('cosine'), 'its metric is l2'],
     ['it is bypassed', (near: Search) => near.bypassVectorIndex(), 'bypass_vector_index is given'],
     ['rows must not be too near', (near: Search) => near.distanceRange(4), 'lower_bound'],
   ])('where %s, and explain says why', async (_, change, reason) => {
@@ -437,7 +437,7 @@ test('A-052 rows that no index covers are found unless the search is to be fast'
     expect(await near.explain()).toMatch(
       /ANNSubIndex: name=v_idx, k=3, deltas=1, metric=L2, "v", candidates measured, 2 rows .* measured$/,
     )
-    expect(await near.fastSearch().explain()).toMatch(/2 rows that it does not cover passed over$/)
+    expect(await near.fastSearch().explain()).toMatch(/2 rows that it does not cover skipped$/)
   })
 })
 
@@ -448,12 +448,12 @@ test('A-052 where no index can be asked, a fast search finds rows that one cover
     expect(ids(await fast.toArray())).toEqual([])
     expect(ids(await fast.where('x > 1').toArray())).toEqual([])
     expect(ids(await fast.bypassVectorIndex().toArray())).toEqual([0, 1, 2])
-    expect(await fast.explain()).toContain('k = 3, all rows passed over: it has no index')
+    expect(await fast.explain()).toContain('k = 3, all rows skipped: it has no index')
     await indexed(table)
     await table.add([{ id: 50, x: 1, v: [0, 0] }])
     const cosine = (table.search([1, 0]) as Search).limit(9).fastSearch().distanceType('cosine')
     expect(ids(await cosine.where('id > 2').toArray())).toEqual([3, 4])
-    expect(await cosine.explain()).toContain('rows that no index covers passed over')
+    expect(await cosine.explain()).toContain('rows that no index covers skipped')
     expect(ids(await fast.distanceRange(4).toArray())).toEqual([2, 3, 4])
   })
 })

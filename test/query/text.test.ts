@@ -45,7 +45,7 @@ describe('highlights', () => {
     expect(await search.toArray()).toMatchObject([
       { _highlights: { text: '<b>ape</b> <b>bee</b> <b>cat</b>' } },
     ])
-    expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is asked'])
+    expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is used'])
   })
   test('words that lower a score or exclude a row are not marked', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])

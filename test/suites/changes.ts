@@ -197,7 +197,7 @@ export function changesSuite({ name, open }: Door): void {
           id: ['t'],
           query: { vector: null, k: 5, version: 4, differs_from: 3, filter: '_rowid IN (0, 3)' },
         })
-        expect(plan).toContain('t version 4 without what is in version 3 as it is here, 0 of ')
+        expect(plan).toContain('t version 4 without the rows unchanged since version 3, 0 of ')
         const back = await ns.operations.explainTableQueryPlan({
           id: ['t'],
           query: { vector: null, k: 5, version: 3, differs_from: 4 },
