@@ -78,12 +78,9 @@ export class ParameterList {
   #valueOf(parameter: ParameterExpr): unknown {
     const { key, style, at } = parameter
     if (this.#style !== null && this.#style !== style) {
-      throw invalidInput(
-        `parameters are written ${this.#style} and ${style} in one request; use one style`,
-        {
-          at,
-        },
-      )
+      throw invalidInput(`parameters are written ${this.#style} and ${style} in one request; use one style`, {
+        at,
+      })
     }
     this.#style = style
     if (style === '?') {

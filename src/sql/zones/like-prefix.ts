@@ -1,17 +1,17 @@
-/** What all texts that a pattern matches begin with. */
+/** Find the prefix that all strings matching a LIKE pattern share. */
 
-/** What every text that matches begins with, and what else it must have. */
+/** The prefix of every matching string, and what must follow it. */
 export interface Prefix {
   readonly text: string
   readonly rest: 'nothing' | 'anything' | 'something'
 }
 
-/** Longer than any bound: no need to know more of a text or a pattern. */
+/** Longer prefixes are not needed, because no bound is this long. */
 const longestPrefix = 64
 
 export function prefixOfText(text: string): Prefix {
   if (text.length <= longestPrefix) return { text, rest: 'anything' }
-  // The last character may be one half of a pair.
+  // The last character may be half of a surrogate pair.
   return { text: [...text.slice(0, longestPrefix)].slice(0, -1).join(''), rest: 'something' }
 }
 

@@ -232,7 +232,12 @@ export const misfits: readonly (readonly [text: string, marks: string, code: num
   ['cast(labels as int) = 1', '^^^^^^^^^^^^^^^^^^^', 20, 'cannot cast labels (list<utf8>) to int32'],
   ['cast(i64 as blob) = 1', '            ^^^^', 0, 'no cast to a type named "blob"'],
   ['cast(i64 as int(3)) = 1', '            ^^^^^^', 13, 'the type int takes no arguments'],
-  ['cast(s as timestamp(4)) = us', '          ^^^^^^^^^^^^', 13, 'timestamp has a precision of 0, 3, 6 or 9'],
+  [
+    'cast(s as timestamp(4)) = us',
+    '          ^^^^^^^^^^^^',
+    13,
+    'the precision of timestamp must be 0, 3, 6 or 9',
+  ],
   ["cast('x' as int) = 1", '^^^^^^^^^^^^^^^^', 13, "'x' is not a value of int32"],
   ['day + 1 > day', '^^^^^^^', 20, '+ does not take day (date32) and 1 (int64)'],
   ['case when i64 then 1 end = 1', '          ^^^', 20, 'WHEN takes a condition, not i64 (int64)'],
