@@ -20,6 +20,7 @@ export interface ColumnNode extends Typed {
   readonly path: readonly string[]
 }
 
+/** A comparison. A constant operand is on the right. */
 export interface CompareNode extends Typed {
   readonly kind: 'compare'
   readonly op: CompareOp
@@ -56,6 +57,7 @@ export interface LikeNode extends Typed {
   readonly escape: string
 }
 
+/** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
 export interface IsNode extends Typed {
   readonly kind: 'is'
   readonly operand: Bound
@@ -72,7 +74,7 @@ export interface NotNode extends Typed {
   readonly operand: Bound
 }
 
-/** The operand and result types are those of `arithmeticSignature` (arithmetic.ts). */
+/** Arithmetic. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result. */
 export interface ArithmeticNode extends Typed {
   readonly kind: 'arithmetic'
   readonly op: ArithmeticOp
@@ -141,12 +143,15 @@ export type Bound =
   | FieldNode
   | CallNode
 
+/** The result of binding an expression. */
 export interface BoundExpression {
   readonly expr: Bound
   readonly type: DataType
   /** Top-level columns that the expression reads, in order of first use. */
   readonly columns: readonly string[]
-  /** Notes on text that may have been meant differently, such as a double-quoted string. */
+  /**
+   * Notes on text that may have been meant differently. For example, a double-quoted name that was read as a string.
+   */
   readonly warnings: readonly string[]
   /** The source of randomness for `random()` and `uuid()`. */
   readonly chance: Chance

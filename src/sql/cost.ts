@@ -9,6 +9,7 @@ import { type Bound, type CallNode, operandsOf } from './bound.js'
 import { isLossless } from './kernels/cast.js'
 import { elementType, valueType } from './values/types.js'
 
+/** The estimated cost and the properties of a node, including its operands. */
 export interface Cost {
   /** Rough nanoseconds per row on one core. Comparing a number with a constant costs 1. */
   readonly weight: number
@@ -50,10 +51,7 @@ export function costOf(node: Bound): Cost {
   return cost
 }
 
-/**
- * Return the operands of an AND or OR in evaluation order: operands that cannot fail first, then cheaper ones
- * first.
- */
+/** Return the operands of an AND or OR in evaluation order: first operands that cannot fail, then by ascending cost. */
 export function inOrder(operands: readonly Bound[]): readonly Bound[] {
   const ranked = operands.map(operand => ({ operand, cost: costOf(operand) }))
   const order = (a: Cost, b: Cost) => Number(a.mayFail) - Number(b.mayFail) || a.weight - b.weight

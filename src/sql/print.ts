@@ -19,6 +19,7 @@ export function printExpression({ expr }: BoundExpression): string {
   return printBound(expr)
 }
 
+/** Print a node on one line, with the parentheses it needs. */
 export function printBound(node: Bound): string {
   return print(node, level.or)
 }

@@ -11,6 +11,7 @@ import { float64, int64, isOrdered, uint64, valueType } from '../values/types.js
 
 export type AggregateFunction = 'count' | 'sum' | 'min' | 'max' | 'avg'
 
+/** An aggregate of a select. */
 export interface AggregateCall {
   readonly fn: AggregateFunction
   /** DISTINCT. Never set for min and max, where it has no effect. */
@@ -31,15 +32,16 @@ const aggregateFunctions: Readonly<Record<string, AggregateFunction>> = {
   mean: 'avg',
 }
 
-/** Names of all aggregate aggregateFunctions. */
+/** Names of all aggregate functions. */
 export const aggregateNames: readonly string[] = Object.keys(aggregateFunctions)
 
-/** Return the aggregate function with this name, ignoring case. Return undefined for other aggregateFunctions. */
+/** Return the aggregate function with this name, ignoring case. Return undefined for other functions. */
 export function aggregateNamed(name: string): AggregateFunction | undefined {
   const folded = name.toLowerCase()
   return Object.hasOwn(aggregateFunctions, folded) ? aggregateFunctions[folded] : undefined
 }
 
+/** Return whether an expression contains a call of an aggregate. */
 export function containsAggregate(expr: Expr): boolean {
   if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return true
   return childrenOf(expr).some(containsAggregate)

@@ -12,13 +12,12 @@ import { type BindOptions, bindExpression } from './bind.js'
 import { cast, coerced, describe } from './build.js'
 
 /**
- * Parse `text` and bind it to the columns of `schema`, as a value of `type`, the type of `column`.
+ * Parse `text` and bind it to the columns of `schema`. The value is converted to `type`, the type of `column`.
  *
  * These values are converted implicitly:
- * - numbers of any kind, as by a CAST: an integer column drops fractions, and a number that does not fit fails for its
- *   row
+ * - numbers, as by a CAST: an integer column drops fractions, and a number that does not fit fails for its row
  * - constants that can be parsed as a value of the type: `'2026-01-31'` as a date, `'10'` as a number
- * - lists of such values
+ * - lists of these values
  *
  * Throws `SchemaValidation` for any other value, which needs a CAST.
  */

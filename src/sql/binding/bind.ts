@@ -51,8 +51,8 @@ import {
   membership,
   membershipOfMany,
   same,
-  settled,
   unified,
+  withoutWrittenForm,
 } from './build.js'
 import { called, checkCount, knownFunction } from './calls.js'
 import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
@@ -63,6 +63,7 @@ import { bareCalls, type RewriteCall, rewritten } from './rewrites.js'
 
 export type { Parameters } from './parameters.js'
 
+/** Options of `bindExpression` and `bindFilter`. */
 export interface BindOptions {
   /**
    * Parameter values, or a list shared by several expressions. The owner of a shared list checks that every value was
@@ -79,7 +80,7 @@ export interface BindOptions {
 }
 
 /**
- * Bind a parsedFilters expression to the columns of `schema`. `take` converts the bound value, whose number literals still
+ * Bind a parsed expression to the columns of `schema`. `take` converts the bound value, whose number literals still
  * have all their digits.
  */
 export function bindExpression(
@@ -110,7 +111,7 @@ export function bindFilter(text: string, schema: Schema, options: BindOptions = 
 }
 
 /**
- * A parsedFilters filter with its last binding. The binding is kept only if it does not depend on the call, that is on
+ * A parsed filter with its last binding. The binding is kept only if it does not depend on the call, that is on
  * parameters or the time.
  */
 interface Parsed {
@@ -125,7 +126,7 @@ interface Bindings {
   readonly filter: BoundExpression
 }
 
-/** Cache of short parsedFilters filters, newest last: applications repeat the same filters with other parameters. */
+/** Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. */
 const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128
 const maxCachedLength = 500
@@ -172,7 +173,7 @@ class Binder {
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
-    const expr = settled(bound)
+    const expr = withoutWrittenForm(bound)
     return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, chance: this.#clock }
   }
 
@@ -302,8 +303,8 @@ class Binder {
       default:
         return compared(
           expr.op,
-          this.#inFloatsBeside(right, expr.left) ?? left,
-          this.#inFloatsBeside(left, expr.right) ?? right,
+          this.#boundInFloats(right, expr.left) ?? left,
+          this.#boundInFloats(left, expr.right) ?? right,
           expr.at,
         )
     }
@@ -313,7 +314,7 @@ class Binder {
    * Bind arithmetic of number literals in floats, if it is compared with a float of the row. Lance does the same: `x =
    * 1 / 2` compares with 0.5.
    */
-  #inFloatsBeside(other: Bound, written: Expr): Bound | null {
+  #boundInFloats(other: Bound, written: Expr): Bound | null {
     const isArithmetic =
       written.kind === 'binary' || (written.kind === 'negate' && written.operand.kind !== 'literal')
     if (!isArithmetic || isLiteral(other) || valueType(other.type).kind !== 'float') return null
@@ -488,7 +489,7 @@ function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr
   return out
 }
 
-/** Return the literal of a number with a point or an exponent, or of an integer too long to be parsedFilters as one. */
+/** Return the literal of a number with a point or an exponent, or of an integer too long to be parsed as one. */
 function writtenNumber(text: string, at: SourceSpan): LiteralNode {
   return /[.eE]/.test(text) ? numberLiteral(text, at) : longNumber(text, at)
 }

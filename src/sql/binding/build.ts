@@ -62,7 +62,7 @@ import {
   unknownTruth,
 } from './logic.js'
 
-/** Maximum bytes of a computed constant that is kept: a short filter can compute many large ones. */
+/** Maximum bytes of a computed constant that is kept. A short filter can compute many large constants. */
 const largestConstant = 2 ** 16
 
 /**
@@ -124,7 +124,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   if (isLiteral(left) && !isLiteral(right)) return compared(mirrored[op], right, left, at)
   if (isNull(left) || isNull(right)) return unknownTruth
   if (isLiteral(left) && isLiteral(right)) {
-    const [a, b] = [besideNumber(left, right), besideNumber(right, left)]
+    const [a, b] = [fitOperand(left, right), fitOperand(right, left)]
     if (a !== left || b !== right) return compared(op, a, b, at)
   }
   if (!isLiteral(right)) {
@@ -165,8 +165,8 @@ function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: So
 }
 
 /**
- * Return a list constant in the type of the lists it is compared with. Return null if none of these lists can be equal
- * to it.
+ * Return a list constant in the type of the lists it is compared with. Return null if no such list can be equal to the
+ * constant.
  */
 function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
   const item = valueType(elementType(type)!)
@@ -277,8 +277,8 @@ function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64):
 }
 
 /**
- * Return whether the nearest float stands for the number. Integers must be exactly that float. Other numbers are
- * rounded to the precision of the floats.
+ * Return whether the nearest float counts as the number. Integers must be exactly that float. Other numbers are rounded
+ * to the precision of the floats.
  */
 function isFloat(number: bigint | number, nearest: number): boolean {
   if (typeof number === 'bigint') return Number.isFinite(nearest) && BigInt(nearest) === number
@@ -360,7 +360,7 @@ export function arithmetic(
   written: string,
   at: SourceSpan,
 ): Bound {
-  const operands = [besideNumber(left, right), besideNumber(right, left)] as const
+  const operands = [fitOperand(left, right), fitOperand(right, left)] as const
   const [a, b] = operands.map(operand => valueType(operand.type)) as [DataType, DataType]
   const signature = arithmeticSignature(op, a, b)
   if (signature === null) {
@@ -399,7 +399,7 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
     const cells = castElements(written.elements, item, isTry, at)
     return equalTypes(cells.type, type) ? cells : fold(castNode(cells, type, isTry))
   }
-  const operand = type.kind === 'int' ? withDigits(written) : exactBeside(written, type)
+  const operand = type.kind === 'int' ? withDigits(written) : fitConstant(written, type)
   if (!castable(valueType(operand.type), type)) {
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
@@ -407,8 +407,8 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
   // A number with more digits than any type can hold.
   if (isTry && isLiteral(operand) && operand.limit?.kind === 'long')
     return { kind: 'literal', type, value: null }
-  if (equalTypes(operand.type, type)) return settled(operand)
-  const node = castNode(settled(operand), type, isTry)
+  if (equalTypes(operand.type, type)) return withoutWrittenForm(operand)
+  const node = castNode(withoutWrittenForm(operand), type, isTry)
   const bound = folded(node)
   if (bound !== null) return bound
   if (!isLiteral(operand)) return node
@@ -437,11 +437,11 @@ function castElements(
   return { kind: 'list', type, elements: cells }
 }
 
-/** Return the nodes converted to their common type, or null if they have none. */
+/** Return the nodes converted to their common type, or null if there is no common type. */
 export function unified(
   written: readonly Bound[],
 ): { readonly type: DataType; readonly nodes: readonly Bound[] } | null {
-  const nodes = besideEachOther(written)
+  const nodes = unifyConstants(written)
   let common: DataType | null = nullType
   for (const node of nodes) common = common === null ? null : commonType(common, node.type)
   if (common === null) return null
@@ -452,19 +452,21 @@ export function unified(
 }
 
 /**
- * Convert constants to suit the other nodes: to doubles if some node is a float that is not a constant, else to
- * decimals if some node is a decimal, else to uint64 if some node is uint64.
+ * Convert constants to suit the other nodes:
+ * - to doubles, if a node is a float that is not a constant
+ * - else to decimals, if a node is a decimal
+ * - else to uint64, if a node is uint64
  */
-export function besideEachOther(nodes: readonly Bound[]): readonly Bound[] {
+export function unifyConstants(nodes: readonly Bound[]): readonly Bound[] {
   const special =
     nodes.find(isFloatOfRows) ??
     nodes.find(({ type }) => valueType(type).kind === 'decimal' || equalTypes(valueType(type), uint64))
-  return special === undefined ? nodes : nodes.map(node => exactBeside(node, special.type))
+  return special === undefined ? nodes : nodes.map(node => fitConstant(node, special.type))
 }
 
 /** Convert `node` to suit the other operand of the same operator. */
-function besideNumber(node: Bound, other: Bound): Bound {
-  return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? exactBeside(node, other.type) : node
+function fitOperand(node: Bound, other: Bound): Bound {
+  return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? fitConstant(node, other.type) : node
 }
 
 /**
@@ -479,7 +481,7 @@ function isFloatOfRows(node: Bound): boolean {
  * Return a constant in the other type if the conversion is exact: decimals for integers and decimals, uint64 for
  * natural numbers. Next to floats, a constant becomes the nearest double.
  */
-function exactBeside(node: Bound, other: DataType): Bound {
+function fitConstant(node: Bound, other: DataType): Bound {
   const type = valueType(other)
   if (!isLiteral(node) || equalTypes(node.type, type)) {
     return isLiteral(node) && type.kind === 'float' ? asDouble(node) : node
@@ -497,7 +499,7 @@ function exactBeside(node: Bound, other: DataType): Bound {
  * Return a constant without its written form, when no later operand can use that form. Throws if the number is too
  * long.
  */
-export function settled(node: Bound): Bound {
+export function withoutWrittenForm(node: Bound): Bound {
   if (!isLiteral(node)) return node
   if (node.limit !== undefined) throw limitError(node.limit)
   return node.text === undefined && node.elements === undefined
@@ -508,7 +510,8 @@ export function settled(node: Bound): Bound {
 /** Return `node` converted implicitly to `type`, or null if there is no implicit conversion. */
 export function coerced(node: Bound, type: DataType): Bound | null {
   const from = valueType(node.type)
-  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8')) return settled(node)
+  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8'))
+    return withoutWrittenForm(node)
   if (isNull(node)) return { kind: 'literal', type, value: null }
   if (isLiteral(node)) {
     if (Array.isArray(node.value) && type.kind === 'list') return coercedList(node, type)

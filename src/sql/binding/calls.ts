@@ -18,7 +18,7 @@ import { equalValue } from '../values/literal.js'
 import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { elementType, valueType } from '../values/types.js'
-import { besideEachOther, coerced, elementsOf, fold } from './build.js'
+import { coerced, elementsOf, fold, unifyConstants } from './build.js'
 import { isLiteral, isNull } from './logic.js'
 import { rewriteNames } from './rewrites.js'
 
@@ -126,9 +126,13 @@ function isConverted(type: DataType, element: DataType, isCompared: boolean): bo
   return isCompared || type.kind === 'utf8' || element.kind === 'decimal' || element.kind === 'float'
 }
 
+/**
+ * Create a call. The arguments are converted to the types that the function declares. Throws `SchemaValidation` if they
+ * do not fit, `Unsupported` if an argument must be a constant, and `InvalidInput` for too many arguments.
+ */
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
   checkCount(callee.name, written.length, callee.most, at)
-  const args = withElements(callee, withMembers(callee, besideEachOther(written)))
+  const args = withElements(callee, withMembers(callee, unifyConstants(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
     // The second argument was not written as NULL: no list contains its value. So the call is FALSE instead of NULL.
     const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }

@@ -20,6 +20,7 @@ import { boolType, valueType } from '../values/types.js'
 /** NULL as a truth value. */
 export const unknownTruth: LiteralNode = { kind: 'literal', type: boolType, value: null }
 
+/** Create a boolean constant. */
 export function truthLiteral(value: boolean): LiteralNode {
   return { kind: 'literal', type: boolType, value }
 }
@@ -36,6 +37,7 @@ export function isNull(node: Bound): boolean {
 /** Cache of negations in both directions, so that a chain of NOTs takes constant time per NOT. */
 const negations = new WeakMap<Bound, Bound>()
 
+/** Create the negation of a condition, with NOT pushed down to comparisons. */
 export function negated(node: Bound): Bound {
   let result = negations.get(node)
   if (result === undefined) {
@@ -202,7 +204,7 @@ function shortText(node: Bound): string | null {
   return sizeOf(node, shortSize) < 0 || costOf(node).isVolatile ? null : printBound(node)
 }
 
-/** Return what remains of `budget` nodes, negative if the expression is larger. */
+/** Return the rest of `budget` after counting the nodes of an expression, negative if the expression is larger. */
 function sizeOf(node: Bound, budget: number): number {
   let remaining = budget - 1
   if (node.kind === 'in') remaining -= node.values.length

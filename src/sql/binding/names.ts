@@ -9,8 +9,10 @@ import type { NamePart } from '../syntax/syntax.js'
 /**
  * Return the column that a path names: a top-level column, then one struct field per further segment.
  *
- * Throws `ColumnNotFound` for an unknown name, `InvalidInput` for a name that matches several columns only when case is
- * ignored, and `SchemaValidation` for a field of a column that is not a struct.
+ * Throws:
+ * - `ColumnNotFound` for an unknown name
+ * - `InvalidInput` for a name that matches several columns only when case is ignored
+ * - `SchemaValidation` for a field of a column that is not a struct
  */
 export function resolveColumn(path: readonly NamePart[], schema: Schema, at: SourceSpan): ColumnNode {
   let fields = schema.fields

@@ -9,7 +9,7 @@ import { asDouble } from '../values/literal.js'
 import type { LiteralNode } from '../values/literal-node.js'
 import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
-import { besideEachOther, coerced, describe, fold, unified } from './build.js'
+import { coerced, describe, fold, unified, unifyConstants } from './build.js'
 import { isLiteral } from './logic.js'
 import { resolveColumn } from './names.js'
 
@@ -53,7 +53,7 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
 }
 
 function mixedTypes(elements: readonly Bound[], at: SourceSpan): Error {
-  const types = besideEachOther(elements).map(element => element.type)
+  const types = unifyConstants(elements).map(element => element.type)
   let common: DataType | null = nullType
   const different = types.find(type => {
     common = common === null ? null : commonType(common, type)

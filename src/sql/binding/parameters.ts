@@ -9,8 +9,8 @@ import { timestampType } from '../values/types.js'
 /**
  * Parameter values by position (an array, for `?` and `$1`) or by name (an object, for `:name`).
  *
- * A value is a number, bigint, string, boolean, null, Date (a timestamp in milliseconds) or Uint8Array. An array or
- * typed array of such values is for IN and list functions. A safe integer is an integer. A larger number is accepted
+ * A value is a number, bigint, string, boolean, null, Date (a timestamp in milliseconds) or Uint8Array. Arrays and
+ * typed arrays of these values are for IN and list functions. A safe integer is an integer. A larger number is accepted
  * only next to floats: pass a bigint instead.
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
@@ -19,9 +19,9 @@ export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 const maxRepeated = 2 ** 28
 
 /**
- * Provides parameter values and tracks which ones were used. All expressions of a request may share one list. The owner
- * of the list calls `checkUsed` once, after the last expression is bound. `?` is numbered within a single text, so only
- * one expression of a request may use it.
+ * Provides parameter values and tracks which of them were used. All expressions of a request may share one list. The
+ * owner of the list calls `checkUsed` once, after the last expression is bound. `?` is numbered within a single text,
+ * so only one expression of a request may use it.
  */
 export class ParameterList {
   readonly #used = new Set<number | string>()

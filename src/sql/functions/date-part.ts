@@ -66,6 +66,7 @@ export function typeOfPart(type: DataType, part: DatePart): DataType {
   return part === 'nanosecond' || type.kind === 'duration' || type.kind === 'interval' ? int64 : int32
 }
 
+/** Create the error for a part that values of a type do not have. */
 export function noSuchPart(part: DatePart, type: DataType): SheafError {
   return unsupported(`a value of type ${type.kind} has no part named ${part}`, {
     hint: 'cast it to a timestamp',

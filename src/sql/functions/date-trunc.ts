@@ -65,7 +65,8 @@ function startOf(unit: string, seconds: number, zone: Zone | null, describe: () 
   if (zone === null) return startOfLocal(unit, seconds)
   const offset = offsetAt(zone, seconds)
   const local = startOfLocal(unit, seconds + offset)
-  // If clocks were set back, keep the offset of the time, so that the hour is the one the time is in.
+  // If clocks were set back, an hour occurs twice. Keep the offset of the time, so that the result is in the same
+  // occurrence.
   return offsetAt(zone, local - offset) === offset ? local - offset : instantOfLocal(zone, local)
 }
 

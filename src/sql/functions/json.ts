@@ -23,6 +23,7 @@ interface Index {
   readonly compact: Map<number, string>
 }
 
+/** Reads a JSON document and finds values in it. */
 export class JsonReader {
   /** Number of values that paths have visited. */
   visited = 0

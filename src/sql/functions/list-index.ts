@@ -31,6 +31,7 @@ export interface ListIndex {
   readonly hasNull: boolean
 }
 
+/** Return the index of a constant list. Indexes are cached per list. */
 export function listIndexOf(list: Column): ListIndex {
   let index = listIndexes.get(list)
   if (index === undefined) {

@@ -34,7 +34,7 @@ export function arrayToString(call: Call): Column {
   return builder.finish(type, valid)
 }
 
-/** Return a bit for every element of the requested rows. A single list (`isConstant`) stands for all rows. */
+/** Return a bit for every element of the requested rows. With `isConstant`, all rows have the same list. */
 function elementsOf(
   offsets: Int32Array,
   count: number,
@@ -60,7 +60,7 @@ interface TextLists {
 }
 
 /**
- * Maximum elements of a constant list that constantList batch may join. Each new combination of separator and NULL text joins
+ * Maximum elements of a constant list that one batch may join. Each new combination of separator and NULL text joins
  * all elements again.
  */
 const maxJoined = 2 ** 24

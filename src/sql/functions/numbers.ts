@@ -49,6 +49,7 @@ function absNarrow(call: Call, column: Column): Column {
   return columnOf(type, length, { values }, valid)
 }
 
+/** Create the error for a result that does not fit its type. */
 export function overflow({ type, describe }: Call, what: string) {
   const name = type.kind === 'int' ? `${type.signed ? '' : 'u'}int${type.bits}` : type.kind
   return invalidInput(`${name} overflow in ${describe()}: ${what}`, {

@@ -14,6 +14,7 @@ export interface StrictRows {
   readonly needed: Uint32Array
 }
 
+/** Return the rows of a result that is NULL if any argument is NULL. */
 export function strictRows({ args, length, rows }: Call): StrictRows {
   const valid = strictValidity(args, length)
   if (valid === null) return { valid, needed: rows ?? allRows(length) }
@@ -81,6 +82,7 @@ export function numberOf({ column, constant }: Operand, row: number): number {
   return Number((column.values as BigInt64Array)[constant ? 0 : row]!)
 }
 
+/** Return an int64 argument. */
 export function wideOf({ column, constant }: Operand, row: number): bigint {
   return BigInt((column.values as BigInt64Array)[constant ? 0 : row]!)
 }

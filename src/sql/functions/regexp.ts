@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { invalidInput, quote } from '../../errors.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
+/** A compiled pattern. */
 export interface Regexp {
   /** Return whether the text contains a match. */
   test(text: string): boolean

@@ -19,6 +19,7 @@ export type Constants = readonly (Scalar | undefined)[]
  */
 export type Sign = (args: readonly DataType[], constants: readonly (Scalar | undefined)[]) => Signature | null
 
+/** A function of the dialect: its name, its signature and its kernel. */
 export interface SqlFunction extends Callee {
   /** How a call is written, for messages. */
   readonly usage: string
@@ -30,10 +31,12 @@ export interface SqlFunction extends Callee {
   readonly constant?: number
 }
 
+/** Return whether the type is text, or the type of an untyped NULL. */
 export function isText(type: DataType): boolean {
   return type.kind === 'utf8' || type.kind === 'null'
 }
 
+/** Return whether the type is an integer, or the type of an untyped NULL. */
 export function isInteger(type: DataType): boolean {
   return type.kind === 'int' || type.kind === 'null'
 }

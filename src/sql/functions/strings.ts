@@ -42,6 +42,7 @@ export function upper(call: Call): Column {
   return { ...changeCase(spread(args[0]!, length), rows, 97, text => text.toUpperCase()), type }
 }
 
+/** Return the column in lower case. */
 export function lowerColumn(column: Column): Column {
   return changeCase(column, null, 65, text => text.toLowerCase())
 }
@@ -229,10 +230,12 @@ export function trimStart(call: Call): Column {
   return trim(call, true, false)
 }
 
+/** Compute `rtrim(text)` or `rtrim(text, characters)`. */
 export function trimEnd(call: Call): Column {
   return trim(call, false, true)
 }
 
+/** Compute `btrim(text)` or `btrim(text, characters)`. */
 export function trimBoth(call: Call): Column {
   return trim(call, true, true)
 }
@@ -327,6 +330,7 @@ export function reversed(call: Call): Column {
   })
 }
 
+/** Count the code points of a range of UTF-8 bytes. */
 export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
   let count = 0
   for (let k = start; k < end; k++) count += Number((bytes[k]! & 0xc0) !== 0x80)

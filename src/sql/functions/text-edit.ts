@@ -40,6 +40,7 @@ export function padStart(call: Call): Column {
   return pad(call, true)
 }
 
+/** Compute `rpad(text, length)` or `rpad(text, length, fill)`. */
 export function padEnd(call: Call): Column {
   return pad(call, false)
 }

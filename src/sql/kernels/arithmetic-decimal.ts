@@ -13,7 +13,7 @@ import {
 } from '../values/decimals.js'
 import type { ArithmeticSignature, RowOperation } from './operation.js'
 
-/** Digits after the point that a quotient has in addition to those of the dividend. */
+/** Additional digits after the point of a quotient, compared with the dividend. */
 const quotientDigits = 4
 
 /**

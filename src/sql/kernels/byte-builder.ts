@@ -12,7 +12,10 @@ const maxBytes = 2 ** 31 - 1
  */
 const maxGrown = 2 ** 27
 
-/** Bytes that one such row may always have, and the allowed multiple of the bytes of its arguments if that is more. */
+/**
+ * Bytes that a row of these functions may always have, and the allowed multiple of the bytes of its arguments if that
+ * is more.
+ */
 const maxGrownRow = 2 ** 20
 const maxGrowth = 4
 

@@ -11,6 +11,7 @@ import { addToFilter, capacityFor, emptyFilter, hashPair, longestProbe, passes }
 /** Bytes at the start and at the end of a string that the filter hashes. */
 const endSize = 4
 
+/** A set of byte strings. */
 export interface ByteMembers {
   readonly seed: number
   readonly mask: number

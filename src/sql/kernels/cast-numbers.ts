@@ -43,6 +43,7 @@ export function numbersOf(column: Column): Float64Array {
   return out
 }
 
+/** Cast doubles to booleans, floats or integers. `numbers` is overwritten. */
 export function castNumbers(cast: Cast, numbers: Float64Array): Column {
   const { column, to, valid, fractions } = cast
   const { length } = column
@@ -126,8 +127,8 @@ function toDecimal(value: Scalar, from: DataType, to: DecimalType): bigint | nul
     const digits = digitsOfFloat(value as number, from.bits)
     return digits === null ? null : exactly(digitsAt(digits, to.scale), range)
   }
-  const truncated = typeof value === 'boolean' ? BigInt(value) : (value as bigint)
-  return exactly(rescaled(truncated, from.kind === 'decimal' ? from.scale : 0, to.scale), range)
+  const integer = typeof value === 'boolean' ? BigInt(value) : (value as bigint)
+  return exactly(rescaled(integer, from.kind === 'decimal' ? from.scale : 0, to.scale), range)
 }
 
 function exactly(

@@ -22,7 +22,7 @@ const maxLength = 32_768
  */
 const maxWithin = 1024
 
-/** Such a segment is compared at every character of the text up to this many bytes. */
+/** A segment with an inner `_` of at most this many bytes is compared at every character of the text. */
 const maxCompared = 32
 
 /** A text to search for, with its failure table (Knuth, Morris, Pratt 1977). */

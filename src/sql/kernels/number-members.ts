@@ -32,6 +32,7 @@ export interface NumberRange {
   readonly bits: Uint32Array
 }
 
+/** A set of numbers as a hash table. */
 export interface NumberTable {
   readonly kind: 'table'
   readonly seed: number

@@ -3,6 +3,7 @@ import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import type { Interval } from '../values/scalar.js'
 
+/** The types of the operands and of the result of an arithmetic operation. */
 export interface ArithmeticSignature {
   readonly left: DataType
   readonly right: DataType

@@ -17,6 +17,7 @@ import {
   wordsOf,
 } from '../values/vector.js'
 
+/** The truth values of rows. The bit of a row is set in `isTrue`, in `isNull`, or in neither if the row is FALSE. */
 export interface Truth {
   readonly length: number
   readonly isTrue: Uint32Array
@@ -24,6 +25,7 @@ export interface Truth {
   readonly isNull: Uint32Array | null
 }
 
+/** Return the same truth value for all rows. */
 export function constantTruth(value: boolean | null, length: number): Truth {
   const none = new Uint32Array(wordCount(length))
   const all = value === false ? none : allRows(length)
@@ -71,6 +73,7 @@ export function strictValidity(operands: readonly Operand[], length: number): Ui
   return valid
 }
 
+/** Convert a boolean column to truth values. */
 export function truthOfColumn({ column, constant }: Operand, length: number): Truth {
   if (column.type.kind === 'null') return constantTruth(null, length)
   const bits = wordsOf(column.values as Uint8Array, column.length)
@@ -79,6 +82,7 @@ export function truthOfColumn({ column, constant }: Operand, length: number): Tr
   return constantTruth(truth.isNull?.[0] === 1 ? null : truth.isTrue[0] === 1, length)
 }
 
+/** Convert truth values to a boolean column. */
 export function columnOfTruth({ length, isTrue, isNull }: Truth): Column {
   const valid = isNull === null ? null : invert(isNull.slice(), length)
   return columnOf(boolType, length, { values: bytesOfWords(isTrue) }, valid)

@@ -9,7 +9,7 @@ export type Constants = ConstantList['values']
 /** Shorter lists are parsed as ordinary expressions, which keep the position of each element. */
 const leastLength = 64
 
-/** A 64-bit integer is held as two words: `high * 2**32 + low`. */
+/** A 64-bit integer is stored as two words: `high * 2**32 + low`. */
 const wordSize = 2 ** 32
 
 /** Digits of the longest uint64, and number of digits that a double always holds exactly. */

@@ -73,11 +73,11 @@ const joinHint = 'join conditions with AND or OR, and values with an operator su
 const stringsHint = "join texts with ||; double a quote inside a text: 'it''s'"
 
 /**
- * Return a hint for the keyword that `word` misspells. Return undefined if there is none, or if `word` is a
+ * Return a hint for the keyword that `word` misspells. Return undefined if no keyword is similar, or if `word` is a
  * keyword.
  *
- * A typing mistake is assumed to keep the first letter, or to permute all letters. Otherwise `time` would be
- * taken for LIKE.
+ * A typing mistake is assumed to keep the first letter, or to permute all letters. Otherwise `time` would be taken for
+ * LIKE.
  */
 export function spellingHint(word: string, keywords: readonly string[]): string | undefined {
   const upper = word.toUpperCase()

@@ -1,6 +1,6 @@
 /**
- * Parse what follows the name of a function in parentheses: arguments, or the SQL keywords that some
- * functions use instead of commas.
+ * Parse the parentheses after the name of a function: arguments, or the SQL keywords that some functions use instead of
+ * commas.
  */
 import { readTypeName } from './parse-type.js'
 import type { Reader } from './reader.js'

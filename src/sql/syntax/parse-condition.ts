@@ -6,6 +6,7 @@ import { type ConstantList, type Expr, level, type ParameterExpr } from './synta
 /** Pattern operators: one tilde takes a regular expression, two take a LIKE pattern, a star ignores case. */
 const matchOps = new Set(['~', '~*', '!~', '!~*', '~~', '~~*', '!~~', '!~~*'])
 
+/** Return whether a symbol is a pattern operator. */
 export function isMatchOperator(symbol: string): boolean {
   return matchOps.has(symbol)
 }

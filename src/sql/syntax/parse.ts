@@ -271,7 +271,7 @@ class Parser extends Reader {
     throw this.unexpected('expected a value or a column name')
   }
 
-  /** Parse what starts with an unquoted word: a constant, call, typed literal, CASE or column. */
+  /** Parse an expression that starts with an unquoted word: a constant, call, typed literal, CASE or column. */
   #word(depth: number): Expr {
     const { token } = this
     const { keyword, start } = token

@@ -8,6 +8,7 @@ import { Lexer } from './tokens.js'
 /** Keywords that cannot begin an operand. A keyword before one of them is a column of that name. */
 const following = new Set('AND OR IS IN BETWEEN LIKE ILIKE ESCAPE AS FROM FOR WHEN THEN ELSE END'.split(' '))
 
+/** Base of the parser, with helpers to consume tokens. */
 export abstract class Reader {
   readonly token: Lexer
   /** Height of the tree below the node that was read last. */
@@ -109,7 +110,7 @@ export abstract class Reader {
     throw syntaxError(text, this.token.at(), `the expression is nested deeper than ${maxDepth} levels`)
   }
 
-  /** Create an error that says what was found at the current token. */
+  /** Create an error that quotes the current token. */
   unexpected(message: string, hint?: string): SheafError {
     const token = this.token
     const shown = token.text.slice(token.start, Math.min(token.end, token.start + 40))

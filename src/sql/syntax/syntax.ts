@@ -58,6 +58,7 @@ export interface LiteralExpr extends Node {
   readonly value: null | boolean | bigint | string | Uint8Array
 }
 
+/** A decimal number, as text. */
 export interface DecimalExpr extends Node {
   readonly kind: 'decimal'
   readonly text: string

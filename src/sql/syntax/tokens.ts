@@ -43,6 +43,10 @@ const otherDialects: Readonly<Record<string, string>> = {
 const nameStart = /[\p{ID_Start}_]/u
 const namePart = /[\p{ID_Continue}]/u
 
+/**
+ * Reads tokens one at a time. The fields describe the current token. Throws `InvalidInput` for text that is not a
+ * token.
+ */
 export class Lexer {
   readonly text: string
   kind: TokenKind = 'end'

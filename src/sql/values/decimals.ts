@@ -32,6 +32,7 @@ export function widerDecimal(a: DecimalType, b: DecimalType): DecimalType {
   return decimalType(widerBits(a, b), whole + scale, scale)
 }
 
+/** Return the width in bits of a decimal that can hold values of both types. */
 export function widerBits(a: DecimalType, b: DecimalType): 128 | 256 {
   return a.bits === 256 || b.bits === 256 ? 256 : 128
 }

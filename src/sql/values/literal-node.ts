@@ -3,6 +3,7 @@ import type { DataType } from '../../arrow/types.js'
 import type { SourceSpan } from '../../errors.js'
 import type { Scalar } from './scalar.js'
 
+/** A constant of a bound expression. */
 export interface LiteralNode {
   readonly type: DataType
   readonly kind: 'literal'

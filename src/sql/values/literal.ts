@@ -208,7 +208,7 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
   }
 }
 
-/** Place a number among integers or decimals. */
+/** Find the position of a number among integers or decimals. */
 function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
   const { type: from, value, text, limit } = literal
   const scale = type.kind === 'decimal' ? type.scale : 0
@@ -254,7 +254,7 @@ export function fitComparison(
 }
 
 /**
- * Return the value of `type` that equals the literal. Return `undefined` if none does, and null if they cannot be
+ * Return the value of `type` that equals the literal. Return `undefined` if no value does, and null if they cannot be
  * compared.
  */
 export function equalValue(type: DataType, literal: LiteralNode): Scalar | undefined {
@@ -274,7 +274,7 @@ function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement 
   return { value: floor, exact }
 }
 
-/** Place a number among the floats of this width. */
+/** Find the position of a number among the floats of this width. */
 function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Placement | null {
   if (typeof value === 'bigint') {
     if (type.kind !== 'int' && type.kind !== 'decimal') return null
@@ -288,7 +288,10 @@ function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode
   return placeWritten(bits, value, text !== undefined)
 }
 
-/** Place a number with a point or an exponent. It is rounded to the precision of the floats if it is in their range. */
+/**
+ * Find the position of a number with a point or an exponent. The number is rounded to the precision of the floats if it
+ * is in their range.
+ */
 function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Placement {
   const rounded = roundFloat(bits, value)
   return Number.isFinite(rounded) || !(hasDigits || Number.isFinite(value))
@@ -298,7 +301,7 @@ function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Pl
 
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
 
-/** Place `value` divided by ten to the power of `scale` among the floats of this width. */
+/** Find the position of `value` divided by ten to the power of `scale` among the floats of this width. */
 function placeExactly(bits: 16 | 32 | 64, value: bigint, scale: number): Placement {
   const rounded = roundFloat(bits, decimalToDouble(value, scale))
   if (rounded === Number.POSITIVE_INFINITY) return { value: greatestFloat[bits], exact: false }
@@ -341,7 +344,8 @@ function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
 }
 
 /**
- * Return a literal with a point or an exponent as a decimal with all its digits. Return null if no decimal has so many.
+ * Return a literal with a point or an exponent as a decimal with all its digits. Return null if it has more digits than
+ * any decimal type.
  */
 export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
   const written = text === undefined ? null : parseDigits(text)

@@ -6,6 +6,7 @@ import type { Scalar } from './scalar.js'
 import { nanosPerCount } from './temporal.js'
 import { valueType } from './types.js'
 
+/** Compares two values. Returns a negative number, 0 or a positive number. */
 export type Order = (a: Scalar, b: Scalar) => number
 
 /**

@@ -40,6 +40,7 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
   return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient
 }
 
+/** A date of the proleptic Gregorian calendar. */
 export interface Civil {
   readonly year: number
   /** Counted from 1. */

@@ -6,6 +6,7 @@
  */
 import { invalidInput, quote } from '../../errors.js'
 
+/** A time zone, with a cache of its offsets. */
 export interface Zone {
   readonly name: string
   /** Seconds east of UTC, or null if the offset changes over time. */

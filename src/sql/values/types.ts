@@ -168,12 +168,12 @@ export function nameOfType(type: DataType): string | null {
 }
 
 /**
- * Return the type to which values of both types can be converted, or null if there is none:
+ * Return the type to which values of both types can be converted, or null if there is no such type:
  *
- * - two integers: the narrowest integer that holds both, or a decimal if there is none (64 bits, signed and unsigned)
- * - decimal and integer or decimal: a decimal
- * - float and any other number: double, or float32 for two narrow floats
- * - times: the finer unit, and the zone of the side that has one
+ * - two integers: the narrowest integer that holds both, else a decimal (uint64 and a signed type)
+ * - a decimal and a decimal or integer: a decimal
+ * - a float and any other number: double; two different floats of less than 64 bits: float32
+ * - two times: the finer unit, and the zone of the side that has a zone
  */
 export function commonType(first: DataType, second: DataType): DataType | null {
   const a = valueType(first)
@@ -229,6 +229,7 @@ function isSpan(type: DataType): boolean {
   return type.kind === 'duration' || type.kind === 'interval'
 }
 
+/** Return the finer of two units of time. */
 export function finerUnit(a: TimeUnit, b: TimeUnit): TimeUnit {
   return precisionOfUnit[a] > precisionOfUnit[b] ? a : b
 }

@@ -59,6 +59,7 @@ const anything: PossibleTruth = { isTrue: true, isFalse: true, isNull: true }
 const onlyNull: PossibleTruth = { isTrue: false, isFalse: false, isNull: true }
 const anyValue: Range = { least: null, greatest: null, hasValue: true, hasNull: true }
 
+/** Return the truth values that a condition can have, from what is known of its columns. */
 export function possibleTruth(node: Bound, known: Known): PossibleTruth {
   switch (node.kind) {
     case 'and':
@@ -285,7 +286,7 @@ function membership(node: InNode, known: Known): PossibleTruth {
       values = sortedScalars(node.values, valueType(node.operand.type), order)
       sortedValues.set(node, values)
     }
-    // The first list value that is not below the range is the one that some row may have.
+    // Some row may equal the first list value that is not below the range, if this value is not above the range.
     const at = least === null ? 0 : partitionPoint(values.length, i => order(values![i]!, least) < 0)
     const isPoint = least !== null && greatest !== null && order(least, greatest) === 0
     isMember = at < values.length && (greatest === null || order(values[at]!, greatest) <= 0)

@@ -1,4 +1,4 @@
-/** Bounds of strings and byte strings. Long ones are cut. */
+/** Bounds of strings and byte strings. Long values are cut. */
 import { isUtf8 } from 'node:buffer'
 
 /** Maximum bytes of a bound. Incrementing the last character may add one more byte. */

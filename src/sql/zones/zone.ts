@@ -17,6 +17,7 @@ import { isOrdered, valueType } from '../values/types.js'
 import { bitAt, validWords, wordCount } from '../values/vector.js'
 import { type Ends, endsOf } from './extremes.js'
 
+/** The statistics of a column in a set of rows. */
 export interface Zone {
   /** No value is less than this. Null if no row holds a value. */
   readonly least: Scalar
@@ -75,6 +76,7 @@ function zoneOfDictionary(column: Column): Zone {
   return zoneWith(endsOf(entries, used), nulls)
 }
 
+/** Write a zone as JSON. */
 export function writeZone({ least, greatest, nulls }: Zone): ZoneRecord {
   return [writeBound(least), writeBound(greatest), nulls]
 }
