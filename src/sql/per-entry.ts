@@ -27,7 +27,7 @@ export interface PerEntry<T> {
 /** Computes a node for rows `0 .. values.length-1` of the column it reads. Only rows in `rows` may fail. */
 export type OverValues<T> = (values: Column, rows: RowMask) => T
 
-interface Kept<T> {
+interface CachedResults<T> {
   /** Rows requested so far. */
   rows: number
   /** Results of all entries; `fails` if computing some entry fails. */
@@ -37,7 +37,7 @@ interface Kept<T> {
 
 /** Cache of results by expression and dictionary. */
 export class EntryCache<T> {
-  readonly #kept = new WeakMap<Bound, WeakMap<Column, Kept<T>>>()
+  readonly #cache = new WeakMap<Bound, WeakMap<Column, CachedResults<T>>>()
 
   /**
    * Return the results per entry. Return null if computing per row costs less, or if the node is volatile.
@@ -47,34 +47,34 @@ export class EntryCache<T> {
     const { isVolatile, mayFail } = costOf(node)
     const { dictionary, length } = column
     if (dictionary === null || isVolatile) return null
-    const kept = this.#keptOf(node, dictionary)
-    kept.rows += length
-    if (dictionary.length > (kept.entries === 'fails' ? length : kept.rows)) return null
-    kept.entries ??= mayFail
+    const cached = this.#cachedFor(node, dictionary)
+    cached.rows += length
+    if (dictionary.length > (cached.entries === 'fails' ? length : cached.rows)) return null
+    cached.entries ??= mayFail
       ? orFails(() => compute(decoded(dictionary), null))
       : compute(decoded(dictionary), null)
     const entryOf = dictionaryRows(column)
-    let entries = kept.entries
+    let entries = cached.entries
     if (entries === 'fails') {
       entries = compute(decoded(dictionary), entriesInUse(entryOf, dictionary.length, rows))
     }
     if (column.nullCount === 0) return { entries, ofNull: null, entryOf }
-    kept.ofNull ??= compute(nullColumn(decoded(dictionary).type, 1), null)
-    return { entries, ofNull: kept.ofNull, entryOf }
+    cached.ofNull ??= compute(nullColumn(decoded(dictionary).type, 1), null)
+    return { entries, ofNull: cached.ofNull, entryOf }
   }
 
-  #keptOf(node: Bound, dictionary: Column): Kept<T> {
-    let byDictionary = this.#kept.get(node)
+  #cachedFor(node: Bound, dictionary: Column): CachedResults<T> {
+    let byDictionary = this.#cache.get(node)
     if (byDictionary === undefined) {
       byDictionary = new WeakMap()
-      this.#kept.set(node, byDictionary)
+      this.#cache.set(node, byDictionary)
     }
-    let kept = byDictionary.get(dictionary)
-    if (kept === undefined) {
-      kept = { rows: 0, entries: null, ofNull: null }
-      byDictionary.set(dictionary, kept)
+    let cached = byDictionary.get(dictionary)
+    if (cached === undefined) {
+      cached = { rows: 0, entries: null, ofNull: null }
+      byDictionary.set(dictionary, cached)
     }
-    return kept
+    return cached
   }
 }
 

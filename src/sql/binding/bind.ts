@@ -2,8 +2,12 @@
  * Bind a syntax tree to a schema: names become columns, parameters and literals become constants, and every operation
  * is type-checked.
  *
- * Errors carry the position in the text: `ColumnNotFound` for an unknown column, `SchemaValidation` for types that do
- * not fit, `Unsupported` for SQL that this dialect does not have, `InvalidInput` for anything else.
+ * Errors carry the position in the text:
+ *
+ * - `ColumnNotFound`: an unknown column
+ * - `SchemaValidation`: types that do not fit
+ * - `Unsupported`: SQL that this dialect does not have
+ * - `InvalidInput`: anything else
  */
 
 import { typeName } from '../../arrow/type-name.js'

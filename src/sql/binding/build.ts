@@ -1,6 +1,9 @@
 /**
- * Create bound nodes in normal form: constants are folded and have the type of the other operand, the constant of a
- * comparison is on the right, and casts bring operands to one type.
+ * Create bound nodes in normal form:
+ *
+ * - Constants are folded and have the type of the other operand.
+ * - The constant of a comparison is on the right.
+ * - Casts bring operands to one type.
  */
 import { parseInstant } from '../../arrow/instant.js'
 import { equalTypes } from '../../arrow/same-type.js'
@@ -159,7 +162,7 @@ function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: So
     const constant = equal ?? exactList(right, at)
     return fold({ kind: 'compare', type: boolType, op, left, right: constant })
   }
-  // No list is less than the empty list, so the result is the same for every list that is not NULL.
+  // No list is less than the empty list: `<` is FALSE and `>=` is TRUE for every list that is not NULL.
   const empty: LiteralNode = { kind: 'literal', type: right.type, value: [] }
   return fold({ kind: 'compare', type: boolType, op: op === '=' ? '<' : '>=', left, right: empty })
 }
@@ -404,7 +407,7 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
   if (isNull(operand)) return { kind: 'literal', type, value: null }
-  // A number with more digits than any type can hold.
+  // TRY_CAST gives NULL for a number with more digits than any type can hold.
   if (isTry && isLiteral(operand) && operand.limit?.kind === 'long')
     return { kind: 'literal', type, value: null }
   if (equalTypes(operand.type, type)) return withoutWrittenForm(operand)
@@ -496,8 +499,8 @@ function fitConstant(node: Bound, other: DataType): Bound {
 }
 
 /**
- * Return a constant without its written form, when no later operand can use that form. Throws if the number is too
- * long.
+ * Return a constant without its written form, when no later operand can use that form. Throws
+ * `InvalidInput` for a number with a limit (`NumberLimit`).
  */
 export function withoutWrittenForm(node: Bound): Bound {
   if (!isLiteral(node)) return node

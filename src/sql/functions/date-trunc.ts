@@ -47,10 +47,10 @@ export function dateTrunc(call: Call): Column {
     if (!bitAt(needed, i)) continue
     const isFine = Object.hasOwn(fine, unit)
     const step = isFine ? Math.max(1, perSecond / fine[unit]!) : perSecond
-    const kept = rest[i]! - (rest[i]! % step)
+    const truncatedRest = rest[i]! - (rest[i]! % step)
     const start = isFine ? seconds[i]! : startOf(unit, seconds[i]!, zone, describe)
-    if (pairs === null) values[i] = start * perSecond + kept
-    else if (!joinInstant(pairs, i, start, kept, perSecond)) {
+    if (pairs === null) values[i] = start * perSecond + truncatedRest
+    else if (!joinInstant(pairs, i, start, truncatedRest, perSecond)) {
       throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`, {
         hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
       })

@@ -183,8 +183,8 @@ function numberAndPlaces(args: readonly DataType[], constants: Constants): Signa
 }
 
 /**
- * Return the type of a decimal rounded to a known number of places: it has at most so many fractional digits. A carry
- * may need one more digit.
+ * Return the type of a decimal that is rounded to a known number of places, which is the maximum scale of the result. A
+ * carry may need one more digit.
  */
 function roundedDecimal(
   type: DataType & { readonly kind: 'decimal' },

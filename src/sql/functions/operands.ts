@@ -55,7 +55,7 @@ const maxRead = 2 ** 30
 
 /** Throws `InvalidInput` if a constant text is too long to be searched once per row of a batch. */
 export function checkReadings(text: Operand, length: number): void {
-  const size = text.constant ? heldBytes(text) : 0
+  const size = text.constant ? memoryBytes(text) : 0
   if (size * length <= maxRead) return
   throw invalidInput(
     `a constant text of ${size} bytes is too long to be searched in each of ${length} rows`,
@@ -88,7 +88,7 @@ export function wideOf({ column, constant }: Operand, row: number): bigint {
 }
 
 /** Return the bytes of a text argument in memory. A constant counts once. */
-function heldBytes({ column }: Operand): number {
+function memoryBytes({ column }: Operand): number {
   return byteRowsOf(column).offsets[column.length]!
 }
 
@@ -134,6 +134,6 @@ export function growRows(
 
 /** Create a builder for texts built from arguments. A constant argument counts once. */
 export function growingFrom(texts: readonly Operand[], length: number): ByteBuilder {
-  const largest = texts.reduce((size, text) => Math.max(size, heldBytes(text)), 0)
+  const largest = texts.reduce((size, text) => Math.max(size, memoryBytes(text)), 0)
   return ByteBuilder.growing(length, largest)
 }

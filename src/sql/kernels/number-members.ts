@@ -141,11 +141,11 @@ function inRange64(
     const count = Math.min(32, length - base)
     let word = 0
     for (let bit = 0; bit < count; bit++) {
-      const place = 2 * (base + bit)
-      const rowLow = pairs[place]!
+      const pairAt = 2 * (base + bit)
+      const rowLow = pairs[pairAt]!
       const at = (rowLow - low) >>> 0
       const borrow = Number(rowLow >>> 0 < unsignedLow)
-      const isNear = ((pairs[place + 1]! - high - borrow) | 0) === 0
+      const isNear = ((pairs[pairAt + 1]! - high - borrow) | 0) === 0
       if (isNear && at < size) word |= ((bits[at >>> 5]! >>> (at & 31)) & 1) << bit
     }
     out[w] = word

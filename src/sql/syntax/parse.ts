@@ -71,8 +71,8 @@ export function isBareName(word: string): boolean {
 }
 
 /**
- * Parse one expression. Throws `InvalidInput`, with `at` and an excerpt of the text, for a syntax error, more
- * than 16 Mi UTF-16 units, or more than 200 levels of nesting.
+ * Parse one expression. Throws `InvalidInput` for a syntax error, for more than 16 Mi UTF-16 units, and for more than
+ * 200 levels of nesting. The error has `at` and shows an excerpt of the text.
  */
 export function parseExpression(text: string): Expr {
   if (typeof text !== 'string') throw invalidInput(`an expression is text, not ${typeof text}`)

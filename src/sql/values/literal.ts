@@ -30,7 +30,7 @@ import { zoneNamed } from './time-zone.js'
 import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType, zoneOf } from './types.js'
 
 /** The greatest value of a type that is not above the constant. `exact` is true if it equals the constant. */
-export interface Place {
+export interface FloorValue {
   readonly value: Scalar
   readonly exact: boolean
 }
@@ -39,7 +39,7 @@ export interface Place {
  * Position of a constant relative to the values of a type: at or directly above a value, or outside the range of the
  * type.
  */
-export type Placement = Place | 'below' | 'above'
+export type Position = FloorValue | 'below' | 'above'
 
 const int64Min = -(1n << 63n)
 const int64Max = (1n << 63n) - 1n
@@ -173,15 +173,15 @@ export function integerRange(type: DataType): Range | null {
  *   cannot be parsed is not comparable.
  * - A string without an offset, a date, and a timestamp without a zone are local times in the zone of the column.
  */
-export function place(columnType: DataType, literal: LiteralNode): Placement | null {
+export function positionAmong(columnType: DataType, literal: LiteralNode): Position | null {
   const type = valueType(columnType)
   const { value } = literal
   switch (type.kind) {
     case 'int':
     case 'decimal':
-      return placeNumber(type, literal)
+      return positionOfNumber(type, literal)
     case 'float':
-      return placeAmongFloats(type.bits, literal)
+      return positionAmongFloats(type.bits, literal)
     case 'date':
     case 'time':
     case 'timestamp':
@@ -190,7 +190,7 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
       if (nanos === null) return null
       const unit = nanosPerCount(type)!
       const floor = floorDivide(nanos, unit)
-      return placeInteger(type, floor, floor * unit === nanos)
+      return positionOfInteger(type, floor, floor * unit === nanos)
     }
     case 'interval': {
       const interval = intervalOfLiteral(literal)
@@ -209,7 +209,7 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
 }
 
 /** Find the position of a number among integers or decimals. */
-function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
+function positionOfNumber(type: DataType, literal: LiteralNode): Position | null {
   const { type: from, value, text, limit } = literal
   const scale = type.kind === 'decimal' ? type.scale : 0
   if (limit?.kind === 'rounded') throw limitError(limit)
@@ -217,16 +217,16 @@ function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
     const digits = type.kind === 'decimal' ? parseDigits(value) : null
     if (digits === null) return null
     const { floor, exact } = digitsAt(digits, scale)
-    return placeInteger(type, floor, exact)
+    return positionOfInteger(type, floor, exact)
   }
   if (typeof value === 'number') {
     if (text === undefined && !Number.isFinite(value)) return value < 0 ? 'below' : 'above'
     const { floor, exact } = digitsAt(text === undefined ? exactDigits(value) : parseDigits(text)!, scale)
-    return placeInteger(type, floor, exact)
+    return positionOfInteger(type, floor, exact)
   }
   if (typeof value !== 'bigint' || (from.kind !== 'int' && from.kind !== 'decimal')) return null
   const { floor, exact } = rescaled(value, from.kind === 'decimal' ? from.scale : 0, scale)
-  return placeInteger(type, floor, exact)
+  return positionOfInteger(type, floor, exact)
 }
 
 /**
@@ -239,17 +239,17 @@ export function fitComparison(
   op: CompareOp,
   literal: LiteralNode,
 ): { readonly op: CompareOp; readonly value: Scalar } | null {
-  const placement = place(columnType, literal)
-  if (placement === null) return null
-  if (typeof placement === 'object' && placement.exact) return { op, value: placement.value }
-  const value = typeof placement === 'object' ? placement.value : leastValue(valueType(columnType))
+  const position = positionAmong(columnType, literal)
+  if (position === null) return null
+  if (typeof position === 'object' && position.exact) return { op, value: position.value }
+  const value = typeof position === 'object' ? position.value : leastValue(valueType(columnType))
   const always = { op: '>=', value: leastValue(valueType(columnType)) } as const
   const never = { op: '<', value: leastValue(valueType(columnType)) } as const
   if (op === '=') return never
   if (op === '<>') return always
   const upward = op === '>' || op === '>='
-  if (placement === 'below') return upward ? always : never
-  if (placement === 'above') return upward ? never : always
+  if (position === 'below') return upward ? always : never
+  if (position === 'above') return upward ? never : always
   return { op: upward ? '>' : '<=', value }
 }
 
@@ -258,16 +258,16 @@ export function fitComparison(
  * compared.
  */
 export function equalValue(type: DataType, literal: LiteralNode): Scalar | undefined {
-  const placement = place(type, literal)
-  if (placement === null) return null
-  return typeof placement === 'object' && placement.exact ? placement.value : undefined
+  const position = positionAmong(type, literal)
+  if (position === null) return null
+  return typeof position === 'object' && position.exact ? position.value : undefined
 }
 
 function leastValue(type: DataType): Scalar {
   return type.kind === 'float' ? Number.NEGATIVE_INFINITY : integerRange(type)![0]
 }
 
-function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement {
+function positionOfInteger(type: DataType, floor: bigint, exact: boolean): Position {
   const [least, greatest] = integerRange(type)!
   if (floor < least) return 'below'
   if (floor > greatest) return 'above'
@@ -275,24 +275,24 @@ function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement 
 }
 
 /** Find the position of a number among the floats of this width. */
-function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Placement | null {
+function positionAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Position | null {
   if (typeof value === 'bigint') {
     if (type.kind !== 'int' && type.kind !== 'decimal') return null
-    return placeExactly(bits, value, type.kind === 'decimal' ? type.scale : 0)
+    return positionOfDecimal(bits, value, type.kind === 'decimal' ? type.scale : 0)
   }
   if (typeof value !== 'number') return null
   if (text !== undefined && /^-?\d+$/.test(text)) {
     const { digits, scale } = parseDigits(text)!
-    return placeExactly(bits, digits, scale)
+    return positionOfDecimal(bits, digits, scale)
   }
-  return placeWritten(bits, value, text !== undefined)
+  return positionOfWritten(bits, value, text !== undefined)
 }
 
 /**
  * Find the position of a number with a point or an exponent. The number is rounded to the precision of the floats if it
  * is in their range.
  */
-function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Placement {
+function positionOfWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Position {
   const rounded = roundFloat(bits, value)
   return Number.isFinite(rounded) || !(hasDigits || Number.isFinite(value))
     ? { value: rounded, exact: true }
@@ -302,7 +302,7 @@ function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Pl
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
 
 /** Find the position of `value` divided by ten to the power of `scale` among the floats of this width. */
-function placeExactly(bits: 16 | 32 | 64, value: bigint, scale: number): Placement {
+function positionOfDecimal(bits: 16 | 32 | 64, value: bigint, scale: number): Position {
   const rounded = roundFloat(bits, decimalToDouble(value, scale))
   if (rounded === Number.POSITIVE_INFINITY) return { value: greatestFloat[bits], exact: false }
   if (rounded === Number.NEGATIVE_INFINITY) return { value: rounded, exact: false }

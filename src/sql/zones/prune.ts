@@ -176,7 +176,7 @@ function rangeOfLiteral(node: LiteralNode): Range {
 }
 
 /**
- * Return the range of a node that is monotonic in its only non-constant operand: evaluate the node at both ends of the
+ * Return the range of a node that increases with its only non-constant operand: evaluate the node at both ends of the
  * operand's range.
  */
 function rangeOfRising(node: Bound, known: Known): Range {

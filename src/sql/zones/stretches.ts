@@ -43,12 +43,12 @@ export function readStretches(records: readonly unknown[], type: DataType): Stre
 export function tellApart(zones: readonly Zone[]): boolean {
   const bounds = zones.map(writeZone)
   if (!bounds.some(([least, greatest]) => least !== bounds[0]![0] || greatest !== bounds[0]![1])) return false
-  const placeOf = placesBetween(zones)
+  const positionOf = positionsBetween(zones)
   const ends = zones.map(({ least, greatest }) =>
-    least === null ? null : [placeOf(least), placeOf(greatest)],
+    least === null ? null : [positionOf(least), positionOf(greatest)],
   )
-  const places = ends.flatMap(pair => pair ?? []).filter(Number.isFinite)
-  const all = Math.max(...places) - Math.min(...places)
+  const positions = ends.flatMap(pair => pair ?? []).filter(Number.isFinite)
+  const all = Math.max(...positions) - Math.min(...positions)
   let spans = 0
   for (const pair of ends) {
     if (pair === null) continue
@@ -63,7 +63,7 @@ export function tellApart(zones: readonly Zone[]): boolean {
  * Return a function that maps a bound to a number among the other bounds. Strings and bytes are mapped by the bytes
  * after their common prefix.
  */
-function placesBetween(zones: readonly Zone[]): (bound: Scalar) => number {
+function positionsBetween(zones: readonly Zone[]): (bound: Scalar) => number {
   const texts = zones
     .flatMap(({ least, greatest }) => [least, greatest])
     .filter(bound => typeof bound === 'string' || bound instanceof Uint8Array)

@@ -8,8 +8,8 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Return a lower bound of a value: the value itself, or its first bytes if it is long. */
 export function boundBelow(value: Uint8Array, isText: boolean): string | Uint8Array {
-  const kept = value.slice(0, cutOf(value, isText))
-  return isText ? decoder.decode(kept) : kept
+  const prefix = value.slice(0, cutOf(value, isText))
+  return isText ? decoder.decode(prefix) : prefix
 }
 
 /**
