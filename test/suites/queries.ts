@@ -310,7 +310,7 @@ export function queriesSuite({ name, open }: Door): void {
 
       test.each([
         [{ id: 'id', n: 'count(*)' }, [], /"id", which is neither a key of the groups nor in an aggregate/],
-        [{ n: 'sum(count(*))' }, [], /aggregates are not nested/],
+        [{ n: 'sum(count(*))' }, [], /aggregates cannot be nested/],
         [{ n: 'sum(city)' }, [], /sum does not take/],
         [{ n: 'count(*)' }, ['tags'], /cannot compare values of "tags"/],
         [{ n: 'count(distinct tags)' }, [], /cannot compare values/],

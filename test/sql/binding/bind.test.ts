@@ -126,7 +126,7 @@ describe('names', () => {
     const text = bind('name = "it\'s"', {}, people)
     expect(printExpression(text)).toBe("name = 'it''s'")
     expect(text.warnings).toEqual([
-      "no column is named exactly \"it's\": it was read as a text; write 'it''s'",
+      "no column is named exactly \"it's\": it was read as a string; for a string write 'it''s'",
     ])
     expect(path('"CAMELCASE"')).toMatchObject({ kind: 'literal', value: 'CAMELCASE' })
   })
@@ -197,14 +197,14 @@ describe('parameters', () => {
     ['i64 = ?', [], 'no value is given for parameter 1'],
     ['i64 = ?', [1, 2], '2 parameters are given, 1 are used'],
     ['i64 = 1', [1], '1 parameters are given, 0 are used'],
-    ['i64 = :a', { a: 1, b: 2 }, 'the parameter :b is given, and no expression uses it'],
+    ['i64 = :a', { a: 1, b: 2 }, 'the parameter :b is given, but no expression uses it'],
     ['i64 = $2', [1], 'no value is given for parameter 2'],
     ['i64 = :a', { b: 1 }, 'no value is given for :a'],
     ['i64 = :toString', {}, 'no value is given for :toString'],
     ['i64 = :a', [1], 'parameters are given as an array; :a needs an object'],
     ['i64 = ?', { a: 1 }, 'parameters are given as an object; parameter 1 needs an array'],
     ['i64 = ? or i64 = $1', [1], 'parameters are written ? and $ in one request'],
-    ['i64 = ?', [undefined], 'parameter 1 is undefined, which is no value'],
+    ['i64 = ?', [undefined], 'parameter 1 is undefined, which is not a valid parameter value'],
     ['i64 = ?', [() => 1], 'parameter 1 is a function'],
     ['i64 = ?', [new Date(Number.NaN)], 'parameter 1 is an invalid Date'],
     ['i64 = ?', [{ a: 1 }], 'parameter 1 is {"a":1}'],
@@ -403,7 +403,7 @@ describe('what a filter may have', () => {
       expect(error(call(count))).toMatchObject({
         code: 13,
         message: `${name} takes at most ${count > 1000 ? 1000 : most} values, not ${count}`,
-        hint: 'put some of them in a call of their own',
+        hint: 'split the call into several calls',
       })
     }
   })
@@ -413,13 +413,13 @@ describe('what a filter may have', () => {
     bind(branches(10_000))
     expect(error(branches(100_000))).toMatchObject({
       code: 13,
-      message: 'a CASE of 100000 branches; it takes at most 10000',
+      message: 'CASE has 100000 branches; at most 10000 are allowed',
     })
   })
 
   test('what is wrong with many values is found in one pass, and named with a few', () => {
     const list = error(`[${many(50_000, i => `${i}`).join(', ')}, 'a']`)
-    expect(list.message).toBe('a list holds values of one type, not int64 and utf8')
+    expect(list.message).toBe('the values of a list must have one type, not int64 and utf8')
     const call = error(`upper(${many(500, i => `${i}`).join(', ')})`)
     expect(call.message).toBe(
       'upper does not take (int64, int64, int64, int64, int64, int64, int64, int64 and 492 more)',

@@ -13,7 +13,7 @@ describe('functions of dates and times', () => {
   test('the unit is a constant', () => {
     const table = tableOf({ s: types.utf8 }, [])
     expect(() => typeOf("date_part(s, date '2021-01-01')", table)).toThrow(
-      /argument 1 of date_part is a constant/,
+      /argument 1 of date_part must be a constant/,
     )
   })
 })

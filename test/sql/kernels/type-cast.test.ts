@@ -94,7 +94,9 @@ describe('a cast by Arrow types', () => {
     expect(scalarAt(cast(lists, typeOf('List(UInt8)'), true), 0)).toEqual([1n, null])
     const pairs = cast(lists, typeOf('FixedSizeList(2, Float32)'), true)
     expect([0, 1, 2, 3].map(row => scalarAt(pairs, row))).toEqual([[1, 300], null, null, [null, 2]])
-    expect(() => cast(lists, typeOf('FixedSizeList(2, Float32)'))).toThrow('a list of 0 is not one of 2')
+    expect(() => cast(lists, typeOf('FixedSizeList(2, Float32)'))).toThrow(
+      'a list of 0 elements is not a list of 2',
+    )
     expect(scalarAt(cast(pairs, typeOf('List(Int32)')), 3)).toEqual([null, 2n])
   })
 
