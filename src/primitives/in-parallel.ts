@@ -1,8 +1,8 @@
-/** Asynchronous work on many things, a few at a time. */
+/** Runs asynchronous work on many items, a few at a time. */
 
 /**
- * Results in the order of the items. After a failure nothing further begins; it is thrown when what was under way has
- * ended.
+ * Apply `work` to each item, at most `most` at a time, and return the results in the order of the items. After a
+ * failure no further item starts. The error is thrown when all running items have ended.
  */
 export async function inParallel<T, R>(
   items: readonly T[],

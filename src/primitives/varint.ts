@@ -1,4 +1,4 @@
-/** Whole numbers below 2^53 as LEB128: seven bits a byte, least significant first. */
+/** Whole numbers below 2^53 as LEB128 varints: seven bits per byte, least significant first. */
 
 export function varintBytes(value: number): number {
   let bytes = 1
@@ -6,7 +6,7 @@ export function varintBytes(value: number): number {
   return bytes
 }
 
-/** Gives the place after it. */
+/** Write `value` at index `from`. Returns the index after it. */
 export function writeVarint(bytes: Uint8Array, from: number, value: number): number {
   let at = from
   let rest = value
@@ -20,14 +20,14 @@ export class VarintReader {
   readonly #end: number
   at: number
 
-  /** Reads from `at` up to `end`, exclusive. */
+  /** Reads from index `at` up to `end`, exclusive. */
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.#bytes = bytes
     this.#end = end
     this.at = at
   }
 
-  /** NaN where none stands that is below 2^53; then there is nothing more to be read. */
+  /** Read the next number. Returns NaN if there is no number below 2^53; then stop reading. */
   next(): number {
     let value = 0
     for (let factor = 1; this.at < this.#end && factor <= 2 ** 49; factor *= 128) {
