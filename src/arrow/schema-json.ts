@@ -1,11 +1,11 @@
 /**
- * Schemas as JSON (JsonArrowSchema of the Lance Namespace specification) in its two dialects, which name types
- * differently: 'namespace' as the namespace reference implementation does, 'lance' as LanceDB's clients
- * demand. Both are read, whichever side they come from.
+ * Schemas as JSON (JsonArrowSchema of the Lance Namespace specification) in two dialects with different type names:
+ * 'namespace' is that of the namespace reference implementation, 'lance' is what LanceDB's clients require. Reading
+ * accepts both dialects from any client.
  *
- * The namespace dialect has no place for units, timezones, dictionaries and key order: it writes `timestamp`,
- * `time64`, a dictionary's value type. Read back, `timestamp` and `duration` are in us, `time32` in ms,
- * `time64` in us, `interval` is month_day_nano. Its decimals carry precision * 1000 + scale as `length`.
+ * The namespace dialect cannot express units, timezones, dictionaries and key order: it writes `timestamp`, `time64`,
+ * and the value type of a dictionary. When read, `timestamp` and `duration` are in us, `time32` in ms, `time64` in us,
+ * and `interval` is month_day_nano. Its decimals have precision * 1000 + scale as `length`.
  */
 import { invalidInput, nearestName, quote, type SheafError, unsupported } from '../errors.js'
 import { isDecimal } from './decimal.js'
@@ -29,7 +29,7 @@ export interface JsonArrowDataType {
   readonly type: string
   /** Children of nested types. */
   readonly fields?: readonly JsonArrowField[]
-  /** Of fixed-size types: how long. */
+  /** Length of fixed-size types. */
   readonly length?: number
 }
 
@@ -58,7 +58,7 @@ export function typeToJson(type: DataType, dialect: SchemaDialect): JsonArrowDat
   }
 }
 
-/** Whether the lance name alone says all of a type, so that `dict:` can hold it. */
+/** Return whether the lance name alone describes a type completely, so that `dict:` can contain it. */
 function hasFlatName(type: DataType): boolean {
   return childFields(type).length === 0 && type.kind !== 'struct' && type.kind !== 'fixed_size_binary'
 }
@@ -128,7 +128,7 @@ function lanceName(type: DataType): string {
   }
 }
 
-/** @throws invalidInput naming the field that is no field, or its unknown type. */
+/** Parse a schema. @throws InvalidInput naming the invalid field or its unknown type. */
 export function schemaFromJson(json: unknown): Schema {
   const { fields, metadata } = objectOf(json, 'a schema')
   const checked = metadataFromJson(metadata, 'the schema')
@@ -175,9 +175,9 @@ function metadataFromJson(json: unknown, what: string): Field['metadata'] {
 }
 
 /**
- * A type from `{type, fields?, length?}` or from its bare name, in either dialect, upper or lower case.
- * @throws invalidInput for a name neither dialect knows, with the nearest one as hint; unsupported for types
- *   Sheaf does not hold.
+ * Parse a type from `{type, fields?, length?}` or from its name alone, in either dialect, in upper or lower case.
+ * @throws InvalidInput for a name unknown to both dialects, with the most similar name as hint; Unsupported for types
+ * that Sheaf does not support.
  */
 export function typeFromJson(json: unknown): DataType {
   return readType(json, 1)
@@ -200,7 +200,7 @@ const int = (bits: IntType['bits'], signed: boolean): DataType => ({ kind: 'int'
 const float = (bits: 16 | 32 | 64): DataType => ({ kind: 'float', bits })
 const utf8 = (large: boolean): DataType => ({ kind: 'utf8', large })
 
-/** Names that stand for themselves. */
+/** Names without parameters. */
 const plainNames: ReadonlyMap<string, DataType> = new Map<string, DataType>([
   ['null', { kind: 'null' }],
   ['bool', { kind: 'bool' }],
@@ -262,8 +262,15 @@ const otherNames = [
   ...['timestamp:<unit>:<zone>', 'decimal:<bits>:<precision>:<scale>', 'dict:<value>:<index>:<ordered>'],
 ]
 
-/** Known to Arrow and to Lance, held by neither side here. */
-const unheldNames = ['union', 'run_end_encoded', 'list_view', 'large_list_view', 'decimal32', 'decimal64']
+/** Types of Arrow and Lance that Sheaf does not support. */
+const unsupportedNames = [
+  'union',
+  'run_end_encoded',
+  'list_view',
+  'large_list_view',
+  'decimal32',
+  'decimal64',
+]
 
 function typeOf(
   given: string,
@@ -288,7 +295,7 @@ function typeOf(
       return { kind: 'fixed_size_binary', width: size() }
     case 'decimal128':
     case 'decimal256': {
-      // A negative scale borrows from the precision's thousand.
+      // A negative scale makes the sum smaller than precision * 1000, so round up.
       const precision = Math.floor((size() + 128) / 1000)
       return decimal(given, name === 'decimal128' ? 128 : 256, precision, size() - precision * 1000)
     }
@@ -311,13 +318,16 @@ function typeOf(
   }
 }
 
-/** `timestamp:us:UTC`, `decimal:128:10:2`, `dict:string:int32:false`, `fixed_size_list:float:128`, `fixed_size_binary:16`. */
+/**
+ * Parse `timestamp:us:UTC`, `decimal:128:10:2`, `dict:string:int32:false`, `fixed_size_list:float:128`,
+ * `fixed_size_binary:16`.
+ */
 function parameterised(given: string, name: string, depth: number): DataType {
   const [head, ...rest] = name.split(':')
   switch (head) {
     case 'timestamp': {
       const unit = rest[0]
-      // The zone keeps its case and may hold colons: +05:30.
+      // The timezone keeps its case and may contain colons: +05:30.
       const zone = given.split(':').slice(2).join(':')
       if (unit !== 's' && unit !== 'ms' && unit !== 'us' && unit !== 'ns') break
       return { kind: 'timestamp', unit, timezone: zone === '' || zone === '-' ? null : zone }
@@ -358,7 +368,8 @@ function decimal(given: string, bits: 128 | 256, precision: number, scale: numbe
 }
 
 function unknownName(given: string, name: string): SheafError {
-  if (unheldNames.includes(name)) return unsupported(`data type ${quote(given)} is not held by Sheaf`)
+  if (unsupportedNames.includes(name))
+    return unsupported(`data type ${quote(given)} is not supported by Sheaf`)
   const near = nearestName(name, [...plainNames.keys(), ...otherNames])
   return invalidInput(`unknown data type ${quote(given)}`, {
     hint:

@@ -1,9 +1,9 @@
 /**
- * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs).
- * Everything above this room speaks of columns in these words; nobody above it sees a class of apache-arrow.
+ * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs). All modules above
+ * this one describe columns with these types, and never see a class of apache-arrow.
  */
 
-/** Types nested deeper than this are refused wherever a type comes in (a plain int is 1 deep). */
+/** The deepest nesting of types that Sheaf accepts on input (a plain int has depth 1). */
 export const maxTypeDepth = 48
 
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
@@ -51,7 +51,7 @@ export interface Schema {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** The fields right below a type; the value type of a dictionary is not one of them. */
+/** Return the direct child fields of a type. The value type of a dictionary is not one of them. */
 export function childFields(type: DataType): readonly Field[] {
   switch (type.kind) {
     case 'list':

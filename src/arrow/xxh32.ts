@@ -1,4 +1,6 @@
-/** xxHash, 32 bits, seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm Description"): guards LZ4 frames. */
+/**
+ * xxHash, 32 bits, seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm Description"): the checksum of LZ4 frames.
+ */
 
 const prime1 = 0x9e3779b1
 const prime2 = 0x85ebca77
