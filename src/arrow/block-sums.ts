@@ -4,8 +4,7 @@
  *
  * - Each buffer of a column starts a new block. The last block of a buffer may be shorter.
  * - The checksums are in the order of the blocks, in pages of 255, directly before the footer. Each page has a checksum
- *   of its own.
- *   So a reader computes the page of a block, and reads the page together with the block.
+ *   of its own. So a reader computes the page of a block, and reads the page together with the block.
  * - A column of at most `wholeBytes` has no block checksums: it is read whole, and checked against the checksum in the
  *   footer.
  */

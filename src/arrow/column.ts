@@ -10,8 +10,8 @@
  *   the child.
  * - Children have exactly the rows that their parent needs: `length` for a struct, `size * length` for a
  *   fixed_size_list, the last offset for a list or map.
- * - The index of a non-null row of a dictionary column is within its dictionary. Values of null rows are
- *   arbitrary, indices included: call `isValid` first.
+ * - The index of a non-null row of a dictionary column is within its dictionary. Values of null rows are arbitrary,
+ *   indices included: call `isValid` first.
  */
 import type { DataType, Schema } from './types.js'
 
@@ -34,8 +34,8 @@ export interface Column {
   /** One bit per row, least significant first, 1 = present. Null if no row is null. */
   readonly validity: Uint8Array | null
   /**
-   * - int, float32/64, date, time, timestamp, duration: one element per row in the array of that width
-   *   (64-bit temporal types: BigInt64Array; date day and time s/ms: Int32Array; date ms: BigInt64Array)
+   * - int, float32/64, date, time, timestamp, duration: one element per row in the array of that width (64-bit temporal
+   *   types: BigInt64Array; date day and time s/ms: Int32Array; date ms: BigInt64Array)
    * - float16: Uint16Array of the raw bits; bool: Uint8Array of bits
    * - utf8, binary: Uint8Array of all bytes, cut by `offsets`
    * - fixed_size_binary, decimal, interval: Uint8Array of `width * length` bytes

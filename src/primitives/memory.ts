@@ -3,21 +3,18 @@
  * partition.
  *
  * - `get` returns a loaded value directly. While a value loads, all callers share one promise. A failed load is
- *   forgotten.
- *   A load can claim its size before it ends; the claim counts at once, so the cache makes room before memory is allocated.
+ *   forgotten. A load can claim its size before it ends; the claim counts at once, so the cache makes room before
+ *   memory is allocated.
  * - **Places** (file metadata that says where rows are: manifests, footers, slots) are small objects on the heap that
- *   every query needs.
- *   Data never evicts them. They use at most a quarter of the budget, unless a single one is larger.
+ *   every query needs. Data never evicts them. They use at most a quarter of the budget, unless a single one is larger.
  * - **Data** (columns) is evicted least recently used first, from the fresh segment. A value moves to the proven
- *   segment
- *   when it is used again after a quarter of the budget was loaded since the value came. Proven values are evicted last,
- *   and use at most half of the budget. A scan uses each value several times, but within a few loads. So a scan proves nothing,
- *   and even a long scan evicts only the other half.
+ *   segment when it is used again after a quarter of the budget was loaded since the value came. Proven values are
+ *   evicted last, and use at most half of the budget. A scan uses each value several times, but within a few loads. So
+ *   a scan proves nothing, and even a long scan evicts only the other half.
  * - **Passing** reads (large one-time reads) use at most about what their reader looks at, and never evict proven
  *   values.
  * - Every entry has a **source**, for example the blob it was read from. When the source is deleted, the cache drops
- *   the entry at once.
- *   So the cache does not collect entries of deleted blobs.
+ *   the entry at once. So the cache does not collect entries of deleted blobs.
  */
 
 import type { MaybePromise } from './task.js'

@@ -2,11 +2,10 @@
  * Storage of named byte sequences (blobs). Sheaf reads and writes disks and object stores only through this interface.
  *
  * - A key is a relative path with '/' separators (storage/key). Keys under `_tmp/` belong to the store: calls with such
- *   a key
- *   fail, and `list` never shows them.
+ *   a key fail, and `list` never shows them.
  * - A blob never changes after it is written, except through `delete`. Use `put` for names that no other writer uses
- *   (they contain a uuid):
- *   `put` fails if the name exists, and never overwrites. Use `putIfAbsent` for every name that several writers may want.
+ *   (they contain a uuid): `put` fails if the name exists, and never overwrites. Use `putIfAbsent` for every name that
+ *   several writers may want.
  * - A resolved write is durable: content and name survive a power loss. A delete may be undone by a power loss.
  * - A write that throws a `SheafError` did not happen, unless the error is `Ambiguous`. After any other error the write
  *   may have happened.

@@ -4,11 +4,9 @@
  * - The store writes a temporary file in `_tmp/` and syncs its content. Then `link()` gives it its name: complete or
  *   not at all, and never in place of another file. (O_EXCL would show an incomplete file; `rename` replaces files.)
  * - Before a write is acknowledged, the store syncs its directory. Once per directory and open store it also syncs
- *   every parent up to
- *   the root, even if another process created them.
+ *   every parent up to the root, even if another process created them.
  * - A failed sync may have lost the data, and the system reports the failure only once. Before the link, nothing has
- *   happened. After
- *   the link, the store acknowledges no further writes until it is opened again.
+ *   happened. After the link, the store acknowledges no further writes until it is opened again.
  * - The store never follows a symbolic link below the root. It checks each directory once.
  * - Several processes may share the directory. Opening the directory deletes temporary files of crashed processes that
  *   are older than a day.

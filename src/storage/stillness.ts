@@ -5,11 +5,10 @@
  *     <key>.<milliseconds>      empty: the blob `key` was seen unchanged for this long
  *
  * - No process compares its clock with that of another process. An observer adds the time that passes on its own
- *   monotonic clock to
- *   the recorded time. So time adds up over observers that follow each other, and counts once if several observe at the same time.
+ *   monotonic clock to the recorded time. So time adds up over observers that follow each other, and counts once if
+ *   several observe at the same time.
  * - Between two observations at most a limited time counts. An observer that was suspended knows nothing about that
- *   time, in which
- *   the owner may have been suspended, too.
+ *   time, in which the owner may have been suspended, too.
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from './blob-store.js'

@@ -300,7 +300,7 @@ test('codes are walked by a table of distances, along edges made by vectors', ()
     expect(
       recall({ ...made, graph, ask: codedBy, entries, distance }, rows.length, uniform(10, parts, 2), 50, 10),
     ).toBeGreaterThan(0.97)
-    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('cannot be made by codes')
+    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('rows of codes cannot be inserted')
   }
 })
 
