@@ -6,10 +6,17 @@
  * offending value. Codes are stable API, messages are not.
  */
 
+/**
+ * The error codes, by name. Compare `error.code` with them.
+ *
+ *     if (error instanceof SheafError && error.code === ErrorCode.TableNotFound) ...
+ */
 export const ErrorCode = {
+  /** A valid request for something that Sheaf does not do. */
   Unsupported: 0,
   NamespaceNotFound: 1,
   NamespaceAlreadyExists: 2,
+  /** The namespace still contains tables or namespaces. */
   NamespaceNotEmpty: 3,
   TableNotFound: 4,
   TableAlreadyExists: 5,
@@ -17,24 +24,38 @@ export const ErrorCode = {
   IndexAlreadyExists: 7,
   TagNotFound: 8,
   TagAlreadyExists: 9,
+  /** There is no such transaction, job or upload, or Sheaf no longer keeps its record. */
   TransactionNotFound: 10,
   TableVersionNotFound: 11,
   ColumnNotFound: 12,
+  /** The request can never succeed as sent. */
   InvalidInput: 13,
+  /** Other writers changed the same data meanwhile. Usually the call can be repeated. */
   ConcurrentModification: 14,
   PermissionDenied: 15,
+  /** The caller sent no valid credentials. */
   Unauthenticated: 16,
+  /** Sheaf cannot work now: the disk is full, memory is exhausted, or a file cannot be read. */
   ServiceUnavailable: 17,
+  /** Stored bytes are damaged, or Sheaf has a bug. */
   Internal: 18,
+  /** The state of the object does not allow the call, for example a write to a materialized view. */
   InvalidTableState: 19,
+  /** Rows or a schema do not fit the table. */
   SchemaValidation: 20,
+  /** A limit on concurrent calls, sessions or uploads is reached. */
   Throttling: 21,
   BranchNotFound: 22,
   BranchAlreadyExists: 23,
 } as const
 
+/** One of the error codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
+/**
+ * The category of an error. Several codes share a category; `commit-state-unknown` says that a commit may have
+ * succeeded.
+ */
 export type ErrorKind =
   | 'bad-request'
   | 'unauthorized-request'
@@ -56,6 +77,7 @@ export interface SourceSpan {
   readonly length: number
 }
 
+/** Options of `SheafError`. */
 export interface SheafErrorOptions {
   /** HTTP status. Default: the status of the code. Statuses 405, 413 and 415 have no code of their own. */
   readonly status?: number | undefined

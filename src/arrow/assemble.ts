@@ -33,6 +33,7 @@ export interface Body {
   readonly replaced?: { readonly buffer: number; readonly bytes: Uint8Array }
 }
 
+/** Options of `assembleColumns`. */
 export interface AssembleOptions {
   readonly budget: Budget
   /** Returns the dictionary of a dictionary field. */

@@ -28,6 +28,7 @@ export interface VectorColumn {
 
 type Row = Readonly<Record<string, unknown>>
 
+/** Return the vector columns of a schema. */
 export function vectorsIn(schema: Schema): readonly VectorColumn[] {
   return schema.fields.flatMap(({ name, type, nullable }) => {
     if (!isVector(type)) return []

@@ -21,6 +21,7 @@ export interface SharedMemory {
   give(bytes: number): void
 }
 
+/** Counts the bytes that decoding allocates, up to a limit. */
 export class Budget {
   readonly #limit: number
   readonly #memory: SharedMemory | undefined

@@ -15,6 +15,7 @@ import { Place } from './place.js'
 import { typeName } from './type-name.js'
 import type { DataType, Field, IntType } from './types.js'
 
+/** Options of `buildColumn`. */
 export interface BuildOptions {
   readonly limit: SpreadLimit
   /** Whether the types were inferred. Then vectors must contain finite numbers only. */
@@ -581,10 +582,10 @@ function buildDictionary(
     indices[i] = index
   }
   const { bits, signed } = type.index
-  const room = 2 ** (signed ? bits - 1 : bits)
-  if (distinct.length > room) {
+  const maxDistinct = 2 ** (signed ? bits - 1 : bits)
+  if (distinct.length > maxDistinct) {
     throw schemaMismatch(
-      `row ${place.row(origin[room]!)}: column ${quote(place.path)} has more than the ${room} distinct values ` +
+      `row ${place.row(origin[maxDistinct]!)}: column ${quote(place.path)} has more than the ${maxDistinct} distinct values ` +
         `its ${typeName(type.index)} indices can tell apart`,
     )
   }

@@ -15,6 +15,7 @@
  */
 import type { DataType, Schema } from './types.js'
 
+/** The typed arrays of the values of a column. */
 export type Values =
   | Int8Array
   | Uint8Array
@@ -27,6 +28,7 @@ export type Values =
   | Float32Array
   | Float64Array
 
+/** The rows of one column. The head of this file lists the invariants. */
 export interface Column {
   readonly type: DataType
   readonly length: number

@@ -16,6 +16,7 @@ export function readDecimal(bytes: Uint8Array, index: number, bits: 128 | 256): 
   return value
 }
 
+/** Write the unscaled integer of the decimal at row `index`. */
 export function writeDecimal(bytes: Uint8Array, index: number, bits: 128 | 256, value: bigint): void {
   const width = bits >>> 3
   const view = new DataView(bytes.buffer, bytes.byteOffset + width * index, width)

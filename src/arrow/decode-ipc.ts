@@ -20,6 +20,7 @@ import { asBytes } from './layout.js'
 import { runAtOnce, type Steps } from './steps.js'
 import type { Schema } from './types.js'
 
+/** Limits of decoding. */
 export interface DecodeLimits {
   /**
    * The most bytes that decoding may allocate in addition to its input: decompressed buffers, converted views and
@@ -30,6 +31,7 @@ export interface DecodeLimits {
   readonly memory?: SharedMemory | undefined
 }
 
+/** A decoded stream or file. */
 export interface Decoded {
   readonly schema: Schema
   readonly batches: readonly Batch[]
@@ -60,6 +62,7 @@ export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): S
   return yield* startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)
 }
 
+/** Return whether bytes start like a file. Otherwise they may be a stream. */
 export function startsAsFile(bytes: Uint8Array): boolean {
   if (bytes.length < fileMagic.length) return false
   for (let i = 0; i < fileMagic.length; i++) if (bytes[i] !== fileMagic.charCodeAt(i)) return false
@@ -98,6 +101,7 @@ function* decodeStream(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   return { schema: decoder.schema, batches }
 }
 
+/** Create the decoder for a schema message. Throws `InvalidInput` if the stream already had a schema. */
 export function openStream(
   message: Message & { readonly kind: 'schema' },
   open: IpcDecoder | null,
@@ -181,10 +185,12 @@ function readBlock(bytes: Uint8Array, { offset, metadataBytes, bodyBytes }: Bloc
   return { message, id: message.kind === 'dictionary' ? message.id : -1, body, at }
 }
 
+/** Create the error for a stream that ends inside a message. */
 export function cutOff(at: number) {
   return invalidInput(`arrow stream cut off at byte ${at}, inside a message`)
 }
 
+/** Create the error for a stream without a schema. */
 export function noSchema(at: number) {
   return invalidInput(`broken arrow stream: no schema before byte ${at}`)
 }

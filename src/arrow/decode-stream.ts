@@ -22,6 +22,7 @@ import { runPaced } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields } from './wire-field.js'
 
+/** Options of `decodeIpcStream`. */
 export interface DecodeStreamOptions extends DecodeLimits {
   /** Cancels the decoding: pending promises reject with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
@@ -32,6 +33,7 @@ export interface DecodeStreamOptions extends DecodeLimits {
   readonly keeps?: boolean | undefined
 }
 
+/** A stream or file that is being decoded. */
 export interface DecodedStream {
   readonly schema: Schema
   /** Readable once. Each batch is decoded when the caller asks for it. */

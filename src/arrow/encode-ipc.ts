@@ -109,6 +109,7 @@ export class IpcFileSender {
   }
 }
 
+/** Return whether a schema has dictionary fields. */
 export function hasDictionaries(schema: Schema): boolean {
   return dictionaryFields(wireFields(schema)).length > 0
 }

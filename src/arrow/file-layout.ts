@@ -20,6 +20,7 @@ import { alignUp, wideAlignment } from './ipc-writer.js'
 import type { Field } from './types.js'
 import type { WireField } from './wire-field.js'
 
+/** The metadata key of the layout in a footer. */
 export const layoutKey = 'sheaf:layout'
 
 /** Rows per stretch, the unit of min/max statistics within a batch. The last stretch of a batch may have fewer rows. */
@@ -79,6 +80,7 @@ export type DictionaryEntry = readonly [
 /** The JSON entry with the min/max statistics of one column. */
 export type ZonesEntry = readonly [column: number, batches: readonly (readonly unknown[])[]]
 
+/** The content of the JSON. */
 export interface LayoutEntries {
   /** Block size in bytes of each buffer of a batch. */
   readonly blocks: readonly number[]
@@ -87,6 +89,7 @@ export interface LayoutEntries {
   readonly zones: readonly ZonesEntry[]
 }
 
+/** Encode the JSON. */
 export function encodeLayout(entries: LayoutEntries): string {
   const { blocks, batches, dictionaries, zones } = entries
   return JSON.stringify({ v: 2, blocks, batches, dictionaries, ...(zones.length > 0 && { zones }) })

@@ -23,6 +23,7 @@ import { runAtOnce } from './steps.js'
 import type { Field, Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
+/** The position of a batch's columns. */
 export interface BatchLayout {
   /** Rows. */
   readonly length: number
@@ -30,6 +31,7 @@ export interface BatchLayout {
   readonly columns: readonly ColumnRange[]
 }
 
+/** The content of a footer. */
 export interface FileLayout {
   readonly schema: Schema
   /** Rows of all batches. */
@@ -96,7 +98,8 @@ function readLayout(footer: Footer, end: number): FileLayout {
     dictionaryFields([field]).map(({ dictionaryId }) => knownDictionary(dictionaries, dictionaryId)),
   )
   const zones = new Map(entries.zones)
-  for (const of of zones.values()) if (of.length !== entries.batches.length) throw miscounted('zones')
+  for (const perBatch of zones.values())
+    if (perBatch.length !== entries.batches.length) throw miscounted('zones')
   const batches: BatchLayout[] = []
   let rows = 0
   let count = 0
@@ -165,6 +168,7 @@ function readBatch(
   return { length, columns }
 }
 
+/** Options of `assembleColumn`. */
 export interface AssembleColumnOptions {
   /** Columns of the range's `dictionaries`, by id. */
   readonly dictionaries?: ReadonlyMap<number, Column>

@@ -17,6 +17,7 @@ import { runAtOnce, type Steps } from './steps.js'
 import type { Schema } from './types.js'
 import { wireFields } from './wire-field.js'
 
+/** The result of `IpcFileWriter.finish`. */
 export interface FinishedFile {
   /** The last chunks to append. */
   readonly chunks: Uint8Array[]

@@ -11,6 +11,7 @@ const maxDepth = 64
 /** Tables may share text. If text is decoded more often than this on average, the input is treated as an attack. */
 const maxTextSharing = 16
 
+/** A buffer with one root table. */
 export class Flatbuffer {
   readonly view: DataView
   readonly #bytes: Buffer

@@ -5,6 +5,7 @@
 
 type ScalarBytes = 1 | 2 | 4 | 8
 
+/** A part of a message that is referred to by an offset. */
 export type Part =
   | { readonly kind: 'table'; readonly slots: readonly Slot[] }
   | { readonly kind: 'text'; readonly text: string }

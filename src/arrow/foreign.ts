@@ -51,6 +51,7 @@ interface ForeignBatch {
   readonly data: ForeignData
 }
 
+/** The batches of a converted value, and their common schema. */
 export interface ForeignBatches {
   readonly schema: Schema
   readonly batches: readonly Batch[]

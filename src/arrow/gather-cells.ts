@@ -4,6 +4,7 @@ import { type Column, isValid } from './column.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 import type { DataType } from './types.js'
 
+/** Builds one column of `length` rows. */
 export class CellGatherer {
   /**
    * Return whether columns of a type can be gathered. Dictionary columns cannot: their codes differ between columns.

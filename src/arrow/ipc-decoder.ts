@@ -13,12 +13,14 @@ import type { Steps } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField } from './wire-field.js'
 
+/** Options of `IpcDecoder`. */
 export interface DecoderOptions {
   /** Limits the memory of all dictionaries together. */
   readonly dictionaryBudget: Budget
   readonly checkText: boolean
 }
 
+/** Decodes the messages after a schema. */
 export class IpcDecoder {
   readonly schema: Schema
   readonly #fields: readonly WireField[]

@@ -23,6 +23,7 @@ const metadataVersion = { v4: 3, v5: 4 } as const
 
 const Header = { Schema: 1, DictionaryBatch: 2, RecordBatch: 3 } as const
 
+/** Compression of buffers. */
 export type Codec = 'lz4' | 'zstd'
 
 /** The description of a body in the metadata of a record batch. */
@@ -40,6 +41,7 @@ export interface BodyHeader {
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
+/** The decoded metadata of a message. */
 export type Message =
   | { readonly kind: 'schema'; readonly decoded: DecodedSchema }
   | { readonly kind: 'batch'; readonly header: BodyHeader; readonly bodyBytes: number }
@@ -158,6 +160,7 @@ export interface Block {
   readonly bodyBytes: number
 }
 
+/** The footer of a file. */
 export interface Footer {
   readonly decoded: DecodedSchema
   readonly dictionaries: readonly Block[]

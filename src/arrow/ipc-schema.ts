@@ -135,6 +135,7 @@ function encodeType(type: DataType): { id: number; part: Part } {
   }
 }
 
+/** A schema, and its fields as bodies contain them. */
 export interface DecodedSchema {
   readonly schema: Schema
   readonly fields: readonly WireField[]

@@ -78,6 +78,7 @@ export function padding(length: number, alignment: number): Uint8Array {
   return new Uint8Array(alignUp(length, alignment) - length)
 }
 
+/** Round `length` up to a multiple of `alignment`. */
 export function alignUp(length: number, alignment: number): number {
   return Math.ceil(length / alignment) * alignment
 }

@@ -22,6 +22,7 @@ interface Thread {
   job: Job | null
 }
 
+/** A pool of LZ4 threads. */
 export class Lz4Threads {
   readonly #file: URL
   readonly #most: number

@@ -106,9 +106,9 @@ const shortRun = 64
  */
 function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: number): number {
   const end = block.length
-  const room = out.length
+  const outEnd = out.length
   const source = new DataView(block.buffer, block.byteOffset, end)
-  const target = new DataView(out.buffer, out.byteOffset, room)
+  const target = new DataView(out.buffer, out.byteOffset, outEnd)
   let read = 0
   let write = start
   while (read < end) {
@@ -123,10 +123,10 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
       }
     }
     const literalsEnd = write + literals
-    if (read + literals > end || literalsEnd > room) return ~read
+    if (read + literals > end || literalsEnd > outEnd) return ~read
     if (literals > shortRun) {
       out.set(block.subarray(read, read + literals), write)
-    } else if (read + literals + 4 <= end && literalsEnd + 4 <= room) {
+    } else if (read + literals + 4 <= end && literalsEnd + 4 <= outEnd) {
       for (let from = read, to = write; to < literalsEnd; from += 4, to += 4) {
         target.setUint32(to, source.getUint32(from, true), true)
       }
@@ -151,12 +151,12 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
     }
     const matchEnd = write + match
     let from = write - distance
-    if (distance === 0 || from < window || matchEnd > room) return ~read
+    if (distance === 0 || from < window || matchEnd > outEnd) return ~read
     if (match > shortRun && distance >= match) {
       out.copyWithin(write, from, from + match)
     } else if (match > shortRun && distance === 1) {
       out.fill(out[from]!, write, matchEnd)
-    } else if (distance >= 4 && matchEnd + 4 <= room) {
+    } else if (distance >= 4 && matchEnd + 4 <= outEnd) {
       for (let to = write; to < matchEnd; from += 4, to += 4) {
         target.setUint32(to, target.getUint32(from, true), true)
       }

@@ -7,6 +7,7 @@ import { assert } from '../errors.js'
  */
 export type RowNumbering = number | Uint32Array | Float64Array
 
+/** The position of a column's values in the input. `field` and `elements` return those of nested values. */
 export class Place {
   /** The name of the column in messages: `user.tags[]`. */
   readonly path: string

@@ -20,6 +20,7 @@ import type { Schema } from './types.js'
 const headBytes = 8
 const nothing: Uint8Array = new Uint8Array(0)
 
+/** Options of `recodeIpcFile`. */
 export interface Recoding {
   readonly codec: Codec
   readonly compress: Compress

@@ -57,6 +57,7 @@ export interface InferenceWindow {
   readonly bytes: number
 }
 
+/** Options of `rowsToBatches`. */
 export interface RowsOptions {
   readonly schema?: Schema | undefined
   /**
@@ -71,6 +72,7 @@ export interface RowsOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** The batches of some rows. */
 export interface RowBatches {
   readonly schema: Schema
   /** Readable once. Each batch is built when the caller asks for it. */

@@ -11,13 +11,16 @@ import { invalidInput, nearestName, quote, type SheafError, unsupported } from '
 import { isDecimal } from './decimal.js'
 import { childFields, type DataType, type Field, type IntType, maxTypeDepth, type Schema } from './types.js'
 
+/** The two dialects; see the head of this file. */
 export type SchemaDialect = 'namespace' | 'lance'
 
+/** A schema as JSON. */
 export interface JsonArrowSchema {
   readonly fields: readonly JsonArrowField[]
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** A field as JSON. */
 export interface JsonArrowField {
   readonly name: string
   readonly nullable: boolean
@@ -25,6 +28,7 @@ export interface JsonArrowField {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** A type as JSON. */
 export interface JsonArrowDataType {
   readonly type: string
   /** Children of nested types. */
@@ -33,6 +37,7 @@ export interface JsonArrowDataType {
   readonly length?: number
 }
 
+/** Convert a schema to JSON. */
 export function schemaToJson(schema: Schema, dialect: SchemaDialect): JsonArrowSchema {
   const fields = schema.fields.map(field => fieldToJson(field, dialect))
   return schema.metadata === undefined ? { fields } : { fields, metadata: schema.metadata }
@@ -43,6 +48,7 @@ function fieldToJson({ name, type, nullable, metadata }: Field, dialect: SchemaD
   return metadata === undefined ? field : { ...field, metadata }
 }
 
+/** Convert a type to JSON. */
 export function typeToJson(type: DataType, dialect: SchemaDialect): JsonArrowDataType {
   if (type.kind === 'dictionary' && (dialect === 'namespace' || !hasFlatName(type.value))) {
     return typeToJson(type.value, dialect)

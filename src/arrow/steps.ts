@@ -4,6 +4,7 @@ import type { Pacer } from '../primitives/pacer.js'
 /** Yields where the work may be interrupted. Returns its result. */
 export type Steps<T> = Generator<void, T, void>
 
+/** Run the steps without pauses. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()

@@ -6,14 +6,30 @@
 /** The deepest nesting of types that Sheaf accepts on input (a plain int has depth 1). */
 export const maxTypeDepth = 48
 
+/** Seconds, milliseconds, microseconds or nanoseconds. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
 
+/** A signed or unsigned integer. */
 export interface IntType {
   readonly kind: 'int'
   readonly bits: 8 | 16 | 32 | 64
   readonly signed: boolean
 }
 
+/**
+ * An Arrow data type as plain data. `kind` selects the type; the other properties are its parameters.
+ *
+ * - `large`: 64-bit instead of 32-bit offsets in files and on the wire
+ * - `width`: bytes of each value; `size`: elements of each list
+ * - `timezone`: a timezone name, or null for local times
+ * - `map`: `child` is a struct of a key and a value
+ *
+ *     const vector: DataType = {
+ *       kind: 'fixed_size_list',
+ *       size: 128,
+ *       child: { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false },
+ *     }
+ */
 export type DataType =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool' }
@@ -39,6 +55,7 @@ export type DataType =
       readonly ordered: boolean
     }
 
+/** A named column or a named part of a nested type. `metadata`: custom key-value pairs. */
 export interface Field {
   readonly name: string
   readonly type: DataType
@@ -46,6 +63,7 @@ export interface Field {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** The columns of a table or batch. `metadata`: custom key-value pairs. */
 export interface Schema {
   readonly fields: readonly Field[]
   readonly metadata?: Readonly<Record<string, string>>

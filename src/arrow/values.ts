@@ -24,6 +24,7 @@ import { fromFloat16 } from './float16.js'
 import { toDate } from './instant.js'
 import type { DataType, Field } from './types.js'
 
+/** How values are returned. */
 export interface ReadOptions {
   /**
    * How 64-bit integers are returned: 'number' (default) throws above 2^53 instead of rounding; 'bigint' and 'string'

@@ -1,6 +1,7 @@
 /** Fields as IPC bodies contain them: their names in messages, the encoding of their values, and their dictionaries. */
 import { childFields, type DataType, type Schema } from './types.js'
 
+/** A field, with what decoding its bodies requires. */
 export interface WireField {
   /** The name of the field in messages: `user.tags[]`. */
   readonly path: string

@@ -8,6 +8,7 @@ const prime3 = 0xc2b2ae3d
 const prime4 = 0x27d4eb2f
 const prime5 = 0x165667b1
 
+/** Return the hash of `bytes`. */
 export function xxh32(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = 0

@@ -65,6 +65,7 @@ function exact(plain: Uint8Array, length: number): Uint8Array {
   return plain
 }
 
+/** Create the error for a frame that cannot be decoded. `at` is its offset in the input. */
 export function brokenZstd(cause: unknown, at: number): SheafError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return invalidInput(`broken zstd frame: ${reason} (byte ${at})`, { cause })

@@ -15,6 +15,7 @@ import {
 
 export type { SharedMemory } from './kernel.js'
 
+/** Memory for kernels. */
 export interface Arena {
   readonly buffer: ArrayBufferLike
   /** Null: the plain loops work on `buffer`. */

@@ -30,20 +30,20 @@ export class Assigner {
   /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
-    const room = Math.ceil(maxRows / groupRows) * groupRows
+    const capacity = Math.ceil(maxRows / groupRows) * groupRows
     const places = new Places()
-    this.at = places.take(room * dim * 4)
+    this.at = places.take(capacity * dim * 4)
     this.#places = {
       vectors: this.at,
       origin: places.take(dim * 4),
-      groups: places.take(room * dim * 4),
+      groups: places.take(capacity * dim * 4),
       panels: places.take(panelsBytes(count, dim)),
-      bests: places.take(room * 32),
-      out: places.take(room * 4),
+      bests: places.take(capacity * 32),
+      out: places.take(capacity * 4),
     }
     this.arena = openArena(places.end, plain)
     this.vectors = new Float32Array(this.arena.buffer, this.at, maxRows * dim)
-    this.#assigned = new Uint32Array(this.arena.buffer, this.#places.out, room)
+    this.#assigned = new Uint32Array(this.arena.buffer, this.#places.out, capacity)
     this.dim = dim
     this.#most = count
     this.#centroids = centroids

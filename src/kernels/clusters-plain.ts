@@ -12,6 +12,7 @@ export interface AssignPlaces {
   readonly out: number
 }
 
+/** Reference implementation of `assignRows`. */
 export function assignRowsPlain(
   buffer: ArrayBufferLike,
   rows: number,
@@ -52,6 +53,7 @@ export interface ShortPlaces extends AssignPlaces {
 /** The norm to which a row is scaled before it is rounded to 16 bits. */
 export const shortNorm = 32_000
 
+/** Reference implementation of `assignShorts`. */
 export function assignShortsPlain(
   buffer: ArrayBufferLike,
   rows: number,
@@ -113,6 +115,7 @@ export interface PairPlaces {
   readonly pairs: number
 }
 
+/** Reference implementation of `nearPairs`. */
 export function nearPairsPlain(
   buffer: ArrayBufferLike,
   rows: number,

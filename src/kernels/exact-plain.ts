@@ -7,6 +7,7 @@ import { cosineDistance, holdsBytes, type Metric } from './metric.js'
 import { type Hits, Nearest } from './nearest.js'
 import type { VectorRows } from './vector-segment.js'
 
+/** Options of an exact search. */
 export interface SearchOptions {
   readonly metric: Metric
   /** The most rows to return. */

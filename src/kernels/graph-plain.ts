@@ -63,6 +63,7 @@ function rise(keys: Float64Array, hole: number, key: number): number {
 /** Every store into this array rounds to float32. */
 const lanes = new Float32Array(16)
 
+/** Implements `GraphKernel` with plain loops. The comments are in `wasm/graph.ts`. */
 export class PlainGraph {
   readonly #shape: GraphShape
   readonly #bytes: Uint8Array
@@ -225,15 +226,15 @@ export class PlainGraph {
     const list = this.#listOf(from, level)
     const head = words[list]!
     const count = head & endOfCount
-    const room = level === 0 ? 2 * this.#shape.m : this.#shape.m
-    if (count < room) {
+    const maxEdges = level === 0 ? 2 * this.#shape.m : this.#shape.m
+    if (count < maxEdges) {
       words[list] = head + 1
       words[list + 1 + count] = row
     } else {
       const first = head >>> 31
       const end = this.#gather(from, list, first, count)
       rise(this.#choices, end, keyOf(this.#between(this.#vectorOf(from), this.#vectorOf(row)), row))
-      this.#choose(this.#choices, end + 1, list, first, room)
+      this.#choose(this.#choices, end + 1, list, first, maxEdges)
     }
   }
 
@@ -272,10 +273,10 @@ export class PlainGraph {
     return end
   }
 
-  #choose(from: Float64Array, end: number, list: number, first: number, room: number): void {
+  #choose(from: Float64Array, end: number, list: number, first: number, maxEdges: number): void {
     const words = this.#words
     const begin = list + 1 + first
-    const stop = list + 1 + room
+    const stop = list + 1 + maxEdges
     let to = begin
     let over = 0
     for (let i = 0; i < end && to < stop; i++) {

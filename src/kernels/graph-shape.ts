@@ -15,6 +15,7 @@ import { Places } from './arena.js'
 /** The elements of vectors: float32s; bytes; or codes of product quantization, which can be walked but not inserted. */
 export type NodeKind = 'f32' | 'u8' | 'pq'
 
+/** The parameters that determine the size of a graph. */
 export interface GraphShape {
   readonly kind: NodeKind
   /** Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), padded with zeros. pq: parts per vector. */
@@ -142,6 +143,7 @@ const words = 33
 /** Numbered as in `wasm/graph.ts`. */
 const kindNumber: Readonly<Record<NodeKind, number>> = { f32: 0, u8: 1, pq: 2 }
 
+/** Assign the addresses of a graph's scratch, from `at` on. */
 export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: number): Scratch {
   const places = new Places()
   const take = (bytes: number) => at + places.take(bytes)

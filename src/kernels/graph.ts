@@ -83,8 +83,10 @@ export interface Nodes {
   readonly twins: Uint32Array
 }
 
+/** Marks a row that is not in the graph. */
 export const noNode = 0xffff_ffff
 
+/** Bytes of each section of a graph, except the vectors. */
 export interface GraphSizes {
   readonly links: number
   readonly upperLinks: number
@@ -125,6 +127,7 @@ export function sharedSizes(graphs: number): { readonly locks: number; readonly 
   return { locks: locksShared * 4, entries: graphs * 8 }
 }
 
+/** A graph in an arena. One walk or insertion at a time per `Graph`. */
 export class Graph {
   /**
    * The query of the next walks: elements padded like the rows (pq: `parts x 256` float32s, the table of distances,

@@ -181,6 +181,7 @@ export interface SharedMemory {
   readonly buffer: SharedArrayBuffer
 }
 
+/** Memory with a kernel of its own. */
 export interface KernelMemory {
   /** The whole memory. It never grows, so views never detach. */
   readonly buffer: ArrayBuffer

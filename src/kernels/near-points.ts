@@ -7,6 +7,7 @@ import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf, panelWidt
 /** Pairs contain the numbers of a row and a point in 16 bits each. */
 const maxNumbers = 2 ** 16
 
+/** Finds the points near each row, by a matrix product. */
 export class NearPoints {
   /** The caller writes up to `maxRows` vectors here. */
   readonly vectors: Float32Array

@@ -37,6 +37,7 @@ export function readKeys(buffer: ArrayBufferLike, heap: number, found: number): 
   return { distances, ordinals }
 }
 
+/** The reference implementation of `wasm/nearest.ts`. */
 export class Nearest {
   readonly #distances: Float32Array
   readonly #ordinals: Uint32Array

@@ -1,5 +1,6 @@
 /** Packs points for the kernels that multiply many points with many rows (`wasm/clusters.ts`). */
 
+/** Points of `dim` elements, contiguous. */
 export interface Centroids {
   readonly count: number
   readonly dim: number
@@ -14,10 +15,12 @@ export const groupRows = 4
 /** The number of points from which the center of all is estimated. */
 const centerPoints = 65
 
+/** Return the number of panels for `count` points. */
 export function panelsOf(count: number): number {
   return Math.ceil(count / panelWidth)
 }
 
+/** Return the bytes of the panels for `count` points. */
 export function panelsBytes(count: number, dim: number): number {
   return panelsOf(count) * panelWidth * (dim + 1) * 4
 }

@@ -12,6 +12,7 @@ const headBytes = 2 * panelWidth * 4
  */
 const minShare = 2 ** -10
 
+/** Assigns rows in batches of up to `maxRows`. */
 export class ShortAssigner {
   /** The caller writes up to `maxRows` vectors here. */
   readonly vectors: Float32Array
@@ -25,23 +26,23 @@ export class ShortAssigner {
   /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
-    const room = Math.ceil(maxRows / groupRows) * groupRows
+    const capacity = Math.ceil(maxRows / groupRows) * groupRows
     const pairs = Math.ceil(dim / 2)
     const places = new Places()
     this.#places = {
-      vectors: places.take(room * dim * 4),
+      vectors: places.take(capacity * dim * 4),
       origin: places.take(dim * 4),
-      groups: places.take(room * pairs * 4),
-      scales: places.take(room * 4),
+      groups: places.take(capacity * pairs * 4),
+      scales: places.take(capacity * 4),
       panels: places.take(panelsOf(count) * (headBytes + pairs * panelWidth * 4)),
-      bests: places.take(room * 32),
-      out: places.take(room * 4),
+      bests: places.take(capacity * 32),
+      out: places.take(capacity * 4),
     }
     this.#arena = openArena(places.end, plain)
     this.#dim = dim
     this.#panels = panelsOf(count)
     this.vectors = new Float32Array(this.#arena.buffer, this.#places.vectors, maxRows * dim)
-    this.#assigned = new Uint32Array(this.#arena.buffer, this.#places.out, room)
+    this.#assigned = new Uint32Array(this.#arena.buffer, this.#places.out, capacity)
     this.#least = minShare * this.#pack(centroids) || 1
   }
 

@@ -55,6 +55,7 @@ export interface Scratch {
   readonly heapRows: number
 }
 
+/** Rows of a vector column that can be searched. */
 export class VectorSegment implements VectorRows {
   readonly kind: ElementKind
   readonly dim: number

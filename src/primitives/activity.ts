@@ -2,6 +2,7 @@
 import { orAborted } from './abort.js'
 import type { Clock } from './clock.js'
 
+/** Counts running calls. */
 export class Activity {
   readonly #clock: Clock
   #count = 0
@@ -25,7 +26,7 @@ export class Activity {
   }
 
   /** Wait until no foreground call runs, but at most `ms` milliseconds. Rejects with `signal.reason`. */
-  async giveWay(ms: number, signal?: AbortSignal): Promise<void> {
+  async waitUntilIdle(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.#count === 0) return
     this.#over ??= resolvable()
     const timer = new AbortController()

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 
+/** A source of time, random numbers and UUIDs. Tests pass their own clock. */
 export interface Clock {
   /** Wall time, milliseconds since 1970. May jump. */
   now(): number
@@ -23,6 +24,7 @@ export interface Clock {
   yield(): Promise<void>
 }
 
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

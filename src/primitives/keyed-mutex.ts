@@ -1,6 +1,7 @@
 /** A mutex per key, first come, first served. Prevents races between calls of one process. */
 import { orAborted } from './abort.js'
 
+/** Runs work one at a time per key, in the order of the calls. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 

@@ -22,8 +22,10 @@ import type { MaybePromise } from './task.js'
 /** Reports the bytes that a load will take, as soon as they are known. A later call replaces the earlier value. */
 export type Claim = (bytes: number) => void
 
+/** Loads a value for the cache. May call `claim` with the bytes that the load will take. */
 export type Load<V> = (claim: Claim) => Promise<V>
 
+/** Caches values by key. */
 export interface Keeper<V> {
   /**
    * Return the cached value, or load and cache it. A value that is larger than the budget is returned, but not cached.
@@ -32,6 +34,7 @@ export interface Keeper<V> {
   get(key: string, load: Load<V>, source?: string): MaybePromise<V>
 }
 
+/** A `Keeper` that can also look up values without loading them. */
 export interface PassingKeeper<V> extends Keeper<V> {
   /**
    * Return the cached value, or undefined. Counts as a use, except that a passing reader does not renew entries of
@@ -43,6 +46,7 @@ export interface PassingKeeper<V> extends Keeper<V> {
   passing(): PassingKeeper<V>
 }
 
+/** Statistics of one partition of the cache. */
 export interface PartitionStats {
   readonly entries: number
   /** Includes the claims of running loads. */
@@ -53,6 +57,7 @@ export interface PartitionStats {
   readonly misses: number
 }
 
+/** Statistics of the cache of an opened root. */
 export interface MemoryStats {
   readonly budgetBytes: number
   /** The sum over all partitions. Exceeds the budget only while loads run. */
@@ -66,6 +71,7 @@ const entryBytes = 400
 /** What a passing reader may look at: two batches of a table, in bytes. With a small budget: half of the budget. */
 const passingBytes = 192 * 1024 * 1024
 
+/** The cache; see the head of this file. */
 export class Memory {
   readonly #budget: number
   readonly #partitions = new Map<string, Owner>()

@@ -12,6 +12,7 @@ const backgroundMs = 2
 /** Milliseconds that background work waits for foreground calls before it takes its next slice. */
 const backgroundWaitMs = 8
 
+/** Tells a long loop when to pause. Create one per call. */
 export class Pacer {
   /** The signal by which the caller cancels the work. */
   readonly signal: AbortSignal | undefined
@@ -45,7 +46,7 @@ export class Pacer {
   async pause(): Promise<void> {
     const begun = this.#clock.elapsed()
     await this.#clock.yield()
-    await this.#foreground?.giveWay(backgroundWaitMs, this.signal)
+    await this.#foreground?.waitUntilIdle(backgroundWaitMs, this.signal)
     this.signal?.throwIfAborted()
     const now = this.#clock.elapsed()
     this.#paused += now - begun

@@ -28,6 +28,7 @@ interface Branch<V> {
 
 type Node<V> = Leaf<V> | Collision<V> | Branch<V>
 
+/** An immutable map with string keys. Values must not be undefined. */
 export class PersistentMap<V> implements Iterable<readonly [string, V]> {
   readonly size: number
   readonly #root: Node<V> | null

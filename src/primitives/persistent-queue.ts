@@ -1,6 +1,7 @@
 /** An immutable queue. The cost of `push`, and of dropping an item, does not depend on the length. */
 import { PersistentMap } from './persistent-map.js'
 
+/** An immutable first-in, first-out queue. */
 export class PersistentQueue<V> {
   /** Items by position, in insertion order. */
   readonly #items: PersistentMap<V>

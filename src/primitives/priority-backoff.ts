@@ -8,6 +8,7 @@ import type { Clock } from './clock.js'
 /** Longest wait in milliseconds: some hundred times the duration of an urgent call. */
 const maxWaitMs = 200
 
+/** Makes ordinary work wait for urgent work under the same key, at most 200 ms. */
 export class PriorityBackoff {
   readonly #clock: Clock
   /** By key: resolves when the last urgent call is done. */

@@ -34,6 +34,7 @@ export async function sortedByWords(
   return (await sortWords(words, rows, pacer)).rows
 }
 
+/** The result of `sortWords`. */
 export interface SortedWords {
   readonly rows: Uint32Array
   /**

@@ -9,6 +9,7 @@ const minRowsPerNumber = 32
  */
 const minRowsPerBit = 512
 
+/** A set of row numbers. Sets that are combined must have the same `length`. */
 export class RowSet {
   readonly length: number
   /** -1 until computed. */

@@ -4,6 +4,7 @@
  */
 import { partitionPoint } from './partition-point.js'
 
+/** A sequence of numbers, stored as runs. */
 export abstract class RunSequence {
   /** The first number of each run. */
   readonly starts: Float64Array

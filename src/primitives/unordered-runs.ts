@@ -9,6 +9,7 @@ import { firstFrom } from './partition-point.js'
 import { cutIntoRuns, RunSequence } from './run-sequence.js'
 import { VarintReader, varintBytes, writeVarint } from './varint.js'
 
+/** A sequence of numbers in any order, stored as runs. */
 export class UnorderedRuns extends RunSequence {
   /** Runs sorted by their first number; built on first use. */
   #order: { readonly runs: Uint32Array; readonly starts: Float64Array } | undefined

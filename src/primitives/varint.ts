@@ -1,5 +1,6 @@
 /** Whole numbers below 2^53 as LEB128 varints: seven bits per byte, least significant first. */
 
+/** Return the encoded length of a number, in bytes. */
 export function varintBytes(value: number): number {
   let bytes = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++
@@ -15,6 +16,7 @@ export function writeVarint(bytes: Uint8Array, from: number, value: number): num
   return at
 }
 
+/** Reads varints from bytes. `at` is the index of the next byte. */
 export class VarintReader {
   readonly #bytes: Uint8Array
   readonly #end: number

@@ -31,6 +31,7 @@ export class Ambiguous extends SheafError {
   }
 }
 
+/** The size and age of a blob. `size` is in bytes. */
 export interface BlobInfo {
   readonly key: string
   readonly size: number
@@ -45,6 +46,7 @@ export interface BlobMark {
   readonly size: number
 }
 
+/** Return whether two marks belong to the same blob. */
 export function isSameBlob(a: BlobMark, b: BlobMark): boolean {
   return a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size
 }
@@ -57,6 +59,7 @@ export interface ByteRange {
   readonly target: Uint8Array
 }
 
+/** A store of blobs. The head of this file lists what every implementation must guarantee. */
 export interface BlobStore {
   /** The name of this store in messages: a directory, or `memory://`. */
   readonly name: string

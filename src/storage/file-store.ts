@@ -51,6 +51,7 @@ import { type Processes, systemProcesses } from './processes.js'
 import { checkRange } from './range.js'
 import { WriteBehind } from './write-behind.js'
 
+/** Options of `FileStore.open`. */
 export interface FileStoreOptions {
   /** Create the directory if it does not exist. */
   readonly create: boolean
@@ -120,6 +121,7 @@ interface Draft {
   named: boolean
 }
 
+/** A store in a directory of the file system. */
 export class FileStore implements BlobStore {
   readonly name: string
   readonly processes: Processes = systemProcesses

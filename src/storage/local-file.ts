@@ -16,6 +16,7 @@ import { ioError, systemCode } from './io-error.js'
 /** Bytes per read. */
 const pieceBytes = 256 * 1024
 
+/** A file of the caller, opened for reading. */
 export class LocalFile {
   readonly size: number
   readonly #path: string

@@ -19,6 +19,7 @@ const scheme = 'memory://'
 /** Stores with a name, kept until the process ends. */
 const named = new Map<string, MemoryStore>()
 
+/** A store in memory, for tests and temporary data. */
 export class MemoryStore implements BlobStore {
   readonly name: string
   readonly #clock: Clock

@@ -24,6 +24,7 @@ export interface ProcessMark {
 /** `alive`: the process of the mark is alive. `unknown`: this machine cannot tell. */
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
+/** Tells whether processes are alive. */
 export interface Processes {
   /** This process, or this thread of the process. Null if the system does not tell. */
   readonly own: ProcessMark | null

@@ -21,6 +21,7 @@ interface Seen {
   written: number
 }
 
+/** Observes the blobs of one folder. Call `look` periodically, then `save`. */
 export class Stillness {
   readonly #store: BlobStore
   readonly #clock: Clock

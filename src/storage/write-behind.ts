@@ -6,6 +6,7 @@ const waitingBytes = 32 * 1024 * 1024
 const smallBytes = 64 * 1024
 const gatheredBytes = 256 * 1024
 
+/** A bounded queue of writes that run one after the other. */
 export class WriteBehind {
   readonly #write: (bytes: Uint8Array) => Promise<void>
   /** Queued writes, with the number of bytes of each. */

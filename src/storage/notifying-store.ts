@@ -5,7 +5,8 @@ import type { MaybePromise } from '../primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
 
-export class TellingStore implements BlobStore {
+/** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
+export class NotifyingStore implements BlobStore {
   readonly name: string
   /** Defined if the wrapped store defines it. The same holds for `sync` and `processes`. */
   readonly peek?: (key: string) => BlobMark | null
