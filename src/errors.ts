@@ -81,10 +81,13 @@ export interface SourceSpan {
 export interface SheafErrorOptions {
   /** HTTP status. Default: the status of the code. Statuses 405, 413 and 415 have no code of their own. */
   readonly status?: number | undefined
+  /** The category of the error. Default: the category of the status. */
   readonly kind?: ErrorKind | undefined
   /** How to fix the error, if known: the nearest column name, the option to set. */
   readonly hint?: string | undefined
+  /** The faulty part of the text, if the error concerns a text. */
   readonly at?: SourceSpan | undefined
+  /** The id of the transaction to look up, if Sheaf does not know whether the commit succeeded. */
   readonly transactionId?: string | undefined
   readonly cause?: unknown
 }
@@ -141,15 +144,27 @@ export function statusOf(code: ErrorCode): number {
 }
 
 /**
- * The class of every error that Sheaf throws on purpose. `code` is stable API. An error of another class is a bug in
- * Sheaf.
+ * Every error that Sheaf throws, except the reason of an aborted signal and errors of the caller's own callbacks. An
+ * error of another class is a bug in Sheaf.
+ *
+ *     try {
+ *       await ns.openTable('docs')
+ *     } catch (error) {
+ *       if (!(error instanceof SheafError) || error.code !== ErrorCode.TableNotFound) throw error
+ *       console.log(error.message, error.hint)
+ *     }
  */
 export class SheafError extends Error {
   override readonly name = 'SheafError'
+  /** What went wrong. Compare with `ErrorCode`. */
   readonly code: ErrorCode
+  /** The HTTP status. */
   readonly status: number
+  /** The category of the error. */
   readonly kind: ErrorKind
+  /** How to fix the error, if known. */
   readonly hint: string | undefined
+  /** The faulty part of the text, if the error concerns a text. */
   readonly at: SourceSpan | undefined
   /** The id of the transaction to look up. Set when Sheaf does not know whether the commit succeeded. */
   readonly transactionId: string | undefined

@@ -1,7 +1,7 @@
 /**
- * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need: fixed widths by
- * arithmetic, texts and lists through their offsets, nested types by both. The caller reads the bytes. Consecutive rows
- * are copied together.
+ * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. Fixed widths are
+ * found by arithmetic, texts and lists through their offsets, nested types by both. The caller reads the bytes.
+ * Consecutive rows are copied together.
  *
  * A generator requests bytes, yields until they are available, and continues. Each yield is one read that depends on
  * the previous read. Children of one parent request their bytes together.

@@ -88,11 +88,16 @@ export function namesVectors(column: string): boolean {
 }
 
 /**
- * Infer a type that stores all values without change: number -> float64; bigint -> int64, or uint64 if int64 is too
- * small; numbers and bigints -> int64 or uint64 if the numbers are whole, else float64 if it stores the bigints
- * exactly; boolean; string -> utf8; Date -> timestamp(ms); Uint8Array -> binary; Float32Array, Float64Array and
- * Int8Array -> fixed_size_list of their elements; other arrays -> list; objects -> struct; only null and undefined ->
- * null. All fields are nullable.
+ * Infer a type that stores all values of a column without change. All fields are nullable.
+ *
+ *   boolean, string, Date, Uint8Array    bool, utf8, timestamp(ms), binary
+ *   number                               float64
+ *   bigint                               int64, or uint64 if int64 is too small
+ *   numbers and bigints                  int64 or uint64 if the numbers are whole, else float64 if it is exact
+ *   Float32Array, Float64Array,          fixed_size_list of their elements
+ *   Int8Array
+ *   other arrays, objects                list, struct
+ *   only null and undefined              null
  *
  * `areVectors`: the column is known to contain vectors. Then arrays of numbers are fixed_size_list<float32>.
  * @throws InvalidInput naming column and row if kinds are mixed, a value has no kind, no type stores all values, or

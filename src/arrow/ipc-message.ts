@@ -84,8 +84,8 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
 }
 
 /**
- * Return whether a stream starts as before Arrow 0.15: with the length of its schema message, padded so that the body
- * is aligned to 8 bytes, and then the root offset of a flatbuffer within this length.
+ * Return whether a stream starts as before Arrow 0.15. Such a stream starts with the length of its schema message,
+ * which is padded so that the body is aligned to 8 bytes. Then comes the root offset of a flatbuffer of that length.
  */
 function isLegacyPrefix(view: DataView): boolean {
   const [length, root] = [view.getUint32(0, true), view.getUint32(4, true)]

@@ -5,6 +5,11 @@ import type { DataType, Field, IntType, Schema } from './types.js'
  * The type of the rows of a schema declared `as const`. `Int64` is the type of 64-bit integers; default: number.
  * Nullable columns are `| null`. A vector with nullable elements may also be a plain array, which occurs if an element
  * is null.
+ *
+ *     const schema = {
+ *       fields: [{ name: 'title', type: { kind: 'utf8', large: false }, nullable: true }],
+ *     } as const
+ *     type Row = RowOf<typeof schema> // { readonly title: string | null }
  */
 export type RowOf<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
 

@@ -25,9 +25,11 @@ const visit = { every: 0, filtered: 1, selected: 2 } as const
 const sparseShare = 1 / 3
 
 /**
- * Return the `k` nearest rows; fewer if fewer rows are allowed and within the bounds. Throws `InvalidInput` for a query
- * of another dimension or with a non-finite element, a `k` that is not a whole number of at least 0, or a bound that is
- * NaN.
+ * Return the `k` nearest rows; fewer if fewer rows are allowed and within the bounds. Throws `InvalidInput` for:
+ *
+ * - a query of another dimension, or with a non-finite element
+ * - a `k` that is not a whole number of at least 0
+ * - a bound that is NaN
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
   const measured = new MeasuredQuery(query, options.metric)

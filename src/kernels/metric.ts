@@ -1,14 +1,19 @@
 /**
- * The definition of distances: l2 is the squared Euclidean distance, cosine is 1 - cos, dot is 1 - dot product (rule
- * A-045), hamming is the number of different bits, for rows and queries of bytes only. Smaller is nearer.
+ * The definition of distances; smaller is nearer (rule A-045):
+ *
+ * - l2 is the squared Euclidean distance
+ * - cosine is 1 - cos
+ * - dot is 1 - dot product
+ * - hamming is the number of different bits, for rows and queries of bytes only
  *
  * Results are float32. The arithmetic is fixed to the last bit, so that the WebAssembly kernel and the reference
  * implementation rank alike on any machine:
+ *
  * - Floats are summed in float32: element i goes to lane i mod 16, and the lanes are summed in the order of `fold` in
  *   `exact-plain.ts`. Bytes are converted to float32 first.
  * - Rows of bytes with a query whose elements are all integers of 0..255 are summed exactly, and rounded once.
  * - Cosine ends in float64 (`cosineDistance`); l2 and dot end in one float32 operation.
- * - If a sum is NaN (overflow to both infinities), the distance of the row is Infinity, so it ranks last.
+ * - If a sum is NaN (overflow to both infinities), the distance of the row is Infinity, so the row ranks last.
  */
 export type Metric = 'l2' | 'cosine' | 'dot' | 'hamming'
 

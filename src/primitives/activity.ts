@@ -13,6 +13,7 @@ export class Activity {
     this.#clock = clock
   }
 
+  /** Run `work` as a foreground call. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#count++
     try {

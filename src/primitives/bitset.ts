@@ -9,6 +9,7 @@ export class Bitset {
     this.words = words
   }
 
+  /** Create a set of all rows 0 .. length-1. */
   static full(length: number): Bitset {
     const set = new Bitset(length)
     set.words.fill(0xffffffff)
@@ -165,16 +166,19 @@ export class Bitset {
     return this
   }
 
+  /** Add the rows of `other`. Both sets must have the same length (not checked). */
   or(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
     return this
   }
 
+  /** Remove the rows that are in `other`. Both sets must have the same length (not checked). */
   andNot(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! &= ~other.words[i]!
     return this
   }
 
+  /** Replace the set by its complement. */
   not(): this {
     for (let i = 0; i < this.words.length; i++) this.words[i] = ~this.words[i]!
     this.#clearTail()

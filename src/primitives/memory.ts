@@ -48,6 +48,7 @@ export interface PassingKeeper<V> extends Keeper<V> {
 
 /** Statistics of one partition of the cache. */
 export interface PartitionStats {
+  /** Cached and loading values. */
   readonly entries: number
   /** Includes the claims of running loads. */
   readonly bytes: number
@@ -59,9 +60,11 @@ export interface PartitionStats {
 
 /** Statistics of the cache of an opened root. */
 export interface MemoryStats {
+  /** The most bytes of all partitions together; Infinity for no limit. */
   readonly budgetBytes: number
   /** The sum over all partitions. Exceeds the budget only while loads run. */
   readonly bytes: number
+  /** Statistics by the name of the partition. */
   readonly partitions: Readonly<Record<string, PartitionStats>>
 }
 

@@ -38,6 +38,7 @@ export class Pacer {
     return this.#clock.elapsed() - this.#paused
   }
 
+  /** Return whether the slice is over, so that the caller should pause. */
   due(): boolean {
     return this.#clock.elapsed() >= this.#until
   }

@@ -81,6 +81,7 @@ export interface BlobStore {
    * targets are those of `readInto`. If one range fails, the targets of other ranges may be filled.
    */
   readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void>
+  /** Write a new blob. Throws `Internal` if the key exists. */
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
    * Like `put`, but from chunks, without holding all of them in memory. The store may request further chunks before it
@@ -96,6 +97,7 @@ export interface BlobStore {
    * the outcome is unknown.
    */
   putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'>
+  /** Return the size and age of a blob, or null if the key is absent. */
   stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null>
   /** List the blobs whose key starts with `prefix`, after `startAfter` (exclusive), in byte order of the keys. */
   list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo>

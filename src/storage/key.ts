@@ -1,7 +1,10 @@
 /**
- * The rules for keys. They are the same for every store, so that a root can move from one store to another: printable
- * ASCII without the characters that Windows forbids in names; no segment that is empty or ends in a dot or a space (so
- * no `.` and `..`); at most 1,024 characters, 255 per segment; not under `_tmp`.
+ * The rules for keys. They are the same for every store, so that a root can move from one store to another:
+ *
+ * - printable ASCII without the characters that Windows forbids in names
+ * - no segment that is empty or ends in a dot or a space (so no `.` and `..`)
+ * - at most 1,024 characters, 255 per segment
+ * - not under `_tmp`
  */
 import { invalidInput, quote } from '../errors.js'
 

@@ -364,9 +364,9 @@ function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize)
 }
 
 /**
- * Write rows to the list, from edge `first` on, until it has `room` edges. The ascending keys of the rows are at `from
- * .. end`. First come rows that are nearer to the list's own row than to any chosen row, then the nearest of the
- * others.
+ * Write rows to the list, from edge `first` on, until it has `room` edges. The ascending keys of the rows are at
+ * `from .. end`. First come rows that are at least as near to the list's own row as to every chosen row, then the
+ * nearest of the others.
  */
 function choose<Kind>(from: usize, end: usize, list: usize, first: u32, room: u32): void {
   const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>room << 2)

@@ -32,6 +32,7 @@ export function open(at: usize, k: i32, from: f64, to: f64, bits: usize): void {
   worst = NaN
 }
 
+/** Offer a row. Call only if its distance may enter the heap: see `worst` above. */
 export function offer(distance: f32, ordinal: u32): void {
   if (allowed) {
     const word = load<u32>(allowed + (<usize>(ordinal >> 5) << 2))
