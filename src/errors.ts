@@ -243,13 +243,13 @@ export function cut(text: string, length = 80): string {
   return `${/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept}...`
 }
 
-/** List the first `most` items (names or types), and say how many more there are. */
-export function shortList(items: readonly string[], most = 8, between = ', '): string {
+/** List the first `maxItems` items (names or types), and say how many more there are. */
+export function shortList(items: readonly string[], maxItems = 8, separator = ', '): string {
   const shown = items
-    .slice(0, most)
+    .slice(0, maxItems)
     .map(item => cut(item))
-    .join(between)
-  return items.length > most ? `${shown} and ${items.length - most} more` : shown
+    .join(separator)
+  return items.length > maxItems ? `${shown} and ${items.length - maxItems} more` : shown
 }
 
 function describe(value: unknown): string {

@@ -307,8 +307,8 @@ class Assembler {
     return { length, nulls }
   }
 
-  /** Return the decompressed bytes of the next buffer, at least `least` bytes. */
-  *#take(path: string, what: string, least: number): Steps<Uint8Array> {
+  /** Return the decompressed bytes of the next buffer, at least `minBytes` bytes. */
+  *#take(path: string, what: string, minBytes: number): Steps<Uint8Array> {
     const { header, bytes, at, replaced } = this.#body
     const index = this.#buffer / 2
     const offset = header.buffers[this.#buffer]
@@ -332,8 +332,8 @@ class Assembler {
         taken = yield* decompress(taken, header.codec, this.#options.budget, path, this.#at)
       }
     }
-    if (taken.length < least) {
-      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${least}`)
+    if (taken.length < minBytes) {
+      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${minBytes}`)
     }
     return taken
   }

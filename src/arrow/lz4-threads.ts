@@ -25,19 +25,19 @@ interface Thread {
 /** A pool of LZ4 threads. */
 export class Lz4Threads {
   readonly #file: URL
-  readonly #most: number
+  readonly #maxThreads: number
   readonly #threads = new Set<Thread>()
   readonly #waiting: Job[] = []
   /** Set if no thread works on this host; then no further thread is started. */
   #isUnavailable = false
   #hasAnswered = false
 
-  /** `most`: the most threads; default: the processors, at most 4. `file`: the program of a thread. */
+  /** `maxThreads`: the most threads; default: the processors, at most 4. `file`: the program of a thread. */
   constructor(
-    most = Math.min(4, availableParallelism()),
+    maxThreads = Math.min(4, availableParallelism()),
     file = new URL('./lz4-worker.js', import.meta.url),
   ) {
-    this.#most = most
+    this.#maxThreads = maxThreads
     this.#file = file
   }
 
@@ -64,7 +64,7 @@ export class Lz4Threads {
         for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
         return
       }
-      const thread = this.#idle() ?? (this.#threads.size < this.#most ? this.#start() : null)
+      const thread = this.#idle() ?? (this.#threads.size < this.#maxThreads ? this.#start() : null)
       if (thread === null) {
         if (this.#threads.size > 0) return
         continue

@@ -6,9 +6,11 @@
  * number of edges.
  *
  * Rows with equal vectors ("twins") form one node. Otherwise a crowd of equal rows would be each other's only
- * neighbours, and no walk would leave it. The first of the rows has the edges. If bit 31 of the head of its lowest list
- * is set, it has twins, and its first edge is the first twin. The lowest list of a twin has a head of 0, then the next
- * twin, or itself in the last twin. The list of the first twin has the last twin after that.
+ * neighbours, and no walk would leave the crowd. Their lowest lists are linked:
+ *
+ * - The first of the rows has the edges. If it has twins, bit 31 of the head is set, and the first edge is the first twin.
+ * - The list of a twin has a head of 0, followed by the next twin. The last twin is followed by itself.
+ * - In the list of the first twin, the last twin comes after that.
  */
 import { Places } from './arena.js'
 

@@ -52,13 +52,13 @@ export type WalkEnding = (typeof walkEndings)[number]
 const walkEndings = ['settled', 'emptied', 'spent'] as const
 
 /**
- * When a walk ends that is not bounded by its width: when the nearest nodes no longer change. All counts of nodes start
+ * When a walk ends that is not bounded by its width: when the nearest nodes no longer change. Counts of nodes start
  * with the walk, after the nodes from which it starts.
  */
 export interface WalkRule {
-  /** The walk measures at least `factor` times the count at the last change of the watched nodes, */
+  /** The walk measures at least `factor` times the count at the last change of the watched nodes, plus `more` nodes. */
   readonly factor: number
-  /** plus this many nodes. */
+  /** Nodes to measure in addition; see `factor`. */
   readonly more: number
   /** The number of nearest nodes that are watched. */
   readonly watched: number

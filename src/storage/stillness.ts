@@ -25,18 +25,18 @@ interface Seen {
 export class Stillness {
   readonly #store: BlobStore
   readonly #clock: Clock
-  readonly #mostMs: number
+  readonly #maxStepMs: number
   #seen = new Map<string, Seen>()
   /** Records that are superseded by others, or whose blob is gone. */
   #spare: string[] = []
   #lookedAt = 0
   #pauseMs = 0
 
-  /** `mostMs`: the most that counts between two observations, in milliseconds. */
-  constructor(store: BlobStore, clock: Clock, mostMs: number) {
+  /** `maxStepMs`: the most that counts between two observations, in milliseconds. */
+  constructor(store: BlobStore, clock: Clock, maxStepMs: number) {
     this.#store = store
     this.#clock = clock
-    this.#mostMs = mostMs
+    this.#maxStepMs = maxStepMs
   }
 
   /** Whether the last observation saw any blob, or records are left to delete. */
@@ -49,7 +49,7 @@ export class Stillness {
    * time.
    */
   get pauseMs(): number {
-    return Math.min(this.#mostMs, Math.max(firstMs, this.#pauseMs))
+    return Math.min(this.#maxStepMs, Math.max(firstMs, this.#pauseMs))
   }
 
   /**
@@ -57,7 +57,7 @@ export class Stillness {
    * are records (`isStillnessRecord`). `began`: the clock's `elapsed()` before the folder was listed.
    */
   look(keys: Iterable<string>, records: Iterable<string>, began: number): ReadonlyMap<string, number> {
-    const passed = Math.max(0, Math.min(began - this.#lookedAt, this.#mostMs))
+    const passed = Math.max(0, Math.min(began - this.#lookedAt, this.#maxStepMs))
     const written = new Map<string, number>()
     for (const record of records) {
       const [, key, ms] = pattern.exec(record)!
