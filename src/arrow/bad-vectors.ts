@@ -112,7 +112,7 @@ function isBad(list: ArrayLike<unknown>, size: number, bits: 16 | 32 | 64): bool
 }
 
 function notNullable(name: string, row: number): SheafError {
-  return schemaMismatch(`column ${quote(name)} has a bad vector in row ${row}, and may not be null`, {
+  return schemaMismatch(`row ${row}: column ${quote(name)} has a bad vector, and is not nullable`, {
     hint: "set badVectors: 'skip' to drop such rows",
   })
 }

@@ -277,7 +277,7 @@ class ByteSource {
       const next = await this.#chunks.next()
       if (next.done === true) return false
       if (!(next.value instanceof Uint8Array)) {
-        throw invalidInput(`an arrow body comes in Uint8Array chunks, got ${quote(typeof next.value)}`)
+        throw invalidInput(`an arrow body must come in Uint8Array chunks, got ${quote(typeof next.value)}`)
       }
       if (next.value.length === 0) continue
       this.#pending.push(asBytes(next.value))

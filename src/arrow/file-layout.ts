@@ -104,7 +104,7 @@ export function decodeLayout(text: string): LayoutEntries {
     throw corrupted(`the footer's ${layoutKey} is not JSON`, { cause })
   }
   const { v, blocks, batches, dictionaries, zones = [] } = (parsed ?? {}) as Record<string, unknown>
-  if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 2`)
+  if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, expected 2`)
   if (!isList(blocks, isBlock)) throw corrupted(`the footer's ${layoutKey} does not list block sizes`)
   if (!isList(batches, isBatchEntry) || !isList(dictionaries, isDictionaryEntry)) {
     throw corrupted(`the footer's ${layoutKey} does not list batches and dictionaries`)

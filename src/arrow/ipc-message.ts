@@ -121,14 +121,16 @@ export function decodeMessage(metadata: Uint8Array, at: number): Message {
       return { kind: 'dictionary', id, delta: header.bool(2), header: decodeBodyHeader(data), bodyBytes }
     }
     default:
-      throw unsupported(`arrow message of header type ${kind} (a tensor?), need schema, dictionary or batch`)
+      throw unsupported(
+        `arrow message of header type ${kind} (a tensor?), expected a schema, a dictionary or a batch`,
+      )
   }
 }
 
 function checkVersion(source: Table): void {
   const version = source.int16(0, 0)
   if (version !== metadataVersion.v4 && version !== metadataVersion.v5) {
-    throw unsupported(`arrow metadata version V${version + 1}, need V4 or V5`)
+    throw unsupported(`arrow metadata version V${version + 1}, expected V4 or V5`)
   }
 }
 

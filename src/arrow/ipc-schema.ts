@@ -131,7 +131,7 @@ function encodeType(type: DataType): { id: number; part: Part } {
     case 'map':
       return { id: TypeId.Map, part: table([bool(type.keysSorted)]) }
     case 'dictionary':
-      throw unsupported('a dictionary of a dictionary has no form in Arrow')
+      throw unsupported('Arrow cannot encode a dictionary whose values are dictionary-encoded')
   }
 }
 

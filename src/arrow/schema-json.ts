@@ -146,9 +146,9 @@ export function schemaFromJson(json: unknown): Schema {
 
 function fieldFromJson(json: unknown, depth: number): Field {
   const { name, nullable, type, metadata } = objectOf(json, 'a field')
-  if (typeof name !== 'string') throw invalidInput(`a field's name is ${quote(name)}, need a string`)
+  if (typeof name !== 'string') throw invalidInput(`a field's name must be a string, got ${quote(name)}`)
   if (nullable !== undefined && nullable !== null && typeof nullable !== 'boolean') {
-    throw invalidInput(`nullable of field ${quote(name)} is ${quote(nullable)}, need true or false`)
+    throw invalidInput(`nullable of field ${quote(name)} must be true or false, got ${quote(nullable)}`)
   }
   const checked = metadataFromJson(metadata, `field ${quote(name)}`)
   return {
@@ -161,13 +161,13 @@ function fieldFromJson(json: unknown, depth: number): Field {
 
 function objectOf(json: unknown, what: string): Readonly<Record<string, unknown>> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw invalidInput(`${what} is ${quote(json)}, need an object`)
+    throw invalidInput(`${what} must be an object, got ${quote(json)}`)
   }
   return json as Readonly<Record<string, unknown>>
 }
 
 function listOf(json: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(json)) throw invalidInput(`fields of ${what} is ${quote(json)}, need an array`)
+  if (!Array.isArray(json)) throw invalidInput(`fields of ${what} must be an array, got ${quote(json)}`)
   return json
 }
 
@@ -175,7 +175,8 @@ function metadataFromJson(json: unknown, what: string): Field['metadata'] {
   if (json === undefined || json === null) return undefined
   const entries = Object.entries(objectOf(json, `metadata of ${what}`))
   for (const [key, value] of entries) {
-    if (typeof value !== 'string') throw invalidInput(`metadata ${quote(key)} of ${what} is ${quote(value)}`)
+    if (typeof value !== 'string')
+      throw invalidInput(`metadata ${quote(key)} of ${what} must be a string, got ${quote(value)}`)
   }
   return entries.length === 0 ? undefined : Object.fromEntries(entries as [string, string][])
 }
@@ -193,9 +194,9 @@ function readType(json: unknown, depth: number): DataType {
   if (depth > maxTypeDepth) throw invalidInput(`types are nested deeper than ${maxTypeDepth}`)
   if (typeof json === 'string') return typeOf(json, undefined, undefined, depth)
   const { type, fields, length } = objectOf(json, 'a data type')
-  if (typeof type !== 'string') throw invalidInput(`a data type's name is ${quote(type)}, need a string`)
+  if (typeof type !== 'string') throw invalidInput(`a data type's name must be a string, got ${quote(type)}`)
   if (length !== undefined && length !== null && !(Number.isInteger(length) && Number(length) >= 0)) {
-    throw invalidInput(`length of data type ${quote(type)} is ${quote(length)}, need a whole number`)
+    throw invalidInput(`length of data type ${quote(type)} must be a whole number, got ${quote(length)}`)
   }
   const children =
     fields === undefined || fields === null ? undefined : listOf(fields, `data type ${quote(type)}`)
