@@ -83,11 +83,7 @@ describe('what is no Arrow body', () => {
     ['a stream of the format before Arrow 0.15', legacy(stream), /the format before 0\.15/],
     ['one byte', Uint8Array.of(1), /cut off at byte 1/],
     ['an end of stream alone', Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0), /no schema before byte/],
-    [
-      'a file cut off',
-      file.subarray(0, file.length - 20),
-      /arrow file cut off: it does not end with ARROW1/,
-    ],
+    ['a file cut off', file.subarray(0, file.length - 20), /arrow file cut off: it does not end with ARROW1/],
     [
       'a stream cut inside a body',
       stream.subarray(0, stream.length - 60),
