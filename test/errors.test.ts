@@ -96,7 +96,7 @@ test('bytes that no array can hold are refused with the way out', () => {
     expect(() => join([chunk, chunk])).toThrow(
       expect.objectContaining({
         code: 13,
-        message: '9007199254740992 bytes cannot be held in one piece',
+        message: 'cannot allocate 9007199254740992 bytes in one array',
         hint: 'ask for fewer rows with limit, or read them with batches()',
       }),
     )

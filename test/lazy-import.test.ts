@@ -25,7 +25,7 @@ test('an import that fails says what to do, and is tried again', async () => {
   await expect(asked()).rejects.toMatchObject({
     name: 'SheafError',
     code: ErrorCode.ServiceUnavailable,
-    hint: 'start the process again',
+    hint: 'restart the process',
     cause: { message: 'no such file' },
   })
   fails = false

@@ -51,8 +51,8 @@ import { SessionTokens } from '../root/session-tokens.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
+import { NotifyingStore } from '../storage/notifying-store.js'
 import { selfTest } from '../storage/self-test.js'
-import { TellingStore } from '../storage/telling-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
@@ -204,7 +204,7 @@ export async function openEngine(
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
   const memory = new Memory(cacheBytes)
-  const store = new TellingStore(baseStore, key => memory.gone(key))
+  const store = new NotifyingStore(baseStore, key => memory.gone(key))
   const skippedCheckpoints = new Map<string, SheafError>()
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
     skippedCheckpoints.set(key, error)

@@ -117,7 +117,7 @@ async function readerOf(
  */
 async function land(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
   const { signal } = pacer
-  await engine.drafts.giveWay(transactionsMs, signal)
+  await engine.drafts.waitUntilIdle(transactionsMs, signal)
   return engine.turns.run(
     pathKey(head.id),
     async () => {

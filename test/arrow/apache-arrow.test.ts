@@ -192,7 +192,7 @@ describe('a table of apache-arrow, taken over by its shape', () => {
     const union = new arrow.SparseUnion([0], [new arrow.Field('x', new arrow.Int32())])
     const schema = new arrow.Schema([new arrow.Field('u', union)])
     expect(() => fromForeignArrow(new arrow.Table(schema))).toThrow(
-      /column "u" has type .*Union.* \(14\), which Sheaf does not hold/,
+      /column "u" has type .*Union.* \(14\), which Sheaf does not support/,
     )
   })
 

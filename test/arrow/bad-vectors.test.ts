@@ -95,6 +95,6 @@ test('the length of a column of vectors is the most frequent one; an empty vecto
 test('two lengths that are equally frequent are refused', () => {
   const rows = [{ a: [1, 2, 3] }, { a: [1, 2] }, { a: [1] }, { a: [3, 4] }, { a: [4, 5, 6] }]
   expect(() => runAtOnce(commonVectors(rows, () => true))).toThrow(
-    'column "a" holds 2 vectors of 2 numbers and as many of 3: which of them are bad is not known',
+    'column "a" has 2 vectors of length 2 and 2 of length 3: it is not clear which are bad',
   )
 })

@@ -68,7 +68,7 @@ async function refusal(bytes: Uint8Array): Promise<SheafError> {
 
 test('what begins like JSON is told to be', () => {
   expect(() => decodeIpc(Buffer.from('[{"id": 1}]'))).toThrow(
-    expect.objectContaining({ code: 13, hint: expect.stringContaining('begins like JSON') }),
+    expect.objectContaining({ code: 13, hint: expect.stringContaining('looks like JSON') }),
   )
 })
 
@@ -78,16 +78,12 @@ describe('what is no Arrow body', () => {
     [
       'JSON',
       Buffer.from('{"id": [1, 2, 3]}'),
-      /not an arrow stream: byte 0 should begin a message .* is 7b 22 69 64/,
+      /not an arrow stream: expected ff ff ff ff at byte 0, got 7b 22 69 64/,
     ],
     ['a stream of the format before Arrow 0.15', legacy(stream), /the format before 0\.15/],
     ['one byte', Uint8Array.of(1), /cut off at byte 1/],
     ['an end of stream alone', Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0), /no schema before byte/],
-    [
-      'a file cut off',
-      file.subarray(0, file.length - 20),
-      /arrow file cut off: byte \d+ does not follow ARROW1/,
-    ],
+    ['a file cut off', file.subarray(0, file.length - 20), /arrow file cut off: it does not end with ARROW1/],
     [
       'a stream cut inside a body',
       stream.subarray(0, stream.length - 60),

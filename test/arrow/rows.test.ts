@@ -124,22 +124,22 @@ describe('without a schema', () => {
     [
       'an integer past 64 bits',
       [{ a: 1n }, { a: 2n ** 64n }],
-      /^row 1: column "a" holds 18446744073709551616n, which no 64-bit integer type holds$/,
+      /^row 1: column "a" holds 18446744073709551616n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer past 64 bits after one past int64',
       [{ a: 2n ** 63n }, { a: 2n ** 65n }],
-      /^row 1: column "a" holds 36893488147419103232n, which no 64-bit integer type holds$/,
+      /^row 1: column "a" holds 36893488147419103232n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer before int64',
       [{ a: -(2n ** 63n) - 1n }],
-      /^row 0: column "a" holds -9223372036854775809n, which no 64-bit integer type holds$/,
+      /^row 0: column "a" holds -9223372036854775809n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer past int64 and a negative one',
       [{ a: -1 }, { a: 2n ** 63n }],
-      /^row 1: column "a" holds 9223372036854775808n, which no 64-bit integer type holds beside negative values$/,
+      /^row 1: column "a" holds 9223372036854775808n, which fits no 64-bit integer type that also fits the negative values$/,
     ],
     [
       'mixed kinds in a list',

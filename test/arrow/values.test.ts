@@ -27,7 +27,7 @@ describe('an int64', () => {
     expect(() => batchToRows(batch)).toThrow(
       expect.objectContaining({
         code: 13,
-        message: 'column "id" holds 9007199254740993, which no number holds exactly',
+        message: 'column "id" holds 9007199254740993, which a number cannot represent exactly',
         hint: "read with int64: 'bigint' or 'string'",
       }),
     )

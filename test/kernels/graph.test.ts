@@ -300,7 +300,7 @@ test('codes are walked by a table of distances, along edges made by vectors', ()
     expect(
       recall({ ...made, graph, ask: codedBy, entries, distance }, rows.length, uniform(10, parts, 2), 50, 10),
     ).toBeGreaterThan(0.97)
-    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('cannot be made by codes')
+    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('rows of codes cannot be inserted')
   }
 })
 
@@ -330,7 +330,7 @@ test('visits are told apart when their numbers begin anew', () => {
 test('more candidates than there is room for are a mistake', () => {
   const { graph } = build(uniform(1, 1, 1), 1, { kind: 'u8', width: 8, efMax: 8 })
   expect(() => graph.walk([], 9, 1, false)).toThrow('9 candidates')
-  expect(() => graph.walk([], 4, 5, false)).toThrow('5 rows of 4')
+  expect(() => graph.walk([], 4, 5, false)).toThrow('k is 5, more than the 4')
   expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 9)).toThrow('9 candidates')
 })
 

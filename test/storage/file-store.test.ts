@@ -217,7 +217,7 @@ describe('FileStore', () => {
     truncateSync(join(path, 'k'), 40)
     await expect(store.getRange('k', 0, 100)).rejects.toMatchObject({
       code: 18,
-      message: expect.stringContaining('k ends at byte 40'),
+      message: expect.stringContaining('k is cut off: it ends at byte 40'),
     })
   })
 
