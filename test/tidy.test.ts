@@ -102,6 +102,13 @@ test('every file that CONTRIBUTING.md and the design pages name is there', () =>
   expect(missing).toEqual([])
 })
 
+test('every file and folder that src/README.md names is there, in src/ or in the repository', () => {
+  const named = documents.get('src/README.md')!.matchAll(/`([\w.-]+(?:\/[\w.-]+)*(?:\/|\.(?:ts|mjs)))`/g)
+  const paths = [...named].map(([, path]) => path!)
+  expect(paths.length).toBeGreaterThan(200)
+  expect(paths.filter(path => !existsSync(`src/${path}`) && !existsSync(path))).toEqual([])
+})
+
 describe('decisions', () => {
   const folder = 'docs/decisions'
   const index = documents.get(`${folder}/README.md`)!
