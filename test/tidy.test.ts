@@ -1,4 +1,4 @@
-/** The rules that code cites have a text, links between documents lead somewhere, and decisions are indexed. */
+/** Rules that code cites have a text, links between documents lead somewhere, decisions are indexed, and every term has one name. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -130,5 +130,89 @@ describe('decisions', () => {
   test.each(records)('$file says context, decision, what was rejected, and consequence', ({ file, text }) => {
     expect(text.match(/^# \d{4}/)?.[0]).toBe(`# ${file.slice(0, 4)}`)
     expect(text.match(/^## .+$/gm)).toEqual(['## Context', '## Decision', '## Rejected', '## Consequence'])
+  })
+})
+
+/**
+ * Words that the glossary replaced, and what to write instead. To refuse another word, add a line: `word` is a regular expression without
+ * regard to case, for whole words. `except` lists files that may still have it.
+ */
+describe('words', () => {
+  const replaced: readonly {
+    readonly word: string
+    readonly write: string
+    readonly except?: readonly string[]
+  }[] = [
+    // `upkeep` is the name of a golden root.
+    { word: 'upkeep', write: 'maintenance', except: ['scripts/make-golden.ts'] },
+    { word: 'courtesy|courtesies', write: 'back off, priority', except: ['src/commit/turns.ts'] },
+    { word: 'zeal', write: 'mode' },
+    { word: 'sightings?', write: 'heartbeat' },
+    {
+      word: 'signs? of life',
+      write: 'heartbeat',
+      except: ['src/client/optimized.ts', 'src/jobs/job-runner.ts', 'src/jobs/lease.ts', 'src/write/pins.ts'],
+    },
+    {
+      word: 'chores',
+      write: 'maintenance tasks',
+      except: ['src/engine/connect.ts', 'src/maintenance/maintenance.ts'],
+    },
+    {
+      word: 'made anew',
+      write: 'rebuilt',
+      except: ['src/sql/binding/nested.ts', 'test/peers/full-text.test.ts'],
+    },
+    {
+      word: 'in vain',
+      write: 'superseded, without effect',
+      except: [
+        'src/maintenance/compact-table.ts',
+        'src/maintenance/fold-indexes.ts',
+        'src/maintenance/maintenance.ts',
+        'src/maintenance/packing.ts',
+        'src/write/compact.ts',
+      ],
+    },
+    { word: 'desks?', write: 'scratch buffer' },
+    { word: 'Soon(?=<)', write: 'MaybePromise<' },
+    { word: 'Waits(?=<)', write: 'Task<' },
+    { word: 'Flow(?=<)', write: 'TaskStream<' },
+    { word: 'later\\(\\)', write: 'lazyImport()' },
+    { word: 'housekeeping', write: 'maintenance' },
+  ]
+
+  const exempt = /^docs\/(?:glossary\.md$|decisions\/)|\.generated\.ts$/
+  const sources = ['src', 'adapters', 'scripts', 'docs'].flatMap(filesBelow).concat('README.md')
+  const texts = sources.filter(path => /\.(?:ts|mjs|md)$/.test(path) && !exempt.test(path))
+  const tests = filesBelow('test').filter(path => path.endsWith('.ts'))
+  const nameOfTest = /\b(?:test|it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(['"`])(?:\\.|(?!\1)[^\\])*\1/g
+  const any = new RegExp(replaced.map(({ word }) => `(?<!\\w)(${word})(?!\\w)`).join('|'), 'gi')
+
+  /** Words in `text` as "file:line: word -> replacement". `from`: where `text` begins in `whole`. */
+  function wordsIn(path: string, whole: string, text: string, from: number): string[] {
+    return [...text.matchAll(any)].flatMap(match => {
+      const { write, except } = replaced[match.slice(1).findIndex(group => group !== undefined)]!
+      if (except?.includes(path)) return []
+      const line = whole.slice(0, from + match.index).split('\n').length
+      return [`${path}:${line}: ${match[0]} -> ${write}`]
+    })
+  }
+
+  test('sources, documents and test names use the terms of docs/glossary.md', () => {
+    const inTexts = texts.flatMap(path => {
+      const text = read(path)
+      return wordsIn(path, text, text, 0)
+    })
+    const inNames = tests.flatMap(path => {
+      const text = read(path)
+      return [...text.matchAll(nameOfTest)].flatMap(name => wordsIn(path, text, name[0], name.index))
+    })
+    expect([...inTexts, ...inNames]).toEqual([])
+  })
+
+  test('a word is reported with file, line and replacement', () => {
+    const text = 'one\ntwo: Upkeep of tables\n'
+    expect(wordsIn('docs/x.md', text, text, 0)).toEqual(['docs/x.md:2: Upkeep -> maintenance'])
   })
 })

@@ -199,7 +199,7 @@ function propertiesOf(yaml: string, name: string): string[] {
   return [...yaml.slice(start, end).matchAll(/\n {8}(\w+):/g)].map(match => match[1]!)
 }
 
-describe('what is no type', () => {
+describe('invalid types', () => {
   test.each<[unknown, RegExp]>([
     ['strng', /^unknown data type "strng"$/],
     [{ type: 'int128' }, /unknown data type "int128"/],
@@ -232,19 +232,19 @@ describe('what is no type', () => {
     )
   })
 
-  test('a typing mistake gets the nearest name, a type not held says so', () => {
+  test('a typing mistake gets the nearest name, an unsupported type says so', () => {
     expect(() => typeFromJson('strng')).toThrow(expect.objectContaining({ hint: 'did you mean "string"?' }))
     expect(() => typeFromJson('union')).toThrow(expect.objectContaining({ code: ErrorCode.Unsupported }))
   })
 
-  test('types nested without end are refused', () => {
+  test('types nested too deeply are refused', () => {
     let json: unknown = 'int32'
     for (let i = 0; i < 100; i++) json = { type: 'list', fields: [{ name: 'item', type: json }] }
     expect(() => typeFromJson(json)).toThrow(/nested deeper than 48/)
     expect(() => typeFromJson('fixed_size_list:'.repeat(100))).toThrow(/unknown data type|nested deeper/)
   })
 
-  test('a schema without fields is refused, fields are nullable unless they say no', () => {
+  test('a schema without fields is refused; fields are nullable by default', () => {
     expect(() => schemaFromJson({})).toThrow(/fields of the schema is undefined, need an array/)
     expect(schemaFromJson({ fields: [{ name: 'a', type: { type: 'bool' } }] }).fields[0]!.nullable).toBe(true)
   })
