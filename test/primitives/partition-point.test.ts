@@ -18,7 +18,7 @@ test('is where a walk from the start would stop', () => {
   )
 })
 
-test('asks for few of many', () => {
+test('tests only a few of many', () => {
   let asked = 0
   expect(
     partitionPoint(1_000_000, i => {

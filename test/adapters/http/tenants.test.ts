@@ -184,7 +184,7 @@ test.each([
   expect(`${error.message} ${error.hint}`).toContain(problem)
 })
 
-test('a shared namespace has no grants', async () => {
+test('grants are refused if all callers share one namespace', async () => {
   const ns = await connect('memory://')
   await expect(serve(ns, { port: 0, auth })).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
   await ns.close()
