@@ -89,7 +89,7 @@ describe('a checkpoint', () => {
     expect(damaged).toEqual([])
   })
 
-  test('of an equal state at the same slot has the same bytes, whoever writes it', async () => {
+  test('of an equal state at the same slot has the same bytes, by any writer', async () => {
     const [one, two] = [new MemoryStore(), new MemoryStore()]
     for (const store of [one, two]) {
       const notes = Array.from({ length: 50_000 }, (_, i) => `note ${i}`)

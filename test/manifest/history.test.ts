@@ -173,7 +173,7 @@ describe('records', () => {
 })
 
 describe('pages', () => {
-  test('are the same bytes under the same name, whoever writes them', async () => {
+  test('are the same bytes under the same name, by any writer', async () => {
     const { store, written } = await rootOf(appends(20))
     const other = new MemoryStore()
     const [one, two] = [new History(store), new History(store)]

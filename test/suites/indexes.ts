@@ -73,7 +73,7 @@ export function indexSuite({ name, open }: Door): void {
       }
     })
 
-    test('prewarming needs an existing index, and log-structured writes are refused', async () => {
+    test('an index can be prewarmed if it exists, and there are no log-structured writes', async () => {
       await create()
       await ops.prewarmTableIndex({ id: ['t'], index_name: 'id_idx' })
       await ops.prewarmTable({ id: ['t'], columns: ['id', 'meta.lang'] })
