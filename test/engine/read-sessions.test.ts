@@ -151,7 +151,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await rowsOf(slice)).toEqual(numbered(0, 5000))
   })
 
-  test('reads all of its version while GC runs', async () => {
+  test('read all of their version while GC runs', async () => {
     const {
       all: [first, second],
     } = await servers(2)
@@ -165,7 +165,7 @@ describe('read sessions of several servers of one root', () => {
     }
   })
 
-  test('has one time: all slices agree on now()', async () => {
+  test('have one time: all slices agree on now()', async () => {
     const {
       all: [first, second],
     } = await servers(2)

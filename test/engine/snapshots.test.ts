@@ -42,7 +42,7 @@ test('files of a dropped table stay while a snapshot shows it, and are deleted a
   await ns.close()
 })
 
-test('of an idle process show their versions after others replaced the pages it knows', async () => {
+test('a snapshot of an idle process shows its versions after others replaced the pages it knows', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const keep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 0, keepLogMs: 0 }

@@ -229,7 +229,7 @@ test('a view that follows its source is refreshed some time after a commit, once
   expect([await ns.table('v').countRows(), await ns.table('w').countRows()]).toEqual([14, 14])
 })
 
-test('writes only changed rows if they are few; rewrites all under the same ids if most have changed', async () => {
+test('a refresh writes only changed rows if they are few, and rewrites all under the same ids if most have changed', async () => {
   const ns = await connect('memory://')
   open.push(ns)
   const source = await ns.createTable('t', rowsFrom(0n, 20_000))

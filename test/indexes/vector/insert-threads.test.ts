@@ -76,7 +76,7 @@ test.each([
   await expect(isDone).rejects.toMatchObject({ code: 17, message: expect.stringContaining(message) })
 })
 
-test('can be aborted promptly', async () => {
+test('a build can be aborted promptly', async () => {
   const reason = new Error('enough')
   await expect((async () => start(100, real, { signal: AbortSignal.abort(reason) }).isDone)()).rejects.toBe(
     reason,

@@ -44,7 +44,7 @@ const probeOf = (more: Partial<Probe>): Probe => ({
   ...more,
 })
 
-test('returns each row with a near vector once, as many rows as requested', async () => {
+test('a search returns each row with a near vector once, and as many rows as requested', async () => {
   const lists = fc.array(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 5 }), { maxLength: 12 })
   const queries = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 4 })
   await fc.assert(
@@ -85,7 +85,7 @@ test('returns each row with a near vector once, as many rows as requested', asyn
   )
 })
 
-test('does not settle if most searches for the query’s vectors do not', async () => {
+test('a search does not settle if most searches for the query’s vectors do not', async () => {
   const points = [1, 2, 3, 4].map(point)
   const endingOf = async (...endings: Ending[]) => {
     const { vectors } = segmentOf([1, 2, 3, 4], endings)
@@ -108,7 +108,7 @@ test('the vectors of allowed rows are computed once', async () => {
   expect(asked[0]!.passing).toBe(3)
 })
 
-test('does not settle if a search returns fewer vectors than exist, and too few rows', async () => {
+test('a search does not settle if it gets fewer vectors than exist, and too few rows', async () => {
   const lists = [...Array.from({ length: 3 }, () => [1, 1, 1, 1]), [50], [60]]
   const { vectors, asked } = segmentOf(lists.flat())
   // As a segment does that keeps no more than a few candidates.
