@@ -228,7 +228,7 @@ test('a search that keeps as many candidates as there are rows finds all, in ord
   )
 })
 
-test('finds nearly all of the nearest', () => {
+test('a search finds nearly all of the nearest rows', () => {
   const rows = uniform(3000, 16, 1)
   for (const kind of ['f32', 'u8'] as const) {
     const built = build(rows, 16, { kind })
@@ -236,7 +236,7 @@ test('finds nearly all of the nearest', () => {
   }
 })
 
-test('finds allowed rows, few or many', () => {
+test('a search finds allowed rows, few or many', () => {
   const rows = uniform(2500, 16, 1)
   const built = build(rows, 16, { kind: 'u8' })
   const queries = uniform(15, 16, 2)
@@ -244,7 +244,7 @@ test('finds allowed rows, few or many', () => {
     expect(recall(built, rows.length, queries, 64, 10, row => row % every === 1)).toBeGreaterThan(0.94)
 })
 
-test('gets from one cluster of vectors to another far away', () => {
+test('a search gets from one cluster of vectors to another far away', () => {
   for (const spread of [3, 30]) {
     const rows = clustered(2500, 32, 50, spread, 1)
     const built = build(rows, 32, { kind: 'u8' })
@@ -304,7 +304,7 @@ test('codes are searched by a table of distances, along edges built from vectors
   }
 })
 
-test('drops the farther half of its open candidates, and continues', () => {
+test('a search drops the farther half of its open candidates, and continues', () => {
   const rows = uniform(17_000, 4, 1)
   const everywhere = rows.map((_, row) => ({ row, level: 0 }))
   const found = [false, true].map(plain => {

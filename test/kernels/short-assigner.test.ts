@@ -4,7 +4,7 @@ import { fillFloats, seededRandom } from '../../bench/random.js'
 import { squaredDistance } from '../../src/kernels/assigner.js'
 import { ShortAssigner } from '../../src/kernels/short-assigner.js'
 
-test('gives each vector one of the nearest centroids, the same with and without the kernel', () => {
+test('an assigner gives each vector one of the nearest centroids, the same with and without the kernel', () => {
   const shape = fc.record({
     seed: fc.nat(),
     dim: fc.integer({ min: 1, max: 40 }),

@@ -26,7 +26,7 @@ const numbers = fc
     return all
   })
 
-test('gives its numbers and their ranks, also after a round trip through bytes', () => {
+test('a set of runs gives its numbers and their ranks, also after a round trip through bytes', () => {
   fc.assert(
     fc.property(numbers, fc.nat(), fc.nat(), (all, a, b) => {
       const runs = NumberRuns.of(Float64Array.from(all))

@@ -172,7 +172,7 @@ const conditions: fc.Arbitrary<Condition> = fc.oneof(
   })),
 )
 
-test('finds the rows of a full scan, under any budget, cold and warm', async () => {
+test('a filter finds the rows of a full scan, under any budget, cold and warm', async () => {
   await fc.assert(
     fc.asyncProperty(
       tables,

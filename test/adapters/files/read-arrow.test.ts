@@ -86,7 +86,7 @@ describe.each(formats)('an Arrow %s', (_, encode) => {
   })
 })
 
-test('reads one batch at a time', async () => {
+test('the reader holds one batch at a time', async () => {
   const schema = { fields: [{ name: 'x', type: { kind: 'utf8', large: false }, nullable: true }] } as const
   const batch = rowsToBatch(
     Array.from({ length: 1000 }, () => ({ x: 'y'.repeat(1000) })),
@@ -107,7 +107,7 @@ test('reads one batch at a time', async () => {
   expect(seen).toBe(50_000_000)
 })
 
-test('stops at the abort signal', async () => {
+test('the reader stops at the abort signal', async () => {
   const schema = { fields: [{ name: 'x', type: { kind: 'bool' }, nullable: true }] } as const
   const batch = rowsToBatch([{ x: true }], schema)
   const controller = new AbortController()

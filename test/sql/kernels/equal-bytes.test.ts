@@ -62,7 +62,7 @@ test.each([
   },
 )
 
-test('finds exactly the rows that are one of some strings', () => {
+test('the search finds exactly the rows that equal one of several strings', () => {
   fc.assert(
     fc.property(rows, fc.array(word, { maxLength: 5 }), (given, wanted) => {
       const { column, mask, out, matters } = laidOut(given)
