@@ -244,7 +244,7 @@ describe('invalid types', () => {
     expect(() => typeFromJson('fixed_size_list:'.repeat(100))).toThrow(/unknown data type|nested deeper/)
   })
 
-  test('a schema without fields is refused; fields are nullable by default', () => {
+  test('a schema without fields is refused, fields are nullable unless they say no', () => {
     expect(() => schemaFromJson({})).toThrow(/fields of the schema is undefined, need an array/)
     expect(schemaFromJson({ fields: [{ name: 'a', type: { type: 'bool' } }] }).fields[0]!.nullable).toBe(true)
   })

@@ -100,7 +100,7 @@ describe('with one clock that is days ahead', () => {
 
   test('every guarantee holds', () => keepEveryPromise({ change }), 600_000)
 
-  test('a deletion by the local clock alone is detected', async () => {
+  test('an age by its own clock that deletes is found', async () => {
     expect(await firstViolation({ change, janitor: byAge })).toMatch(/is missing|is gone|not in the history/)
   }, 600_000)
 })

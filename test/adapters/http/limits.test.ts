@@ -66,7 +66,7 @@ function expectRefusal(reply: RawReply, status: number, code: ErrorCode): void {
   expect(reply.headers['retry-after']).toBe(isLoad ? '1' : undefined)
 }
 
-test('an invalid limit is refused', () => {
+test('a limit that is none is refused', () => {
   expect(settleLimits({ inFlight: 3 }).inFlight).toBe(3)
   const settle = (limits: object) => () => parse(limitsShape, limits, 'limits')
   expect(settle({ inFlight: 0 })).toThrow('limits: inFlight must be a number > 0, got 0')
