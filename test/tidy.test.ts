@@ -137,6 +137,17 @@ describe('decisions', () => {
  * Words that the glossary replaced, and what to write instead. To refuse another word, add a line: `word` is a regular expression for
  * whole words in any case. `except` lists files, and folders with a `/` at the end, that may still have the word.
  */
+test('the tables of docs/glossary.md are in alphabetical order', () => {
+  const tables = documents.get('docs/glossary.md')!.match(/(?:^\|.*\n)+/gm)!
+  const terms = tables.map(table =>
+    [...table.matchAll(/^\| (.+?) \|/gm)]
+      .slice(1)
+      .map(([, term]) => term!.toLowerCase().replaceAll(/[`(),]/g, '')),
+  )
+  expect(terms.map(each => each.length > 5)).toEqual([true, true, true])
+  expect(terms).toEqual(terms.map(each => [...each].sort()))
+})
+
 describe('words', () => {
   /** Where comments and names of some modules still have old words. */
   const code = ['src/', 'adapters/', 'scripts/', 'test/peers/']
