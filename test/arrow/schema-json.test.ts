@@ -199,7 +199,7 @@ function propertiesOf(yaml: string, name: string): string[] {
   return [...yaml.slice(start, end).matchAll(/\n {8}(\w+):/g)].map(match => match[1]!)
 }
 
-describe('what is no type', () => {
+describe('invalid types', () => {
   test.each<[unknown, RegExp]>([
     ['strng', /^unknown data type "strng"$/],
     [{ type: 'int128' }, /unknown data type "int128"/],
@@ -235,12 +235,12 @@ describe('what is no type', () => {
     )
   })
 
-  test('a typing mistake gets the nearest name, a type not held says so', () => {
+  test('a typing mistake gets the nearest name, an unsupported type says so', () => {
     expect(() => typeFromJson('strng')).toThrow(expect.objectContaining({ hint: 'did you mean "string"?' }))
     expect(() => typeFromJson('union')).toThrow(expect.objectContaining({ code: ErrorCode.Unsupported }))
   })
 
-  test('types nested without end are refused', () => {
+  test('types nested too deeply are refused', () => {
     let json: unknown = 'int32'
     for (let i = 0; i < 100; i++) json = { type: 'list', fields: [{ name: 'item', type: json }] }
     expect(() => typeFromJson(json)).toThrow(/nested deeper than 48/)

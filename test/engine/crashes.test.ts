@@ -60,7 +60,7 @@ const unseen: readonly string[] = ['alterTransaction', 'createTableUpload', 'abo
 const atOnce = written.filter(name => !jobs.includes(name))
 
 test.each(atOnce)(
-  'A-134 A-166 %s, interrupted anywhere, happened or did not, and can be sent again',
+  'A-134 A-166 %s, interrupted anywhere, is done or not done, and can be repeated',
   async name => {
     const undisturbed = await prepared(name)
     const { store: lasting, clock: steady } = undisturbed

@@ -105,7 +105,7 @@ describe('answered by indexes alone', () => {
   ])('%s', (filter, probes) => expect(apart(filter)).toEqual({ probes: [probes], rest: [] }))
 })
 
-describe('evaluated beside', () => {
+describe('evaluated next to indexes', () => {
   test.each([
     ["name LIKE 'ab%c'", ['name in [ab, ac)'], ["name LIKE 'ab%c'"]],
     ["name LIKE 'ab_'", ['name in [ab, ac)'], ["name LIKE 'ab_'"]],

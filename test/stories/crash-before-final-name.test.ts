@@ -8,7 +8,7 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { stage } from '../support/lance.js'
 import { CrashingStore } from '../support/stores.js'
 
-test('wherever the writer dies, what the next process lists can be opened', async () => {
+test('for a crash at any point, all versions that the next process lists can be opened', async () => {
   let crashes = 0
   for (const lastLands of [false, true]) {
     for (let survives = 0; ; survives++) {

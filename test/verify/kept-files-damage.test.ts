@@ -75,7 +75,7 @@ describe('a checkpoint of another root', () => {
     await ns.close()
   })
 
-  test('is the one problem that a check finds, and repair takes it away', async () => {
+  test('is the only problem of the root, and repair deletes it', async () => {
     const { open, foreign } = await withForeign()
     const ns = await open()
     const problem = { kind: 'checkpoint', path: foreign, what: expect.stringContaining('of root') }
@@ -86,7 +86,7 @@ describe('a checkpoint of another root', () => {
   })
 })
 
-describe('a root whose log was trimmed says which checkpoints cannot stand for it:', () => {
+describe('a trimmed root reports which checkpoints are unusable:', () => {
   test('damaged ones by name', async () => {
     const { store, open } = await root({ maintenance: now })
     const keys = await keysIn(store, '_ckpt/')
@@ -99,14 +99,14 @@ describe('a root whose log was trimmed says which checkpoints cannot stand for i
     })
   })
 
-  test('that there is none', async () => {
+  test('that none exists', async () => {
     const { store, open } = await root({ maintenance: now })
     for (const key of await keysIn(store, '_ckpt/')) await store.delete(key)
     await expect(open()).rejects.toThrow(/slot 1 is missing.*there is none in _ckpt\/$/)
   })
 })
 
-describe('what is worked out again is told of once:', () => {
+describe('rebuilt data is reported once:', () => {
   test.each([
     ['a page of the history', '_hist/', '.page'],
     ['a stored layout', 'tables/', '.manifest'],
@@ -155,7 +155,7 @@ test('the newest manifest of a Lance table is missed by name, older ones are not
   await ns.close()
 })
 
-test('the newest manifest of a Lance table that waits for its name is told of where nobody may name it', async () => {
+test('the newest manifest of a Lance table without its final name is reported if it cannot be named', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { clock, store })

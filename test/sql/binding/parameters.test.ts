@@ -47,7 +47,7 @@ describe('one list for several expressions', () => {
     expect(error.message).toBe('? is used in more than one expression of a request')
   })
 
-  test('knows after the last whether all were used', () => {
+  test('knows after the last expression whether all were used', () => {
     const list = new ParameterList([1n, 2n])
     expect(failure(() => list.checkUsed()).message).toBe('2 parameters are given, 0 are used')
     list.take(parameter('?'))
@@ -58,14 +58,14 @@ describe('one list for several expressions', () => {
     expect([code, message]).toEqual([13, 'the parameter :idempotencyKey is given, but no expression uses it'])
   })
 
-  test('is written in one way', () => {
+  test('uses one notation', () => {
     const list = new ParameterList([1n])
     list.take(parameter('$1'))
     expect(failure(() => list.take(parameter('?'))).message).toContain('in one request; use one style')
   })
 })
 
-test('a large value may not be asked for in very many places', () => {
+test('a large value may be used in few places', () => {
   const list = new ParameterList(['x'.repeat(2 ** 27), 7n])
   for (let i = 0; i < 3; i++) list.take(parameter('$1'))
   for (let i = 0; i < 1000; i++) list.take(parameter('$2'))

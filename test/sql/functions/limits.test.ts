@@ -65,7 +65,7 @@ const refused: readonly (readonly [
   ['power(0, -1) = 1', /division by zero/],
 ]
 
-describe('refused by a typed error with a way out', () => {
+describe('refused by a typed error that says what to do', () => {
   test.each(refused.map(([expression, message, texts]) => ({ expression, message, texts })))(
     '$expression',
     ({ expression, message, texts }) => {
@@ -137,13 +137,13 @@ describe('a constant', () => {
     expect(timed(`json_extract('${array}', '$[' || s || ']')`)[4]).toBe('4')
   })
 
-  test('document is not walked whole for every row', () => {
+  test('document is not parsed again for every row', () => {
     expect(() =>
       timed(`json_exists('${array}', CASE WHEN id % 2 = 0 THEN '$[*]' ELSE '$[*].a' END)`),
     ).toThrow(/visit more than 16777216 values/)
   })
 
-  test('text that is long is not searched anew for every row', () => {
+  test('text that is long is not searched again for every row', () => {
     for (const call of [
       "contains(x, 'b' || s)",
       'strpos(x, s) = 1',
@@ -156,7 +156,7 @@ describe('a constant', () => {
     }
   })
 
-  test('text is not laid out for every row', () => {
+  test('text is not prepared again for every row', () => {
     const long = `repeat('a', 100000)`
     expect(timed(`starts_with(${long}, 'a' || s)`)[0]).toBe(false)
     expect(timed(`length(left(${long}, id % 3))`).slice(0, 4)).toEqual([0, 1, 2, 0])

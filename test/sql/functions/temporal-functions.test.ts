@@ -102,7 +102,7 @@ describe('parts and starts of times are those of Date', () => {
     )
   })
 
-  test('a formatted time is read back', () => {
+  test('a formatted time is parsed back', () => {
     const inside = fc.bigInt({ min: -(1n << 62n), max: (1n << 62n) - 1n })
     fc.assert(
       fc.property(inside, at => {

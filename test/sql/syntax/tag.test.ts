@@ -121,12 +121,12 @@ describe('a fragment', () => {
     expect(Object.isFrozen(fragment.parameters[0])).toBe(true)
   })
 
-  test('is what only the tag makes', () => {
+  test('is made only by the tag', () => {
     expect(isSqlFragment(a)).toBe(true)
     expect([{ ...a }, null, 'a = 1', undefined].some(isSqlFragment)).toBe(false)
   })
 
-  test('can count its parameters from any number', () => {
+  test('can number its parameters from any number', () => {
     expect(textFrom(sql`${a} AND ${b}`, 9)).toBe('(a = $9) AND (b = $10 OR c)')
   })
 
