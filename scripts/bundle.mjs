@@ -38,7 +38,7 @@ const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
 
 /** What questions load when they need it, each apart. All else that is loaded later is for who writes or looks after a root. */
 const asked = {
-  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/settle-filter.js'],
+  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/bind-table-filter.js'],
   text: [
     'dist/src/query/search-text.js',
     'dist/src/query/highlight-rows.js',

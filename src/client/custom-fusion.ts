@@ -1,7 +1,7 @@
 /** Hybrid search with a fusion function of the caller. */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
-import { candidatesFor } from '../query/settle-fusion.js'
+import { candidatesFor } from '../query/plan-fusion.js'
 import { readReply } from './arrow-rows.js'
 import { type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
 import { isOfGroups, selects } from './selection.js'

@@ -14,7 +14,7 @@ import {
   type Shape,
   string,
 } from '../protocol/shape.js'
-import { checkDepth } from '../query/settle-text.js'
+import { checkDepth } from '../query/plan-text-search.js'
 
 /** Finds rows with words of a text. */
 export interface MatchWords {

@@ -2,7 +2,7 @@
 import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
 import type { Field, Schema } from '../arrow/types.js'
-import { fieldIdKey } from '../query/settle.js'
+import { fieldIdKey } from '../query/plan-query.js'
 
 /** Changes of columns, by name. Columns in none of the lists are unchanged. */
 export interface SchemaDifference {

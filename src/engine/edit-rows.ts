@@ -14,9 +14,9 @@ import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../prot
 import type { ChangeKind } from '../protocol/change-kind.js'
 import { idText } from '../protocol/identifiers.js'
 import { durationMs } from '../protocol/row-shapes.js'
+import { bindTableFilter } from '../query/bind-table-filter.js'
 import { seedOf } from '../query/group.js'
-import { parametersOf } from '../query/settle.js'
-import { bindTableFilter } from '../query/settle-filter.js'
+import { parametersOf } from '../query/plan-query.js'
 import {
   commitOnNewest,
   type Engine,
@@ -29,13 +29,13 @@ import {
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns, conformBatches } from '../write/conform.js'
-import { stageDeletions } from '../write/kill-rows.js'
 import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
 import { type MergeRules, RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
 import { type Concerns, isUnrelated, matchedBy } from '../write/probe.js'
 import { RewrittenRows } from '../write/rewrite-rows.js'
+import { stageDeletions } from '../write/stage-deletions.js'
 import { planUpdate, updatedValues } from '../write/update.js'
 import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'

@@ -18,15 +18,15 @@ import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
-import { planQuery } from '../query/settle.js'
-import type { TextIndex } from '../query/settle-text.js'
+import { planQuery } from '../query/plan-query.js'
+import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
 import { type Engine, type OpenTable, openTable, openVersion } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 
-const importFilter = lazyImport(() => import('../query/settle-filter.js'))
+const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
 const importExplain = lazyImport(() => import('../query/explain.js'))
 const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 

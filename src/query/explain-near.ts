@@ -8,9 +8,9 @@ import type { TableReader } from '../table/table-reader.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
+import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
-import { isEffortGiven } from './settle-near.js'
 
 /** `k`: number of wanted rows. `isFiltered`: whether a filter selects the rows to search. Opens the index, and reads nothing else. */
 export async function describeVectorSearch(

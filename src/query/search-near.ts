@@ -32,9 +32,9 @@ import {
   proposing,
 } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
+import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
-import { isEffortGiven } from './settle-near.js'
 import type { RowSource } from './source.js'
 
 /** Minimum growth factor of the number of measured candidates. */

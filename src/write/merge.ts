@@ -18,12 +18,12 @@ import { selectRows } from '../sql/evaluate.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
 import { conformBatches } from './conform.js'
-import { type StagedDeletions, stageDeletions } from './kill-rows.js'
 import type { MaintainedColumns } from './maintained.js'
 import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import type { MergeSource } from './merge-source.js'
 import { type NewValues, RewrittenRows } from './rewrite-rows.js'
 import { type Draft, type StageTarget, stageRows } from './stage.js'
+import { type StagedDeletions, stageDeletions } from './stage-deletions.js'
 
 /** Which rows a merge replaces, inserts and deletes. */
 export interface MergeRules {

@@ -22,11 +22,11 @@ import { decoded } from '../sql/kernels/dictionary.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { ChangeParts } from './build-change.js'
 import { conformBatch } from './conform.js'
-import { stageDeletions } from './kill-rows.js'
 import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import { type NewValues, RewrittenRows, type RowsElsewhere } from './rewrite-rows.js'
 import { streamsById } from './rows-by-id.js'
 import type { StageTarget } from './stage.js'
+import { stageDeletions } from './stage-deletions.js'
 import type { BoundView } from './view-query.js'
 
 /** Rows compared at a time, in the source and in the view. */

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { parametersOf } from './settle.js'
+import { parametersOf } from './plan-query.js'
 import { sourceSchema } from './source.js'
 
 /** Bind a filter to the columns of a table, `_rowid` and `_rowoffset`. `parameters`: as in the request, not decoded. */

@@ -16,7 +16,7 @@ import {
 } from '../table/vector-column.js'
 import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
-import { type NearIndex, planNearSearch } from './settle-near.js'
+import { type NearIndex, planNearSearch } from './plan-near-search.js'
 
 /** Null for a query without a vector. `indexes`: those of the version. Throws `ColumnNotFound` or `InvalidInput` if no column fits. */
 export function planVectorSearch(
