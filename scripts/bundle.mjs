@@ -39,7 +39,7 @@ const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
 
 /** Modules that queries import lazily, each with a chunk of its own. All other lazy modules are for writers and maintenance. */
 const asked = {
-  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/settle-filter.js'],
+  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/bind-table-filter.js'],
   text: [
     'dist/src/query/search-text.js',
     'dist/src/query/highlight-rows.js',

@@ -10,11 +10,12 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [command, ...args] = process.argv.slice(2)
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
 /**
- * Installs by the lock file, without changing it. Not `npm ci`: it refuses a lock file that was made where the registry had
- * only some platforms of an optional package.
+ * Install by the lock file of a folder, without changing it. `npm ci` does this, except that it refuses the lock files of the benches and
+ * of the test partners: these lack some platforms of optional packages.
  */
-const installArguments = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-save'])
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
 
 function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
@@ -38,7 +39,9 @@ function run(program, programArgs, options) {
 function install(folder, what, ...extra) {
   if (isInstalled(folder)) return 0
   console.log(`installing ${what} ...`)
-  return spawn(npm, [...installArguments, ...extra, '--prefix', folder], { quiet: true })
+  return spawn(npm, [...installCommand(folder), ...installOptions, ...extra, '--prefix', folder], {
+    quiet: true,
+  })
 }
 
 /** Return whether `node_modules` is up to date: it has its own lock file, which must agree with that of the folder. */

@@ -1,15 +1,22 @@
 /**
- * The one error class and what each code tells the caller to do.
+ * The error class of Sheaf, its error codes, and helpers that build error messages.
  *
- * Codes 0-23 and their HTTP statuses are those of the Lance Namespace error model
- * (`code`, `error`, `detail`, `instance`); `kind` is the last segment of the wire field `type`.
- * Messages are lower-case sentences that name the offending value; codes are API, messages are not.
+ * Codes 0-23 and their HTTP statuses are those of the Lance Namespace error model (`code`, `error`, `detail`,
+ * `instance`). `kind` is the last segment of the wire field `type`. Messages are lower-case sentences that name the
+ * offending value. Codes are stable API, messages are not.
  */
 
+/**
+ * The error codes, by name. Compare `error.code` with them.
+ *
+ *     if (error instanceof SheafError && error.code === ErrorCode.TableNotFound) ...
+ */
 export const ErrorCode = {
+  /** A valid request for something that Sheaf does not do. */
   Unsupported: 0,
   NamespaceNotFound: 1,
   NamespaceAlreadyExists: 2,
+  /** The namespace still contains tables or namespaces. */
   NamespaceNotEmpty: 3,
   TableNotFound: 4,
   TableAlreadyExists: 5,
@@ -17,24 +24,38 @@ export const ErrorCode = {
   IndexAlreadyExists: 7,
   TagNotFound: 8,
   TagAlreadyExists: 9,
+  /** There is no such transaction, job or upload, or Sheaf no longer keeps its record. */
   TransactionNotFound: 10,
   TableVersionNotFound: 11,
   ColumnNotFound: 12,
+  /** The request can never succeed as sent. */
   InvalidInput: 13,
+  /** Other writers changed the same data meanwhile. Usually the call can be repeated. */
   ConcurrentModification: 14,
   PermissionDenied: 15,
+  /** The caller sent no valid credentials. */
   Unauthenticated: 16,
+  /** Sheaf cannot work now: the disk is full, memory is exhausted, or a file cannot be read. */
   ServiceUnavailable: 17,
+  /** Stored bytes are damaged, or Sheaf has a bug. */
   Internal: 18,
+  /** The state of the object does not allow the call, for example a write to a materialized view. */
   InvalidTableState: 19,
+  /** Rows or a schema do not fit the table. */
   SchemaValidation: 20,
+  /** A limit on concurrent calls, sessions or uploads is reached. */
   Throttling: 21,
   BranchNotFound: 22,
   BranchAlreadyExists: 23,
 } as const
 
+/** One of the error codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
+/**
+ * The category of an error. Several codes share a category; `commit-state-unknown` says that a commit may have
+ * succeeded.
+ */
 export type ErrorKind =
   | 'bad-request'
   | 'unauthorized-request'
@@ -47,19 +68,26 @@ export type ErrorKind =
   | 'commit-state-unknown'
   | 'server-error'
 
-/** Where in a text (an SQL string) the fault lies. Offsets count UTF-16 units from 0. */
+/**
+ * The faulty part of a text, for example of an SQL string. `offset` and `length` count UTF-16 code units; `offset`
+ * starts at 0.
+ */
 export interface SourceSpan {
   readonly offset: number
   readonly length: number
 }
 
+/** Options of `SheafError`. */
 export interface SheafErrorOptions {
-  /** HTTP status; absent: the one of the code. 405, 413 and 415 have no code of their own. */
+  /** HTTP status. Default: the status of the code. Statuses 405, 413 and 415 have no code of their own. */
   readonly status?: number | undefined
+  /** The category of the error. Default: the category of the status. */
   readonly kind?: ErrorKind | undefined
-  /** The way out, when there is one: the nearest column name, the option to set. */
+  /** How to fix the error, if known: the nearest column name, the option to set. */
   readonly hint?: string | undefined
+  /** The faulty part of the text, if the error concerns a text. */
   readonly at?: SourceSpan | undefined
+  /** The id of the transaction to look up, if Sheaf does not know whether the commit succeeded. */
   readonly transactionId?: string | undefined
   readonly cause?: unknown
 }
@@ -76,7 +104,7 @@ const byStatus: Readonly<Record<number, ErrorKind>> = {
   503: 'service-unavailable',
 }
 
-/** HTTP status of an error code (rule A-028). */
+/** Return the HTTP status of an error code (rule A-028). */
 export function statusOf(code: ErrorCode): number {
   switch (code) {
     case ErrorCode.Unsupported:
@@ -115,15 +143,30 @@ export function statusOf(code: ErrorCode): number {
   }
 }
 
-/** Every failure a caller can meet. `code` is stable API; an error with another class is a bug of ours. */
+/**
+ * Every error that Sheaf throws, except the reason of an aborted signal and errors of the caller's own callbacks. An
+ * error of another class is a bug in Sheaf.
+ *
+ *     try {
+ *       await ns.openTable('docs')
+ *     } catch (error) {
+ *       if (!(error instanceof SheafError) || error.code !== ErrorCode.TableNotFound) throw error
+ *       console.log(error.message, error.hint)
+ *     }
+ */
 export class SheafError extends Error {
   override readonly name = 'SheafError'
+  /** What went wrong. Compare with `ErrorCode`. */
   readonly code: ErrorCode
+  /** The HTTP status. */
   readonly status: number
+  /** The category of the error. */
   readonly kind: ErrorKind
+  /** How to fix the error, if known. */
   readonly hint: string | undefined
+  /** The faulty part of the text, if the error concerns a text. */
   readonly at: SourceSpan | undefined
-  /** Set where a commit's state is unknown: the transaction to look up. */
+  /** The id of the transaction to look up. Set when Sheaf does not know whether the commit succeeded. */
   readonly transactionId: string | undefined
 
   constructor(code: ErrorCode, message: string, options: SheafErrorOptions = {}) {
@@ -137,27 +180,27 @@ export class SheafError extends Error {
   }
 }
 
-/** A request that can never succeed as sent (code 13). */
+/** Create an `InvalidInput` error: a request that can never succeed as sent. */
 export function invalidInput(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.InvalidInput, message, options)
 }
 
-/** Rows or a schema that do not fit the table (code 20). */
+/** Create a `SchemaValidation` error: rows or a schema that do not fit the table. */
 export function schemaMismatch(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.SchemaValidation, message, options)
 }
 
-/** Known, but not something this engine does (code 0). */
+/** Create an `Unsupported` error: a valid request for something that Sheaf does not do. */
 export function unsupported(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.Unsupported, message, options)
 }
 
-/** Bytes on disk that are not what was written: says which file and what about it (code 18). */
+/** Create an `Internal` error for damaged stored bytes. The message names the file and the damage. */
 export function corrupted(message: string, options?: SheafErrorOptions): SheafError {
   return new SheafError(ErrorCode.Internal, message, options)
 }
 
-/** An unknown column (code 12) with a hint: `near`, or absent the nearest known name. */
+/** Create a `ColumnNotFound` error for `name`. The hint suggests `near`; default: the most similar name in `known`. */
 export function columnNotFound(
   name: string,
   known: readonly string[],
@@ -174,39 +217,39 @@ export function columnNotFound(
   )
 }
 
-/** A broken promise inside Sheaf itself, never bad input. */
+/** Throw `Internal` if `condition` is false. For invariants of Sheaf itself, never for bad input. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new SheafError(ErrorCode.Internal, `invariant broken: ${message}`)
 }
 
-/** For the default branch of an exhaustive switch. */
+/** Throw `Internal`. For the default branch of an exhaustive switch. */
 export function unreachable(value: never): never {
   throw new SheafError(ErrorCode.Internal, `invariant broken: unexpected ${JSON.stringify(value)}`)
 }
 
-/** A value as it appears in a message: quoted, on one line, cut to a readable length. */
+/** Format a value for an error message: quoted, on one line, at most 120 characters. */
 export function quote(value: unknown): string {
-  if (typeof value !== 'string') return cut(describe(value), longestQuote)
-  // The quote that closes a text which is cut would be cut with it.
-  return cut(JSON.stringify(value.slice(0, longestQuote)), longestQuote)
+  if (typeof value !== 'string') return cut(describe(value), maxQuoteLength)
+  // Slice again after quoting: the quotes and escapes add characters.
+  return cut(JSON.stringify(value.slice(0, maxQuoteLength)), maxQuoteLength)
 }
 
-const longestQuote = 120
+const maxQuoteLength = 120
 
-/** A text as far as a message has room for it: at most `length` characters, and no half of a surrogate pair. */
+/** Shorten a text to at most `length` characters, without splitting a surrogate pair. */
 export function cut(text: string, length = 80): string {
   if (text.length <= length) return text
   const kept = text.slice(0, length - 3)
   return `${/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept}...`
 }
 
-/** The first of many names or types, and how many there are beside them. */
-export function shortList(items: readonly string[], most = 8, between = ', '): string {
+/** List the first `maxItems` items (names or types), and say how many more there are. */
+export function shortList(items: readonly string[], maxItems = 8, separator = ', '): string {
   const shown = items
-    .slice(0, most)
+    .slice(0, maxItems)
     .map(item => cut(item))
-    .join(between)
-  return items.length > most ? `${shown} and ${items.length - most} more` : shown
+    .join(separator)
+  return items.length > maxItems ? `${shown} and ${items.length - maxItems} more` : shown
 }
 
 function describe(value: unknown): string {
@@ -220,28 +263,31 @@ function describe(value: unknown): string {
   }
 }
 
-/** For JSON of which only the beginning is shown. */
+/** A replacer for JSON.stringify that shortens long values, because a message shows only the beginning. */
 function shortened(_key: string, value: unknown): unknown {
-  if (typeof value === 'string') return value.slice(0, longestQuote)
+  if (typeof value === 'string') return value.slice(0, maxQuoteLength)
   if (typeof value === 'bigint') return describe(value)
-  if (Array.isArray(value)) return value.slice(0, longestQuote)
+  if (Array.isArray(value)) return value.slice(0, maxQuoteLength)
   return ArrayBuffer.isView(value) ? describe(value) : value
 }
 
-/** Nobody mistypes more letters than this. */
-const typingMistakes = 3
+/** The most edits by which a name may differ from a suggested name. */
+const maxTypingMistakes = 3
 
-/** Longer names are not typed. */
-const longestName = 100
+/** Names longer than this get no suggestion, in characters. */
+const maxNameLength = 100
 
-/** The known name with the smallest edit distance, if it is near enough to be a typing mistake. */
+/**
+ * Return the known name with the smallest edit distance to `name`. Undefined if all are too different to be typing
+ * mistakes.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
-  if (name.length > longestName) return undefined
+  if (name.length > maxNameLength) return undefined
   let best: string | undefined
   let bestDistance =
-    Math.min(typingMistakes, Math.max(name.length > 3 ? 2 : 1, Math.floor(name.length / 3))) + 1
+    Math.min(maxTypingMistakes, Math.max(name.length > 3 ? 2 : 1, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
-    if (candidate.length > longestName) continue
+    if (candidate.length > maxNameLength) continue
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance)
     if (distance < bestDistance) {
       best = candidate
@@ -251,21 +297,24 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best
 }
 
-/** Levenshtein distance in which two letters that changed places count once, or `limit` when it is at least that. */
+/**
+ * Levenshtein distance in which a swap of two adjacent letters counts once. Returns `limit` if the distance is at least
+ * `limit`.
+ */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
-  let beforeThat: readonly number[] = []
+  let beforePrevious: readonly number[] = []
   for (let i = 1; i <= a.length; i++) {
     const current = [i]
     for (let j = 1; j <= b.length; j++) {
       const substituted = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
       let least = Math.min(substituted, previous[j]! + 1, current[j - 1]! + 1)
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        least = Math.min(least, beforeThat[j - 2]! + 1)
+        least = Math.min(least, beforePrevious[j - 2]! + 1)
       current.push(least)
     }
-    beforeThat = previous
+    beforePrevious = previous
     previous = current
   }
   return Math.min(limit, previous[b.length]!)

@@ -1,4 +1,4 @@
-/** The public surface of Sheaf, and nothing else. */
+/** The public exports of the package `sheaf`. */
 export type { BadVectors } from './arrow/bad-vectors.js'
 export type { RowOf } from './arrow/row-type.js'
 export type { DataType, Field, Schema } from './arrow/types.js'

@@ -1,32 +1,34 @@
-/** Modules that not every program needs: a process loads them when they are first asked for, and has its first answer sooner. */
+/** Imports modules on first use. A process loads only the modules that it needs, so its first answer comes sooner. */
 import { ErrorCode, SheafError } from './errors.js'
 import type { MaybePromise } from './primitives/task.js'
 
 const all = new Set<() => MaybePromise<object>>()
 
 /**
- * What gives the module that `load` imports: from the second time on, at once. Where it cannot be imported it throws ServiceUnavailable
- * (17), and tries again the next time.
+ * Return a function that imports a module on its first call and returns the loaded module on later calls. The function
+ * throws `ServiceUnavailable` if the import fails. The next call tries again.
  */
 export function lazyImport<M extends object>(load: () => Promise<M>): () => MaybePromise<M> {
   let loaded: M | null = null
-  const arrived = (came: M) => {
-    loaded = came
-    return came
+  const keep = (module: M) => {
+    loaded = module
+    return module
   }
-  const module = () => loaded ?? load().then(arrived, isGone)
+  const module = () => loaded ?? load().then(keep, throwUnavailable)
   all.add(module)
   return module
 }
 
-function isGone(cause: unknown): never {
-  const message =
-    'a part of Sheaf cannot be loaded: its files went, or others took their place, while this process ran'
-  throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: 'start the process again', cause })
+function throwUnavailable(cause: unknown): never {
+  const message = 'cannot load a module of Sheaf: its files were deleted or replaced while this process ran'
+  throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: 'restart the process', cause })
 }
 
-/** Loads all of them, for who must not find out later that their files are gone, or that they take a while. */
+/**
+ * Load every lazily imported module now. For servers: later imports would add latency, and would fail if the files are
+ * deleted.
+ */
 export async function loadAll(): Promise<void> {
-  // Those that come with one of them are visited, too.
+  // The loop also visits entries that loading a module adds to the set.
   for (const module of all) await module()
 }

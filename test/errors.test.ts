@@ -77,7 +77,7 @@ test('of many names the first are shown', () => {
   expect(shortList(['x'.repeat(1000)]).length).toBe(80)
 })
 
-test('a name that nobody types is compared with none', () => {
+test('only names that a user could type are compared for a hint', () => {
   const long = 'x'.repeat(2 ** 24)
   expect(nearestName(long, ['x', `${long}y`])).toBeUndefined()
   expect(nearestName('titel', [long, 'title'])).toBe('title')
@@ -90,13 +90,13 @@ test('the cause is kept', () => {
   expect(new SheafError(ErrorCode.Internal, 'could not read', { cause }).cause).toBe(cause)
 })
 
-test('bytes that no array can hold are refused with the way out', () => {
+test('bytes that no array can hold are refused, and the error says what to do', () => {
   const chunk = { length: 2 ** 52 } as Uint8Array
   for (const join of [concatBytes, concatChunks, joined]) {
     expect(() => join([chunk, chunk])).toThrow(
       expect.objectContaining({
         code: 13,
-        message: '9007199254740992 bytes cannot be held in one piece',
+        message: 'cannot allocate 9007199254740992 bytes in one array',
         hint: 'ask for fewer rows with limit, or read them with batches()',
       }),
     )

@@ -14,7 +14,7 @@ describe.each(readdirSync(folder))('%s', name => {
   const root = join(folder, name, 'root')
   const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'))
 
-  test('reads as it was written, without writing anything', async () => {
+  test('reads unchanged, without writing anything', async () => {
     const ns = await connect(root, { readOnly: true })
     expect(JSON.parse(JSON.stringify(await describeRoot(ns)))).toEqual(expected)
     await ns.close()
@@ -41,7 +41,7 @@ describe.each(readdirSync(folder))('%s', name => {
 
   const nearest = join(folder, name, 'nearest.json')
   if (existsSync(nearest))
-    test('indexes of lists of vectors propose the nearest rows', async () => {
+    test('indexes of lists of vectors return the nearest rows', async () => {
       const ns = await connect(root, { readOnly: true })
       const { query, ids } = JSON.parse(readFileSync(nearest, 'utf8'))
       for (const kind of ['IVF_FLAT', 'IVF_HNSW_SQ']) {
@@ -54,7 +54,7 @@ describe.each(readdirSync(folder))('%s', name => {
     })
 
   if (name === 'format-1-stretches')
-    test('filters pass over stretches by what their file says', async () => {
+    test('filters skip stretches by the statistics of their file', async () => {
       const ns = await connect(root, { readOnly: true })
       const table = await ns.openTable('a')
       expect(await table.countRows('id BETWEEN 30000 AND 30029')).toBe(10)
@@ -78,7 +78,7 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
-  test('takes further commits', async () => {
+  test('accepts further commits', async () => {
     const copy = join(copies, name)
     cpSync(root, copy, { recursive: true })
     const ns = await connect(copy)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ErrorCode } from '../src/errors.js'
 import { lazyImport, loadAll } from '../src/lazy-import.js'
 
-test('a module is imported when it is first asked for, and then at once', async () => {
+test('a module is imported at its first use, and is available at once after that', async () => {
   let imports = 0
   const module = { word: 'here' }
   const asked = lazyImport(async () => {
@@ -16,7 +16,7 @@ test('a module is imported when it is first asked for, and then at once', async 
   expect(imports).toBe(before)
 })
 
-test('an import that fails says what to do, and is tried again', async () => {
+test('a failed import says what to do, and is tried again', async () => {
   let fails = true
   const asked = lazyImport(async () => {
     if (fails) throw new Error('no such file')
@@ -25,14 +25,14 @@ test('an import that fails says what to do, and is tried again', async () => {
   await expect(asked()).rejects.toMatchObject({
     name: 'SheafError',
     code: ErrorCode.ServiceUnavailable,
-    hint: 'start the process again',
+    hint: 'restart the process',
     cause: { message: 'no such file' },
   })
   fails = false
   expect(await asked()).toEqual({ word: 'here' })
 })
 
-test('all are loaded at once, and those that they bring', async () => {
+test('all modules are loaded at once, with the modules they import', async () => {
   let inner: (() => unknown) | undefined
   const outer = lazyImport(async () => {
     inner = lazyImport(async () => ({ word: 'within' }))

@@ -78,7 +78,7 @@ describe('a production install', () => {
     expect(own).toContain('LICENSE')
   })
 
-  test('loads what writes when somebody writes', () => {
+  test('loads code for writes at the first write', () => {
     const lib = join(folder, 'app', 'node_modules', 'sheaf', 'dist', 'lib')
     const loaded = new Set(['index.js'])
     for (const name of loaded) {

@@ -48,14 +48,14 @@ describe('commands', () => {
     for (const command of commands) expect(npmScripts).toHaveProperty([command])
   })
 
-  test('every comparison that is named exists', () => {
+  test('every comparison in the README exists', () => {
     const tasks = [...text.matchAll(/npm run bench:compare -- ([\w-]+)/g)].map(([, task]) => task!)
     expect(tasks.length).toBeGreaterThanOrEqual(5)
     for (const task of tasks) expect(existsSync(`bench/compare/${task}.mjs`), task).toBe(true)
   })
 })
 
-test.each(themes)('the %s chart is that of the newest stored line', theme => {
+test.each(themes)('the %s chart shows the newest stored line', theme => {
   const { image, source } = readmeChart(theme)
   expect(text).toContain(image)
   const hint = 'run node scripts/readme-chart.js'

@@ -1,4 +1,4 @@
-/** The rules that code cites have a text, links between documents lead somewhere, and decisions are indexed. */
+/** Rules that code cites have a text, links between documents lead somewhere, decisions are indexed, and every term has one name. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -102,6 +102,13 @@ test('every file that CONTRIBUTING.md and the design pages name is there', () =>
   expect(missing).toEqual([])
 })
 
+test('every file and folder that src/README.md names is there, in src/ or in the repository', () => {
+  const named = documents.get('src/README.md')!.matchAll(/`([\w.-]+(?:\/[\w.-]+)*(?:\/|\.(?:ts|mjs)))`/g)
+  const paths = [...named].map(([, path]) => path!)
+  expect(paths.length).toBeGreaterThan(200)
+  expect(paths.filter(path => !existsSync(`src/${path}`) && !existsSync(path))).toEqual([])
+})
+
 describe('decisions', () => {
   const folder = 'docs/decisions'
   const index = documents.get(`${folder}/README.md`)!
@@ -123,5 +130,115 @@ describe('decisions', () => {
   test.each(records)('$file says context, decision, what was rejected, and consequence', ({ file, text }) => {
     expect(text.match(/^# \d{4}/)?.[0]).toBe(`# ${file.slice(0, 4)}`)
     expect(text.match(/^## .+$/gm)).toEqual(['## Context', '## Decision', '## Rejected', '## Consequence'])
+  })
+})
+
+/**
+ * Words that the glossary replaced, and what to write instead. To refuse another word, add a line: `word` is a regular expression for
+ * whole words in any case. `except` lists files, and folders with a `/` at the end, that may still have the word.
+ */
+test('the tables of docs/glossary.md are in alphabetical order', () => {
+  const tables = documents.get('docs/glossary.md')!.match(/(?:^\|.*\n)+/gm)!
+  const terms = tables.map(table =>
+    [...table.matchAll(/^\| (.+?) \|/gm)]
+      .slice(1)
+      .map(([, term]) => term!.toLowerCase().replaceAll(/[`(),]/g, '')),
+  )
+  expect(terms.map(each => each.length > 5)).toEqual([true, true, true])
+  expect(terms).toEqual(terms.map(each => [...each].sort()))
+})
+
+describe('words', () => {
+  /** Where comments and names of some modules still have old words. */
+  const code = ['src/', 'adapters/', 'scripts/', 'test/peers/']
+  const replaced: readonly {
+    readonly word: string
+    readonly write: string
+    readonly except?: readonly string[]
+  }[] = [
+    // `upkeep` is the name of a golden root.
+    { word: 'upkeep', write: 'maintenance', except: ['scripts/make-golden.ts'] },
+    { word: 'courtesy|courtesies', write: 'back off, priority', except: ['src/commit/turns.ts'] },
+    { word: 'zeal', write: 'mode' },
+    { word: 'sightings?', write: 'heartbeat' },
+    {
+      word: 'signs? of life',
+      write: 'heartbeat',
+      except: ['src/client/optimized.ts', 'src/jobs/job-runner.ts', 'src/jobs/lease.ts', 'src/write/pins.ts'],
+    },
+    {
+      word: 'chores',
+      write: 'maintenance tasks',
+      except: ['src/engine/connect.ts', 'src/maintenance/maintenance.ts'],
+    },
+    {
+      word: 'made anew',
+      write: 'rebuilt',
+      except: ['src/sql/binding/nested.ts', 'test/peers/full-text.test.ts'],
+    },
+    {
+      word: 'in vain',
+      write: 'superseded, without effect',
+      except: [
+        'src/maintenance/compact-table.ts',
+        'src/maintenance/fold-indexes.ts',
+        'src/maintenance/maintenance.ts',
+        'src/maintenance/packing.ts',
+        'src/write/compact.ts',
+      ],
+    },
+    { word: 'desks?', write: 'scratch buffer' },
+    { word: 'Soon(?=<)', write: 'MaybePromise<' },
+    { word: 'Waits(?=<)', write: 'Task<' },
+    { word: 'Flow(?=<)', write: 'TaskStream<' },
+    { word: 'later\\(\\)', write: 'lazyImport()' },
+    { word: 'housekeeping', write: 'maintenance' },
+    { word: 'as ever', write: 'the noun or the number' },
+    { word: 'anew', write: 'again', except: code },
+    { word: 'whoever', write: 'the caller, the reader, the process', except: code },
+    { word: 'somebody', write: 'a caller, a process', except: code },
+    { word: 'told of', write: 'notified, reported', except: code },
+    { word: 'giv(?:en?|es|ing) way|gave way', write: 'back off, be replaced', except: code },
+    { word: 'pass(?:es|ed|ing)? over', write: 'skip', except: code },
+    { word: '(?:cannot|not) be had', write: 'is not available', except: code },
+    { word: 'held against', write: 'compared with', except: code },
+    { word: 'chore', write: 'maintenance task', except: code },
+    { word: 'twins?', write: 'reference implementation', except: code },
+    { word: 'sieves?', write: 'filter', except: code },
+    { word: 'seats?', write: 'worker index', except: code },
+  ]
+
+  const exempt = /^docs\/(?:glossary\.md$|decisions\/)|\.generated\.ts$/
+  const sources = ['src', 'adapters', 'scripts', 'docs'].flatMap(filesBelow).concat('README.md')
+  const texts = sources.filter(path => /\.(?:ts|mjs|md)$/.test(path) && !exempt.test(path))
+  const tests = filesBelow('test').filter(path => path.endsWith('.ts'))
+  const nameOfTest = /\b(?:test|it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(['"`])(?:\\.|(?!\1)[^\\])*\1/g
+  const any = new RegExp(replaced.map(({ word }) => `(?<!\\w)(${word})(?!\\w)`).join('|'), 'gi')
+
+  /** Words in `text` as "file:line: word -> replacement". `from`: where `text` begins in `whole`. */
+  function wordsIn(path: string, whole: string, text: string, from: number): string[] {
+    return [...text.matchAll(any)].flatMap(match => {
+      const { write, except } = replaced[match.slice(1).findIndex(group => group !== undefined)]!
+      if (except?.some(each => path.startsWith(each))) return []
+      const line = whole.slice(0, from + match.index).split('\n').length
+      return [`${path}:${line}: ${match[0]} -> ${write}`]
+    })
+  }
+
+  test('sources, documents and test names use the terms of docs/glossary.md', () => {
+    const inTexts = texts.flatMap(path => {
+      const text = read(path)
+      return wordsIn(path, text, text, 0)
+    })
+    const inNames = tests.flatMap(path => {
+      const text = read(path)
+      return [...text.matchAll(nameOfTest)].flatMap(name => wordsIn(path, text, name[0], name.index))
+    })
+    expect([...inTexts, ...inNames]).toEqual([])
+  })
+
+  test('a word is reported with file, line and replacement', () => {
+    const text = 'one\ntwo: Upkeep of tables\n'
+    expect(wordsIn('docs/x.md', text, text, 0)).toEqual(['docs/x.md:2: Upkeep -> maintenance'])
   })
 })

@@ -167,14 +167,14 @@ function optionsOf(command: CommandName, given: Parsed, environment: Environment
   }
   const values: Record<string, unknown> = {}
   for (const [name, spec] of Object.entries(options)) {
-    const value = valueOf(name, spec, given, environment) ?? spec.default
+    const value = optionValue(name, spec, given, environment) ?? spec.default
     if (value !== undefined) values[camel(name)] = value
   }
   return values
 }
 
 /** Return the value of an option: from the command line, or else from the environment. */
-function valueOf(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
+function optionValue(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
   if (spec.type === 'flag') {
     if (given[name] === true && given[`no-${name}`] === true) {
       throw new Misuse(`--${name} and --no-${name} exclude each other`)

@@ -31,7 +31,7 @@ export async function openArrowFile(
   const footerEnd = file.size - tailBytes
   const tail = footerEnd < headBytes ? new Uint8Array(tailBytes) : await file.read(footerEnd, tailBytes)
   if (Buffer.from(tail.subarray(4)).toString('latin1') !== fileMagic) {
-    throw invalidInput(`arrow file cut off: byte ${file.size} does not follow ${fileMagic}, its last word`)
+    throw invalidInput(`arrow file cut off: it does not end with ${fileMagic} (byte ${file.size})`)
   }
   const footerBytes = new DataView(tail.buffer, tail.byteOffset).getInt32(0, true)
   const footerStart = footerEnd - footerBytes

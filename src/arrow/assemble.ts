@@ -1,6 +1,6 @@
 /**
- * Columns out of IPC bodies. Nothing is believed: lengths, null counts, offsets, indices and text are checked
- * once here, in time linear in the body, so that no reader of a column has to.
+ * Builds columns from the bodies of IPC messages. The input is untrusted: lengths, null counts, offsets, indices and
+ * text are checked once here, in time linear in the body. So readers of a column need no checks.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { invalidInput, quote, type SheafError } from '../errors.js'
@@ -15,36 +15,37 @@ import type { Steps } from './steps.js'
 import type { WireField } from './wire-field.js'
 
 /**
- * What a row without a byte of its own counts in the budget: a body of a few bytes may not stand for
+ * Bytes charged to the budget for a row that has no bytes of its own. Otherwise a body of a few bytes could claim
  * billions of rows.
  */
 const bytesPerEmptyRow = 8
 
-/** A null count that its writer did not know: apache-arrow writes it for slices. */
+/** A null count that the writer did not know: apache-arrow writes it for slices. */
 const unknownNulls = -1
 
 /** The bytes of one body. */
 export interface Body {
   readonly header: BodyHeader
   readonly bytes: Uint8Array
-  /** Where `bytes` begins in what the caller reads, for messages. */
+  /** The offset of `bytes` in the input of the caller, for messages. */
   readonly at: number
-  /** Number of a buffer whose bytes lie elsewhere, and those bytes. */
+  /** The number of a buffer whose bytes are stored elsewhere, and these bytes. */
   readonly replaced?: { readonly buffer: number; readonly bytes: Uint8Array }
 }
 
+/** Options of `assembleColumns`. */
 export interface AssembleOptions {
   readonly budget: Budget
-  /** The dictionary of a field that has one. */
+  /** Returns the dictionary of a dictionary field. */
   readonly dictionaryOf: (field: WireField) => Column
-  /** Whether to check that text is UTF-8: for bytes that come from outside. */
+  /** Whether to check that text is valid UTF-8. Set it for bytes from outside. */
   readonly checkText: boolean
 }
 
 /**
- * All fields of one body, in steps of a column or a compressed block. They must use the body
- * up: no node or buffer may be left over.
- * @throws invalidInput naming column and byte; code 13 status 413 past the budget.
+ * Build all fields of one body, in steps of a column or a compressed block. The fields must use all nodes and buffers
+ * of the body.
+ * @throws InvalidInput naming column and byte; with status 413 if the budget is exceeded.
  */
 export function* assembleColumns(
   fields: readonly WireField[],
@@ -67,9 +68,9 @@ class Assembler {
   #node = 0
   #buffer = 0
   #viewColumn = 0
-  /** Buffers may not overlap, or a small body could cost any amount of work. */
+  /** Bytes that buffers may still take. Buffers must not overlap, or a small body could cost any amount of work. */
   #bytesLeft: number
-  /** Where the buffer read last begins, for messages. */
+  /** The offset of the buffer read last, for messages. */
   #at = 0
 
   constructor(body: Body, options: AssembleOptions) {
@@ -93,12 +94,12 @@ class Assembler {
     const { length, nulls } = this.#nextNode(field)
     if (type.kind === 'null') {
       this.#options.budget.charge(length * bytesPerEmptyRow, path)
-      return plain(field, length, { validity: null, nullCount: length }, null, null)
+      return newColumn(field, length, { validity: null, nullCount: length }, null, null)
     }
     const rows = yield* this.#validity(path, length, nulls)
     switch (type.kind) {
       case 'bool':
-        return plain(field, length, rows, yield* this.#take(path, 'values', bitmapBytes(length)), null)
+        return newColumn(field, length, rows, yield* this.#take(path, 'values', bitmapBytes(length)), null)
       case 'utf8':
       case 'binary':
         if (field.view) return yield* this.#views(field, length, rows)
@@ -108,12 +109,12 @@ class Assembler {
         const offsets = yield* this.#offsets(field, length)
         const at = this.#at
         const child = yield* this.column(field.children[0]!)
-        return { ...plain(field, length, rows, null, null), ...this.#cutList(path, offsets, child, at) }
+        return { ...newColumn(field, length, rows, null, null), ...this.#cutList(path, offsets, child, at) }
       }
       case 'fixed_size_list': {
         if (type.size === 0) this.#options.budget.charge(length * bytesPerEmptyRow, path)
         return {
-          ...plain(field, length, rows, null, null),
+          ...newColumn(field, length, rows, null, null),
           children: [yield* this.#child(field.children[0]!, length * type.size)],
         }
       }
@@ -124,24 +125,24 @@ class Assembler {
         const values = yield* this.#cells(field, length)
         const at = this.#at
         const column = {
-          ...plain(field, length, rows, values, null),
+          ...newColumn(field, length, rows, values, null),
           dictionary: this.#options.dictionaryOf(field),
         }
         checkIndices(path, column, values, column.dictionary.length, at)
         return column
       }
       default:
-        return plain(field, length, rows, yield* this.#cells(field, length), null)
+        return newColumn(field, length, rows, yield* this.#cells(field, length), null)
     }
   }
 
   *#struct(field: WireField, length: number, rows: Nulls): Steps<Column> {
     const children: Column[] = []
     for (const child of field.children) children.push(yield* this.#child(child, length))
-    return { ...plain(field, length, rows, null, null), children }
+    return { ...newColumn(field, length, rows, null, null), children }
   }
 
-  /** A child with the rows its parent needs, which may be fewer than it has. */
+  /** Build a child with the rows that its parent needs. The child may have more rows. */
   *#child(field: WireField, length: number): Steps<Column> {
     const child = yield* this.column(field)
     if (child.length < length) {
@@ -170,12 +171,12 @@ class Assembler {
     const data = yield* this.#take(path, 'values', 0)
     const last = first + offsets[length]!
     if (last > data.length) throw fault(path, `offsets reach byte ${last} of ${data.length}`, at)
-    const column = plain(field, length, rows, data.subarray(first, last), offsets)
+    const column = newColumn(field, length, rows, data.subarray(first, last), offsets)
     if (this.#options.checkText && field.type.kind === 'utf8') this.#checkUtf8(path, column)
     return column
   }
 
-  /** Views (columnar format, "Variable-size Binary View Layout") as offsets and data. */
+  /** Convert views (columnar format, "Variable-size Binary View Layout") to offsets and data. */
   *#views(field: WireField, length: number, rows: Nulls): Steps<Column> {
     const { path } = field
     const bytes = yield* this.#take(path, 'views', 16 * length)
@@ -204,11 +205,11 @@ class Assembler {
       const source = data[views.getInt32(16 * i + 8, true)]
       const start = views.getInt32(16 * i + 12, true)
       if (source === undefined || start < 0 || start + size > source.length) {
-        throw fault(path, `row ${i} lies outside its data buffers`, viewsAt + 16 * i)
+        throw fault(path, `row ${i} points outside its data buffers`, viewsAt + 16 * i)
       }
       values.set(source.subarray(start, start + size), offsets[i]!)
     }
-    const column = plain(field, length, rows, values, offsets)
+    const column = newColumn(field, length, rows, values, offsets)
     if (this.#options.checkText && field.type.kind === 'utf8') this.#checkUtf8(path, column)
     return column
   }
@@ -219,12 +220,12 @@ class Assembler {
     return viewCells(field.type, yield* this.#take(field.path, 'values', width * length), length)
   }
 
-  /** The offsets of `length` rows from 0 on, and what the first of them was. */
+  /** Read the offsets of `length` rows, shifted to start at 0, and the original first offset. */
   *#offsets(field: WireField, length: number): Steps<Offsets> {
     const { path, type } = field
     const large = isLarge(type)
     const bytes = yield* this.#take(path, 'offsets', 0)
-    // Writers may leave the offsets of an empty column out.
+    // Writers may omit the offsets of an empty column.
     if (length === 0 && bytes.length === 0) return { offsets: new Int32Array(1), first: 0 }
     const width = large ? 8 : 4
     if (bytes.length < width * (length + 1)) {
@@ -279,16 +280,16 @@ class Assembler {
     const bytes = column.values as Uint8Array
     const offsets = column.offsets!
     if (isAscii(bytes)) return
-    const whole = isUtf8(bytes)
+    const allValid = isUtf8(bytes)
     for (let i = 0; i < column.length; i++) {
       const start = offsets[i]!
       const end = offsets[i + 1]!
       if (start === end) continue
-      // In sound text a value is sound when it does not begin or end inside a character.
-      const sound = whole
+      // If the whole text is valid, a value is valid unless it starts or ends inside a character.
+      const isSound = allValid
         ? (bytes[start]! & 0xc0) !== 0x80 && (end === bytes.length || (bytes[end]! & 0xc0) !== 0x80)
         : isUtf8(bytes.subarray(start, end))
-      if (!sound && isValid(column, i)) throw this.#fault(path, `row ${i} is not UTF-8`)
+      if (!isSound && isValid(column, i)) throw this.#fault(path, `row ${i} is not UTF-8`)
     }
   }
 
@@ -306,8 +307,8 @@ class Assembler {
     return { length, nulls }
   }
 
-  /** The plain bytes of the next buffer, at least `least` of them. */
-  *#take(path: string, what: string, least: number): Steps<Uint8Array> {
+  /** Return the decompressed bytes of the next buffer, at least `minBytes` bytes. */
+  *#take(path: string, what: string, minBytes: number): Steps<Uint8Array> {
     const { header, bytes, at, replaced } = this.#body
     const index = this.#buffer / 2
     const offset = header.buffers[this.#buffer]
@@ -331,8 +332,8 @@ class Assembler {
         taken = yield* decompress(taken, header.codec, this.#options.budget, path, this.#at)
       }
     }
-    if (taken.length < least) {
-      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${least}`)
+    if (taken.length < minBytes) {
+      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${minBytes}`)
     }
     return taken
   }
@@ -349,7 +350,7 @@ interface Offsets {
 
 type Nulls = Pick<Column, 'validity' | 'nullCount'>
 
-function plain(
+function newColumn(
   field: WireField,
   length: number,
   rows: Nulls,

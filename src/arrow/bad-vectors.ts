@@ -1,6 +1,6 @@
 /**
- * Vectors that nothing can be measured to: with NaN, infinity or a null element, or, in plain objects, of another length
- * than their column's. They become null, or their rows are left out, before anything else looks at the rows.
+ * Handles bad vectors: vectors with NaN, infinity or a null element and, in plain objects, vectors of the wrong length.
+ * Bad vectors are replaced by null, or their rows are dropped, before other code sees the rows.
  */
 import { types } from 'node:util'
 import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
@@ -12,7 +12,10 @@ import type { Steps } from './steps.js'
 import { takeBatch } from './take.js'
 import type { DataType, Field, Schema } from './types.js'
 
-/** What becomes of a bad vector: the call is refused (`error`), the vector is null, or its row is left out. */
+/**
+ * What to do with a bad vector: reject the call (`error`), replace the vector by null (`null`), or drop its row
+ * (`skip`).
+ */
 export type BadVectors = 'error' | 'null' | 'skip'
 
 /** A column of vectors: a fixed_size_list of floats. */
@@ -25,6 +28,7 @@ export interface VectorColumn {
 
 type Row = Readonly<Record<string, unknown>>
 
+/** Return the vector columns of a schema. */
 export function vectorsIn(schema: Schema): readonly VectorColumn[] {
   return schema.fields.flatMap(({ name, type, nullable }) => {
     if (!isVector(type)) return []
@@ -44,15 +48,15 @@ function isVector(type: DataType): type is VectorType {
 
 // ---- plain objects
 
-/** Rows, and what each is called in messages: the number of the first, or one for each. */
+/** Rows, and their numbers in messages: the number of the first row, or one number per row. */
 export interface NumberedRows {
   readonly rows: readonly Row[]
   readonly numbers: number | Uint32Array
 }
 
 /**
- * Plain objects without their bad vectors. What is no array of numbers at all stays, for others to refuse.
- * @throws schemaMismatch (code 20) where a vector should be null and its column allows none.
+ * Return plain objects without bad vectors. Values that are not arrays of numbers stay; later checks reject them.
+ * @throws SchemaValidation if a vector should become null and its column is not nullable.
  */
 export function soundRows(
   rows: readonly Row[],
@@ -72,7 +76,7 @@ export function soundRows(
   return { rows: kept, numbers: numbers.subarray(0, kept.length) }
 }
 
-/** The row itself, a copy of it with nulls, or null where it is left out. */
+/** Return the row itself, a copy with nulls in place of bad vectors, or null if the row is dropped. */
 function soundRow(row: Row, number: number, vectors: readonly VectorColumn[], mode: BadVectors): Row | null {
   let sound = row
   for (let i = 0; i < vectors.length; i++) {
@@ -80,7 +84,7 @@ function soundRow(row: Row, number: number, vectors: readonly VectorColumn[], mo
     const list = Object.hasOwn(row, name) ? row[name] : undefined
     if (!isList(list) || !isBad(list, size, bits)) continue
     if (mode === 'skip') return null
-    if (!nullable) throw allowsNoNull(name, number)
+    if (!nullable) throw notNullable(name, number)
     sound = { ...sound, [name]: null }
   }
   return sound
@@ -90,7 +94,7 @@ function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || types.isTypedArray(value)
 }
 
-/** The least magnitudes that are infinite when rounded to that many bits. */
+/** The smallest magnitudes that round to infinity in a float of this many bits. */
 const infinite = { 16: 65_520, 32: (2 - 2 ** -24) * 2 ** 127, 64: Infinity } as const
 
 function isBad(list: ArrayLike<unknown>, size: number, bits: 16 | 32 | 64): boolean {
@@ -107,24 +111,24 @@ function isBad(list: ArrayLike<unknown>, size: number, bits: 16 | 32 | 64): bool
   return false
 }
 
-function allowsNoNull(name: string, row: number): SheafError {
-  return schemaMismatch(`column ${quote(name)} has a bad vector in row ${row}, and may not be null`, {
-    hint: "leave such rows out with badVectors: 'skip'",
+function notNullable(name: string, row: number): SheafError {
+  return schemaMismatch(`row ${row}: column ${quote(name)} has a bad vector, and is not nullable`, {
+    hint: "set badVectors: 'skip' to drop such rows",
   })
 }
 
 const rowsAtOnce = 1024
 
-/** How long the vectors of a column are to be, and as what they are stored. */
+/** The length of the vectors of a column, and their element type. */
 export interface CommonVectors {
   readonly size: number
   readonly bits: 32 | 64
 }
 
 /**
- * Columns of plain objects that hold nothing but vectors (and nulls), by name: their most frequent length. Vectors are Float32Arrays and
- * Float64Arrays, and in columns that are known to hold vectors all arrays of numbers.
- * @throws invalidInput (code 13) where two lengths are equally frequent: which vectors are the bad ones is not known.
+ * Return the most frequent vector length of each column that contains only vectors and nulls, by column name. Vectors
+ * are Float32Arrays and Float64Arrays and, in columns that are known to contain vectors, all arrays of numbers.
+ * @throws InvalidInput if two lengths are equally frequent: then it is not clear which vectors are bad.
  */
 export function* commonVectors(
   rows: readonly Row[],
@@ -146,28 +150,28 @@ export function* commonVectors(
     if (known === null || known.lengths.size === 0) continue
     const most = Math.max(...known.lengths.values())
     const frequent = [...known.lengths].filter(([, count]) => count === most).map(([length]) => length)
-    if (frequent.length > 1) throw undecided(name, frequent, most)
+    if (frequent.length > 1) throw ambiguousLength(name, frequent, most)
     found.set(name, { size: frequent[0]!, bits: known.isDouble ? 64 : 32 })
   }
   return found
 }
 
-function undecided(column: string, lengths: readonly number[], count: number): SheafError {
+function ambiguousLength(column: string, lengths: readonly number[], count: number): SheafError {
   const [a, b] = lengths.toSorted((x, y) => x - y)
   return invalidInput(
-    `column ${quote(column)} holds ${count} vectors of ${a} numbers and as many of ${b}: which of them are bad is not known`,
-    { hint: 'pass a schema, which says how long the vectors are' },
+    `column ${quote(column)} has ${count} vectors of length ${a} and ${count} of length ${b}: it is not clear which are bad`,
+    { hint: 'pass a schema with the length of the vectors' },
   )
 }
 
 interface LengthCounts {
-  /** How many vectors have each length. */
+  /** The number of vectors of each length. */
   readonly lengths: Map<number, number>
-  /** Whether all of them are Float64Arrays. */
+  /** Whether all vectors are Float64Arrays. */
   isDouble: boolean
 }
 
-/** False where a value is no vector. */
+/** Count the lengths of the vectors. Returns false if a value is not a vector. */
 function countLengths(values: readonly unknown[], counts: LengthCounts, areVectors: boolean): boolean {
   const { lengths } = counts
   for (let i = 0; i < values.length; i++) {
@@ -188,8 +192,8 @@ function countLengths(values: readonly unknown[], counts: LengthCounts, areVecto
 // ---- batches
 
 /**
- * The schema of batches that `soundBatch` has been over: vectors may be null wherever they may be in `target`, the schema
- * they are for.
+ * Return the schema of batches returned by `soundBatch`. In mode `null`, vectors are nullable where they are in
+ * `target`, the schema of the table.
  */
 export function soundSchema(schema: Schema, target: Schema, mode: BadVectors): Schema {
   if (mode !== 'null') return schema
@@ -201,8 +205,8 @@ export function soundSchema(schema: Schema, target: Schema, mode: BadVectors): S
 }
 
 /**
- * A batch without its bad vectors, with the fields of `schema`. `firstRow` is what its row 0 is called in messages.
- * @throws schemaMismatch (code 20) where a vector should be null and its column allows none.
+ * Return a batch without bad vectors, with the fields of `schema`. `firstRow` is the number of row 0 in messages.
+ * @throws SchemaValidation if a vector should become null and its column is not nullable.
  */
 export function soundBatch(batch: Batch, schema: Schema, mode: BadVectors, firstRow: number): Batch {
   const named = batch.schema === schema ? batch : { ...batch, schema }
@@ -218,7 +222,7 @@ export function soundBatch(batch: Batch, schema: Schema, mode: BadVectors, first
     for (let row = 0; row < bad.length; row++) anyBad[row]! |= bad[row]!
     if (mode === 'skip') return without
     const { name, nullable } = schema.fields[i]!
-    if (!nullable) throw allowsNoNull(name, firstRow + bad.indexOf(1))
+    if (!nullable) throw notNullable(name, firstRow + bad.indexOf(1))
     return withNulls(without, bad)
   })
   const sound = { ...named, columns }
@@ -229,7 +233,7 @@ export function soundBatch(batch: Batch, schema: Schema, mode: BadVectors, first
   return takeBatch(sound, kept.subarray(0, count))
 }
 
-/** A 1 for every row whose vector is there and bad; null when there is none. */
+/** Return 1 for each row with a bad vector, 0 for all others. Null if there is no bad vector. */
 function badRows(vectors: Column, { size, child: { type } }: VectorType): Uint8Array | null {
   const elements = vectors.children[0]!
   const bad = new Uint8Array(vectors.length)
@@ -256,7 +260,7 @@ function markBad16(values: Uint16Array, size: number, bad: Uint8Array): void {
   }
 }
 
-/** Null elements lie in vectors that are bad, or null themselves: nothing will ask for them. */
+/** Drop the validity of elements: null elements occur only in vectors that are bad or null, and are never read. */
 function withoutNullElements(vectors: Column): Column {
   const elements = vectors.children[0]!
   if (elements.nullCount === 0) return vectors

@@ -1,14 +1,14 @@
-/** Bitmaps as Arrow lays them out: bit `i` is bit `i & 7` of byte `i >>> 3`, 1 = present or true. */
+/** Bitmaps in Arrow's layout: bit `i` is bit `i & 7` of byte `i >>> 3`; 1 means present or true. */
 
 const ones = new Uint8Array(256)
 for (let i = 1; i < 256; i++) ones[i] = ones[i >>> 1]! + (i & 1)
 
-/** Bytes that `length` bits take. */
+/** Return the bytes of a bitmap of `length` bits. */
 export function bitmapBytes(length: number): number {
   return Math.ceil(length / 8)
 }
 
-/** How many of the first `length` bits are 1. Bits past `length` are ignored. */
+/** Count the ones among the first `length` bits. Bits past `length` are ignored. */
 export function countBits(bits: Uint8Array, length: number): number {
   const whole = length >>> 3
   let total = 0
@@ -18,7 +18,7 @@ export function countBits(bits: Uint8Array, length: number): number {
   return total
 }
 
-/** Bits `start .. start+length` as a bitmap of their own: a view where `start` is a multiple of 8, else a copy. */
+/** Return bits `start .. start+length` as a bitmap of their own: a view if `start` is a multiple of 8, else a copy. */
 export function cutBits(bits: Uint8Array, start: number, length: number): Uint8Array {
   const first = start >>> 3
   if ((start & 7) === 0) return bits.subarray(first, first + bitmapBytes(length))
@@ -27,7 +27,7 @@ export function cutBits(bits: Uint8Array, start: number, length: number): Uint8A
   return out
 }
 
-/** ORs bits `start .. start+length` of `source` into `target` from bit `at` on, where `target` must be 0. */
+/** OR bits `start .. start+length` of `source` into `target` from bit `at` on. These bits of `target` must be 0. */
 export function copyBits(
   target: Uint8Array,
   at: number,
@@ -48,7 +48,7 @@ export function copyBits(
   }
 }
 
-/** Sets bits `start .. start+length`. */
+/** Set bits `start .. start+length`. */
 export function setBits(target: Uint8Array, start: number, length: number): void {
   let i = start
   const end = start + length
@@ -61,7 +61,7 @@ export function setBits(target: Uint8Array, start: number, length: number): void
   for (i += whole * 8; i < end; i++) target[i >>> 3]! |= 1 << (i & 7)
 }
 
-/** Exactly the bytes of `length` bits with the bits past `length` cleared; copies only if one of them is set. */
+/** Return exactly the bytes of `length` bits, with the bits past `length` cleared. Copies only if such a bit is set. */
 export function exactBits(bits: Uint8Array, length: number): Uint8Array {
   const exact = bits.subarray(0, bitmapBytes(length))
   const rest = length & 7

@@ -1,8 +1,8 @@
 /**
- * Blob columns as Lance has them: structs of the extension type `lance.blob.v2`, whose field `data` has the bytes, or whose field `uri`
- * says where they are.
+ * Blob columns of Lance: structs with the extension type `lance.blob.v2`. The field `data` contains the bytes, or the
+ * field `uri` their location.
  *
- * LanceDB's clients expect a descriptor in the place of a blob, and fetch the bytes of the rows they want.
+ * LanceDB's clients expect a descriptor in place of a blob, and fetch the bytes of the rows that they need.
  */
 import { bitmapBytes } from './bits.js'
 import { type Batch, type Column, isValid } from './column.js'
@@ -11,7 +11,7 @@ import type { DataType, Field, Schema } from './types.js'
 const extensionName = 'ARROW:extension:name'
 const extensionData = 'ARROW:extension:metadata'
 
-/** Whether a field has blobs of the second version. */
+/** Return whether a field contains blobs of version 2. */
 export function isBlob({ type, metadata }: Pick<Field, 'type' | 'metadata'>): boolean {
   return (
     metadata?.[extensionName] === 'lance.blob.v2' &&
@@ -20,12 +20,12 @@ export function isBlob({ type, metadata }: Pick<Field, 'type' | 'metadata'>): bo
   )
 }
 
-/** Whether a field has blobs of the first version: binary values, of which only the metadata says that they are blobs. */
+/** Return whether a field contains blobs of version 1: binary values that only the metadata marks as blobs. */
 export function isLegacyBlob({ type, metadata }: Pick<Field, 'type' | 'metadata'>): boolean {
   return type.kind === 'binary' && metadata?.['lance-encoding:blob'] === 'true'
 }
 
-/** Kinds of blobs in a descriptor: stored with the row, and at a URI. */
+/** Kinds of blobs in a descriptor: stored with the row, or at a URI. */
 const inline = 0
 const external = 3
 
@@ -39,7 +39,7 @@ const descriptorFields: readonly Field[] = [
 ]
 const descriptor: DataType = { kind: 'struct', children: descriptorFields }
 
-/** The schema with a descriptor in the place of each blob; the same object where there are no blobs. */
+/** Return the schema with a descriptor in place of each blob. Returns the same object if there are no blobs. */
 export function describedSchema(schema: Schema): Schema {
   const fields = schema.fields.map(describedField)
   return fields.every((field, i) => field === schema.fields[i]) ? schema : { ...schema, fields }
@@ -70,7 +70,9 @@ function describedType(type: DataType): DataType {
   }
 }
 
-/** The batch with a descriptor in the place of each blob; `schema`: what `describedSchema` gives for its own. */
+/**
+ * Return the batch with a descriptor in place of each blob. `schema` is `describedSchema` of the schema of the batch.
+ */
 export function describedBatch(batch: Batch, schema: Schema): Batch {
   const { fields } = batch.schema
   return {
@@ -107,8 +109,8 @@ function descriptorsOf(column: Column): Column {
   let nullCount = 0
   for (let row = 0; row < length; row++) {
     uriOffsets[row + 1] = uriOffsets[row]!
-    const isThere = isValid(column, row)
-    const isExternal = isThere && uri !== undefined && isValid(uri, row) && !isValid(data, row)
+    const isPresent = isValid(column, row)
+    const isExternal = isPresent && uri !== undefined && isValid(uri, row) && !isValid(data, row)
     if (isExternal) {
       const [start, end] = [uri.offsets![row]!, uri.offsets![row + 1]!]
       uris.push((uri.values as Uint8Array).subarray(start, end))
@@ -116,7 +118,7 @@ function descriptorsOf(column: Column): Column {
       kinds[row] = external
       positions[row] = wholeNumber(position, row)
       sizes[row] = wholeNumber(size, row)
-    } else if (isThere && isValid(data, row)) {
+    } else if (isPresent && isValid(data, row)) {
       kinds[row] = inline
       sizes[row] = BigInt(data.offsets![row + 1]! - data.offsets![row]!)
     } else {

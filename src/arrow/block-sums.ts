@@ -1,11 +1,12 @@
 /**
- * Checksums of the blocks that the columns of a data file are cut into, so that a few rows can be read and checked without
- * their whole column. Layout: docs/format.md, "Data files".
+ * Checksums of the blocks of the columns of a data file. With them a reader can read and check a few rows without their
+ * whole column. Format: docs/format.md, "Data files".
  *
- * - Every buffer of a column begins a block of its own; the last block of a buffer may be shorter.
- * - The checksums stand in the order of the blocks in pages of 255, each page with a checksum of its own, right before the footer.
- *   So the page of a block is found by arithmetic, and read beside the block.
- * - A column of at most `wholeBytes` has none: it is read whole, under the checksum in the footer.
+ * - Each buffer of a column starts a new block. The last block of a buffer may be shorter.
+ * - The checksums are in the order of the blocks, in pages of 255, directly before the footer. Each page has a checksum
+ *   of its own. So a reader computes the page of a block, and reads the page together with the block.
+ * - A column of at most `wholeBytes` has no block checksums: it is read whole, and checked against the checksum in the
+ *   footer.
  */
 import { corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -14,26 +15,26 @@ import { asBytes, cellBytes, hasCells, hasOffsets } from './layout.js'
 import type { DataType } from './types.js'
 import type { WireField } from './wire-field.js'
 
-/** Bytes of a page of checksums, its own included. */
+/** Bytes of a page of checksums, including the page's own checksum. */
 export const pageBytes = 1024
-/** Checksums of blocks in a page. */
+/** Block checksums per page. */
 export const sumsPerPage = pageBytes / 4 - 1
-/** A longer column is cut into blocks. */
+/** Columns of more bytes are split into blocks. */
 export const wholeBytes = 4096
-/** Bytes of a block of vectors, or of the one vector that has more. */
+/** Bytes of a block of vectors. A longer vector is a block of its own. */
 const vectorBlockBytes = 512
 /** Bytes of other blocks. */
 const plainBlockBytes = 1024
 const blockBytesMax = 64 * 1024
 
-/** Bytes of a block of each buffer of some fields, in the order of the buffers of a batch. */
+/** Return the block size in bytes of each buffer of some fields, in the order of the buffers of a batch. */
 export function blocksOf(fields: readonly WireField[]): number[] {
   const out: number[] = []
   for (const field of fields) addBlocks(field, 1, out)
   return out
 }
 
-/** `cells`: cells of the field that a row has, where it is the element of vectors. */
+/** `cells`: for the element field of vectors, the cells per row. */
 function addBlocks({ type, children }: WireField, cells: number, out: number[]): void {
   if (type.kind === 'null') return
   out.push(plainBlockBytes)
@@ -44,35 +45,35 @@ function addBlocks({ type, children }: WireField, cells: number, out: number[]):
   for (const child of children) addBlocks(child, below, out)
 }
 
-/** Whole rows, as many as fit. */
+/** Blocks hold whole rows, as many as fit. */
 function cellBlock(type: DataType, cells: number): number {
   const rowBytes = Math.max(1, cellBytes(type) * cells)
   const wanted = cells > 1 ? vectorBlockBytes : plainBlockBytes
   return Math.min(blockBytesMax, rowBytes * Math.max(1, Math.floor(wanted / rowBytes)))
 }
 
-/** How many blocks the buffers of a column have. `buffers`: pairs of (offset, bytes). */
+/** Return the number of blocks of the buffers of a column. `buffers`: pairs of (offset, bytes). */
 export function countBlocks(buffers: readonly number[], blocks: readonly number[]): number {
   let count = 0
   for (const [i, block] of blocks.entries()) count += Math.ceil(buffers[2 * i + 1]! / block)
   return count
 }
 
-/** Pages that so many checksums take. */
+/** Return the number of pages for `sums` checksums. */
 export function pagesFor(sums: number): number {
   return Math.ceil(sums / sumsPerPage)
 }
 
-/** Collects the checksums of a file's blocks, in their order. */
+/** Collects the checksums of the blocks of a file, in order. */
 export class BlockSums {
   readonly #pages: Uint32Array[] = []
   /** Checksums so far. */
   #count = 0
-  /** Of the block that is not whole yet. */
+  /** The checksum of the incomplete block. */
   #crc = 0
   #filled = 0
 
-  /** More bytes of a buffer whose blocks have `block` bytes. */
+  /** Add bytes of a buffer whose blocks have `block` bytes. */
   add(bytes: Uint8Array, block: number): void {
     for (let at = 0; at < bytes.length; ) {
       const end = Math.min(bytes.length, at + block - this.#filled)
@@ -83,7 +84,7 @@ export class BlockSums {
     }
   }
 
-  /** The buffer has no more bytes. */
+  /** End the current buffer. */
   endBuffer(): void {
     if (this.#filled === 0) return
     const at = this.#count++ % sumsPerPage
@@ -93,7 +94,7 @@ export class BlockSums {
     this.#filled = 0
   }
 
-  /** All pages, the last filled up with zeros. */
+  /** Return all pages. The last page is padded with zeros. */
   pages(): Uint8Array[] {
     return this.#pages.map((page, number) => {
       const bytes = asBytes(page)
@@ -103,28 +104,28 @@ export class BlockSums {
   }
 }
 
-/** Whether a page is what was written as page `number` of a file; throws corrupted (code 18) where it is not. */
+/** Check that `page` is page `number` of a file. Throws `Internal` if its checksum differs. */
 export function checkPage(page: Uint8Array, number: number, path: string): void {
   const written = sumAt(page, sumsPerPage)
   const found = crcOfPage(page, number)
   if (found === written) return
   throw corrupted(
-    `page ${number} of the checksums of ${path} has checksum ${crcHex(found)}, written was ${crcHex(written)}`,
+    `page ${number} of the checksums of ${path} has checksum ${crcHex(found)}, expected ${crcHex(written)}`,
   )
 }
 
-/** Entry `at` of a page. */
+/** Return entry `at` of a page. */
 export function sumAt(page: Uint8Array, at: number): number {
   const from = 4 * at
   return (page[from]! | (page[from + 1]! << 8) | (page[from + 2]! << 16) | (page[from + 3]! << 24)) >>> 0
 }
 
-/** The checksum of a page begins with its number, so that no page stands for another. */
+/** The checksum of a page covers the page number, so that pages cannot be confused. */
 function crcOfPage(page: Uint8Array, number: number): number {
   return crc32(page.subarray(0, 4 * sumsPerPage), number)
 }
 
-/** The blocks of a buffer in parts, added to `sums`. */
+/** Add the blocks of a buffer, given in parts, to `sums`. */
 export function* addBuffer(parts: Parts, block: number, sums: BlockSums, step: number): Generator<void> {
   for (const part of parts) {
     for (let at = 0; at < part.length; at += step) {

@@ -1,21 +1,27 @@
-/** What decoding may allocate beyond the bytes it was given. */
+/** Limits the memory that decoding allocates in addition to its input. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 
 /** 1 GiB. */
 export const defaultMaxBytes = 2 ** 30
 
-/** Memory that several decoders share. A decoder gives back what it takes; what it holds at the end of a call is given back for it. */
+/**
+ * Memory that several decoders share. A decoder returns what it took; at the end of a call the rest is returned for it.
+ */
 export interface SharedMemory {
   /**
-   * Waits until there are so many bytes left, and takes them. Throws `signal.reason`, and what `add` throws where the decoder holds some
-   * already.
+   * Wait until `bytes` are available, then take them. Rejects with `signal.reason`, and with the errors of `add` if the
+   * decoder already holds some memory.
    */
   take(bytes: number, signal: AbortSignal | undefined): Promise<void>
-  /** Takes bytes at once. @throws code 17 where other decoders hold the memory; code 13, status 413, where the limit is smaller. */
+  /**
+   * Take bytes without waiting.
+   * @throws ServiceUnavailable if other decoders hold the memory; InvalidInput with status 413 if the limit is smaller.
+   */
   add(bytes: number): void
   give(bytes: number): void
 }
 
+/** Counts the bytes that decoding allocates, up to a limit. */
 export class Budget {
   readonly #limit: number
   readonly #memory: SharedMemory | undefined
@@ -23,7 +29,7 @@ export class Budget {
   #paid: number
   #taken: number
 
-  /** `memory`: what is allocated is taken of it, beyond the `paid` bytes that were taken before. */
+  /** `memory`: shared memory from which allocations are taken. `paid`: bytes already taken from it. */
   constructor(limit: number, memory?: SharedMemory, paid = 0) {
     this.#limit = limit
     this.#memory = memory
@@ -32,12 +38,15 @@ export class Budget {
     this.#taken = paid
   }
 
-  /** Bytes taken of the memory. */
+  /** Bytes taken from the shared memory. */
   get taken(): number {
     return this.#taken
   }
 
-  /** Says that `bytes` are about to be allocated for a column. @throws code 13, status 413, when over the limit. */
+  /**
+   * Charge `bytes` that are about to be allocated for a column. @throws InvalidInput with status 413 if the limit is
+   * exceeded.
+   */
   charge(bytes: number, path: string): void {
     this.#left -= bytes
     if (this.#left < 0) throw tooLarge(`column ${quote(path)} makes the arrow body`, this.#limit)
@@ -50,7 +59,7 @@ export class Budget {
   }
 }
 
-/** `what` is larger than a decoder may hold (code 13, status 413). */
+/** Create the error for input that exceeds the limit of a decoder: `InvalidInput` with status 413. */
 export function tooLarge(what: string, limit: number): SheafError {
   return new SheafError(ErrorCode.InvalidInput, `${what} larger than ${limit} bytes when decoded`, {
     status: 413,

@@ -1,4 +1,4 @@
-/** Columns of a given type out of JavaScript values: checks every value, converts only what loses nothing. */
+/** Builds columns of a given type from JavaScript values. Checks every value, and converts only without loss. */
 import { types } from 'node:util'
 import { assert, invalidInput, nearestName, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { bitmapBytes } from './bits.js'
@@ -15,13 +15,14 @@ import { Place } from './place.js'
 import { typeName } from './type-name.js'
 import type { DataType, Field, IntType } from './types.js'
 
+/** Options of `buildColumn`. */
 export interface BuildOptions {
   readonly limit: SpreadLimit
-  /** Whether the types were inferred: vectors may then hold finite numbers only. */
+  /** Whether the types were inferred. Then vectors must contain finite numbers only. */
   readonly inferred: boolean
 }
 
-/** A value, or null where there is none. */
+/** Values; null or undefined where there is none. */
 type Cells = readonly unknown[]
 
 interface Target {
@@ -32,10 +33,11 @@ interface Target {
 const dayMs = 86_400_000
 
 /**
- * A column of the values given; `undefined` is null.
+ * Build a column from values. `undefined` counts as null.
  *
- * `present`: rows whose parent is there, where a child may not be null; null = all.
- * @throws schemaMismatch (code 20) naming row, column, type and value.
+ * `present`: for a child, the rows whose parent is not null; only these must not be null if the child is not nullable.
+ * Default: all rows.
+ * @throws SchemaValidation naming row, column, type and value.
  */
 export function buildColumn(
   target: Target,
@@ -272,7 +274,10 @@ function buildDecimals(type: DataType & { kind: 'decimal' }, values: Cells, plac
 
 type CountType = DataType & { kind: 'date' | 'time' | 'timestamp' | 'duration' }
 
-/** Numbers and bigints are counts of the unit; Dates and ISO 8601 texts become counts when they are whole ones. */
+/**
+ * Build temporal values. Numbers and bigints count units. Dates and ISO 8601 texts are converted if they are whole
+ * multiples of the unit.
+ */
 function buildCounts(type: CountType, values: Cells, place: Place): Values {
   const out = zeroCells(type, values.length)
   for (let i = 0; i < values.length; i++) {
@@ -327,7 +332,7 @@ function inRange(type: CountType, count: bigint): boolean {
 function countHint(type: CountType, value: unknown): string | undefined {
   if (type.kind === 'date') return "pass midnight UTC or 'YYYY-MM-DD'"
   return types.isDate(value) && type.kind === 'timestamp'
-    ? `it is no whole number of ${type.unit}`
+    ? `the value is not a whole number of ${type.unit}`
     : undefined
 }
 
@@ -371,7 +376,7 @@ function checkLists(type: DataType, values: Cells, place: Place): Lists {
   return values as Lists
 }
 
-/** Every map as an array of [key, value]. */
+/** Convert every map to an array of [key, value] pairs. */
 function checkMaps(type: DataType, values: Cells, place: Place): Lists {
   return values.map((value, i) => {
     if (value === null || value === undefined) return null
@@ -415,7 +420,10 @@ function checkObjects(type: DataType & { kind: 'struct' }, values: Cells, place:
   return values as Objects
 }
 
-/** @throws schemaMismatch for a key that is no column, with the nearest name as hint. */
+/**
+ * Check that every key of a row is a known column. @throws SchemaValidation for an unknown key, with the nearest name
+ * as hint.
+ */
 export function checkKeys(
   row: object,
   known: readonly string[],
@@ -476,8 +484,8 @@ function buildEqualLists(
 }
 
 /**
- * The numbers of all vectors, zeros for a null vector; null when an element is no number that fits: the slow
- * way then finds out whether it may be null, and what to say if not.
+ * Return the elements of all vectors, with zeros for null vectors. Returns null if an element is not a number that
+ * fits. The slow path then checks whether the element may be null, and reports the error.
  */
 function buildNumbers(type: VectorType, lists: Lists, place: Place, options: BuildOptions): Values | null {
   const child = type.child.type
@@ -494,7 +502,7 @@ function buildNumbers(type: VectorType, lists: Lists, place: Place, options: Bui
       if (fill === 'non-finite' && options.inferred) {
         const bad = Array.prototype.find.call(list, number => !Number.isFinite(number))
         throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} holds ${bad}`, {
-          hint: 'repair such rows, or choose with badVectors what becomes of them',
+          hint: "fix these rows, or set badVectors to 'null' or 'skip'",
         })
       }
     } else if (!fillNumbers(out, child, size * i, list, size)) {
@@ -574,10 +582,10 @@ function buildDictionary(
     indices[i] = index
   }
   const { bits, signed } = type.index
-  const room = 2 ** (signed ? bits - 1 : bits)
-  if (distinct.length > room) {
+  const maxDistinct = 2 ** (signed ? bits - 1 : bits)
+  if (distinct.length > maxDistinct) {
     throw schemaMismatch(
-      `row ${place.row(origin[room]!)}: column ${quote(place.path)} has more than the ${room} distinct values ` +
+      `row ${place.row(origin[maxDistinct]!)}: column ${quote(place.path)} has more than the ${maxDistinct} distinct values ` +
         `its ${typeName(type.index)} indices can tell apart`,
     )
   }

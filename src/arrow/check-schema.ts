@@ -1,4 +1,4 @@
-/** Schemas that callers write by hand: their shape is checked before anybody relies on it. */
+/** Checks the shape of schemas that callers write by hand, before other code relies on it. */
 import { quote, schemaMismatch } from '../errors.js'
 import { childFields, type DataType, maxTypeDepth, type Schema } from './types.js'
 
@@ -13,7 +13,7 @@ const oneOf =
 const isField = (value: unknown) => typeof value === 'object' && value !== null
 const isFields = (value: unknown) => Array.isArray(value) && value.every(isField)
 
-/** What each kind of type must say, beside its kind. */
+/** The required properties of each type, in addition to its kind, with their checks. */
 const properties: Readonly<Record<DataType['kind'], Readonly<Record<string, (value: unknown) => boolean>>>> =
   {
     null: {},
@@ -36,7 +36,7 @@ const properties: Readonly<Record<DataType['kind'], Readonly<Record<string, (val
     dictionary: { index: isField, value: isField, ordered: isBoolean },
   }
 
-/** Throws code 20, naming the field and what it lacks, for what is no schema. */
+/** Throw `SchemaValidation` if `schema` is not a valid schema. The message names the field and the missing property. */
 export function checkSchemaShape(schema: Schema): void {
   if (typeof schema !== 'object' || schema === null || !isFields(schema.fields)) {
     throw schemaMismatch(`a schema needs fields, an array of fields, got ${quote(schema)}`)

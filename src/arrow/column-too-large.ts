@@ -1,4 +1,4 @@
-/** Rows whose values in one column are too many bytes for a piece (code 13): fewer rows at a time may fit. */
+/** Thrown when the values of some rows of a column exceed 2 GiB (`InvalidInput`). Fewer rows at a time may fit. */
 import { ErrorCode, SheafError } from '../errors.js'
 
 export class ColumnTooLarge extends SheafError {

@@ -1,19 +1,21 @@
 /**
- * Columns and batches: Arrow's buffers, unwrapped (columnar format, "Physical Memory Layout").
+ * Columns and batches: Arrow's buffers as plain data (columnar format, "Physical Memory Layout").
  *
- * - A column starts at row 0 of its buffers: slices are cut when they come in, never carried along.
+ * - A column starts at row 0 of its buffers. Slices are cut on input, and no offset is carried along.
  * - Buffers are read-only once a column exists. They may be longer than needed, never shorter.
- * - `large` types keep their type but hold 32-bit offsets in memory; a batch whose data passes 2 GiB is
- *   refused at the door.
- * - A Uint8Array here is never a Buffer, whose `slice` is no copy.
- * - Offsets start at 0 and never decrease; the last one lies within `values`, or is the child's length.
- * - Children have exactly the rows their parent needs: `length` for a struct, `size * length` for a
+ * - `large` types keep their type, but have 32-bit offsets in memory. Batches with more than 2 GiB of data in a column
+ *   are rejected on input.
+ * - A Uint8Array is never a Buffer here, because `slice` of a Buffer does not copy.
+ * - Offsets start at 0 and never decrease. The last offset is at most the length of `values`, or equals the length of
+ *   the child.
+ * - Children have exactly the rows that their parent needs: `length` for a struct, `size * length` for a
  *   fixed_size_list, the last offset for a list or map.
- * - The index of a present row of a dictionary column lies within its dictionary. What stands under a
- *   null is arbitrary, indices included: ask `isValid` first.
+ * - The index of a non-null row of a dictionary column is within its dictionary. Values of null rows are arbitrary,
+ *   indices included: call `isValid` first.
  */
 import type { DataType, Schema } from './types.js'
 
+/** The typed arrays of the values of a column. */
 export type Values =
   | Int8Array
   | Uint8Array
@@ -26,15 +28,16 @@ export type Values =
   | Float32Array
   | Float64Array
 
+/** The rows of one column. The head of this file lists the invariants. */
 export interface Column {
   readonly type: DataType
   readonly length: number
   readonly nullCount: number
-  /** One bit per row, least significant first, 1 = present; null when no row is null. */
+  /** One bit per row, least significant first, 1 = present. Null if no row is null. */
   readonly validity: Uint8Array | null
   /**
-   * - int, float32/64, date, time, timestamp, duration: one element per row in the array of that width
-   *   (64-bit temporal types: BigInt64Array; date day and time s/ms: Int32Array; date ms: BigInt64Array)
+   * - int, float32/64, date, time, timestamp, duration: one element per row in the array of that width (64-bit temporal
+   *   types: BigInt64Array; date day and time s/ms: Int32Array; date ms: BigInt64Array)
    * - float16: Uint16Array of the raw bits; bool: Uint8Array of bits
    * - utf8, binary: Uint8Array of all bytes, cut by `offsets`
    * - fixed_size_binary, decimal, interval: Uint8Array of `width * length` bytes
@@ -54,11 +57,11 @@ export interface Batch {
   readonly schema: Schema
   readonly length: number
   readonly columns: readonly Column[]
-  /** Travels in the metadata of its message. */
+  /** Custom metadata of the batch's IPC message. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
-/** Whether row `index` of `column` holds a value. */
+/** Return whether row `index` of `column` is not null. */
 export function isValid(column: Column, index: number): boolean {
   if (column.type.kind === 'null') return false
   const bits = column.validity

@@ -1,4 +1,4 @@
-/** Columns one after the other, and the dictionaries behind them made one. */
+/** Concatenates columns, and merges their dictionaries. */
 import { assert, invalidInput } from '../errors.js'
 import { bitmapBytes, copyBits, setBits } from './bits.js'
 import { type Batch, type Column, isValid, type Values } from './column.js'
@@ -10,8 +10,9 @@ import { takeColumn } from './take.js'
 import type { DataType } from './types.js'
 
 /**
- * The rows of all columns, which must be of equal type and at least one.
- * @throws ColumnTooLarge when text or lists together pass 2 GiB, invalidInput when merged dictionaries outgrow their index type.
+ * Concatenate the rows of at least one column. All columns must have equal types.
+ * @throws ColumnTooLarge if the values of text or lists exceed 2 GiB, InvalidInput if merged dictionaries exceed their
+ * index type.
  */
 export function concatColumns(columns: readonly Column[]): Column {
   const first = columns[0]
@@ -69,7 +70,7 @@ export function concatColumns(columns: readonly Column[]): Column {
   }
 }
 
-/** The rows of all batches, which must be at least one and have equal column types. */
+/** Concatenate the rows of at least one batch. All batches must have equal column types. */
 export function concatBatches(batches: readonly Batch[]): Batch {
   const first = batches[0]
   assert(first !== undefined, 'no batches to join')
@@ -83,11 +84,11 @@ export function concatBatches(batches: readonly Batch[]): Batch {
   }
 }
 
-/** Some byte arrays as one, which shares memory with none of them. Throws code 13 where they are too many bytes for that. */
+/** Concatenate byte arrays into a new one. Throws `InvalidInput` if they are too long for one array. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let total = 0
   for (const part of parts) total += part.length
-  const out = bytesInOnePiece(total)
+  const out = allocate(total)
   let at = 0
   for (const part of parts) {
     out.set(part, at)
@@ -96,18 +97,18 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return out
 }
 
-function bytesInOnePiece(size: number): Uint8Array<ArrayBuffer> {
+function allocate(size: number): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(size)
   } catch (cause) {
-    throw invalidInput(`${size} bytes cannot be held in one piece`, {
+    throw invalidInput(`cannot allocate ${size} bytes in one array`, {
       hint: 'ask for fewer rows with limit, or read them with batches()',
       cause,
     })
   }
 }
 
-/** The validity of the rows of all columns, `length` together. */
+/** Concatenate the validity of all columns, which have `length` rows together. */
 export function concatValidity(
   columns: readonly Column[],
   length: number,
@@ -126,7 +127,7 @@ export function concatValidity(
   return { validity, nullCount }
 }
 
-/** The bits of the rows of all bool columns. */
+/** Concatenate the bits of bool columns. */
 export function concatBools(columns: readonly Column[], length: number): Uint8Array {
   if (columns.length === 1) return columns[0]!.values as Uint8Array
   const out = new Uint8Array(bitmapBytes(length))
@@ -139,8 +140,8 @@ export function concatBools(columns: readonly Column[], length: number): Uint8Ar
 }
 
 /**
- * The offsets of the rows of all columns into their values, or children, one after the other.
- * @throws ColumnTooLarge when these pass 2 GiB.
+ * Concatenate the offsets of all columns, as offsets into their concatenated values or children.
+ * @throws ColumnTooLarge if the values or children exceed 2 GiB.
  */
 export function concatOffsets(columns: readonly Column[], length: number): Int32Array {
   if (columns.length === 1) return columns[0]!.offsets!
@@ -159,15 +160,15 @@ export function concatOffsets(columns: readonly Column[], length: number): Int32
 }
 
 /**
- * Makes the dictionaries of several columns of one type into one: values keep the order in which they first
- * appear, equal ones (of text, bytes, numbers and other flat types) appear once. The first dictionary is
- * taken as it is, so a column met alone, or again, keeps its indices.
+ * Merges the dictionaries of several columns of one type. Values keep the order of their first appearance. Equal values
+ * (of text, bytes, numbers and other flat types) appear once. The first dictionary is used unchanged, so a column that
+ * comes alone, or repeatedly, keeps its indices.
  */
 export class DictionaryMerger {
   readonly #type: DataType & { readonly kind: 'dictionary' }
   readonly #pieces: Column[] = []
-  /** New index of each value of a dictionary already met; null = unchanged. */
-  readonly #met = new Map<Column, Int32Array | null>()
+  /** The new index of each value of a known dictionary; null if the indices are unchanged. */
+  readonly #remapOf = new Map<Column, Int32Array | null>()
   readonly #indexOf = new Map<string | null, number>()
   #size = 0
 
@@ -176,21 +177,21 @@ export class DictionaryMerger {
   }
 
   /**
-   * Takes in the dictionary of a column and returns the column's indices into the merged one.
-   * @throws invalidInput when the index type is too narrow for it.
+   * Add the dictionary of a column. Returns the column's indices into the merged dictionary.
+   * @throws InvalidInput if the index type is too small for the merged dictionary.
    */
   add(column: Column): Values {
     const { dictionary, values, length } = column
     assert(dictionary !== null && values !== null, 'a dictionary column without a dictionary')
-    let remap = this.#met.get(dictionary)
+    let remap = this.#remapOf.get(dictionary)
     if (remap === undefined) {
       remap = this.#merge(dictionary)
-      this.#met.set(dictionary, remap)
+      this.#remapOf.set(dictionary, remap)
     }
     return remap === null ? values.subarray(0, length) : remapIndices(column, values, remap)
   }
 
-  /** All values met so far. */
+  /** Return all values so far. */
   dictionary(): Column {
     if (this.#pieces.length === 0) return emptyColumn(this.#type.value)
     const merged = concatColumns(this.#pieces)
@@ -251,7 +252,10 @@ function remapIndices(column: Column, values: Values, remap: Int32Array): Values
   return out
 }
 
-/** A value's bytes as a string; null for types whose values are not one run of bytes. */
+/**
+ * Return a function that reads the bytes of a value as a string. Null for types whose values are not a contiguous run
+ * of bytes.
+ */
 function keyReader(column: Column): ((index: number) => string) | null {
   const { type, values, offsets } = column
   if (values === null || type.kind === 'dictionary') return null

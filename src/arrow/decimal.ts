@@ -1,13 +1,13 @@
-/** Decimals: an integer of 128 or 256 bits, little-endian, divided by ten to the scale. */
+/** Decimals: a little-endian integer of 128 or 256 bits, divided by 10^scale. */
 
-/** Whether a decimal of this many bits has this precision (38 or 76 digits at most) and scale. */
+/** Return whether a decimal of this many bits can have this precision (at most 38 or 76 digits) and scale. */
 export function isDecimal(bits: 128 | 256, precision: number, scale: number): boolean {
   const digits = bits === 128 ? 38 : 76
   const whole = Number.isInteger(precision) && Number.isInteger(scale)
   return whole && precision >= 1 && precision <= digits && scale >= -128 && scale <= 127
 }
 
-/** The integer behind the decimal in `bytes` at row `index`. */
+/** Read the unscaled integer of the decimal at row `index`. */
 export function readDecimal(bytes: Uint8Array, index: number, bits: 128 | 256): bigint {
   const width = bits >>> 3
   const view = new DataView(bytes.buffer, bytes.byteOffset + width * index, width)
@@ -16,6 +16,7 @@ export function readDecimal(bytes: Uint8Array, index: number, bits: 128 | 256): 
   return value
 }
 
+/** Write the unscaled integer of the decimal at row `index`. */
 export function writeDecimal(bytes: Uint8Array, index: number, bits: 128 | 256, value: bigint): void {
   const width = bits >>> 3
   const view = new DataView(bytes.buffer, bytes.byteOffset + width * index, width)
@@ -23,7 +24,7 @@ export function writeDecimal(bytes: Uint8Array, index: number, bits: 128 | 256, 
     view.setBigUint64(at, BigInt.asUintN(64, value >> BigInt(8 * at)), true)
 }
 
-/** `12.340` for 12340 of scale 3; a negative scale appends zeros. */
+/** Format a decimal: `12.340` for 12340 with scale 3. A negative scale appends zeros. */
 export function formatDecimal(value: bigint, scale: number): string {
   if (scale <= 0) return value === 0n ? '0' : `${value}${'0'.repeat(-scale)}`
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0')
@@ -31,12 +32,12 @@ export function formatDecimal(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
-/** More digits than any decimal of 256 bits can use, whatever its scale. */
+/** More digits than any decimal of 256 bits can use, at any scale. */
 const maxExponent = 400
 
 /**
- * The integer that stands for a decimal text (`-12.34`, `1e3`) at a scale; null when the text is no decimal
- * or would have to be rounded.
+ * Parse a decimal text (`-12.34`, `1e3`) as an unscaled integer. Returns null if the text is not a decimal or would
+ * have to be rounded.
  */
 export function parseDecimal(text: string, scale: number): bigint | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/.exec(text)

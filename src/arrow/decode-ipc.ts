@@ -1,6 +1,7 @@
 /**
- * Reads whole Arrow IPC streams and files (columnar format, "IPC Streaming Format" and "IPC File Format") that come
- * from outside; as they arrive: `decode-stream.ts`. Columns are views of the bytes given wherever the machine can address them as they lie.
+ * Reads complete Arrow IPC streams and files from outside (columnar format, "IPC Streaming Format" and "IPC File
+ * Format"). For input that is still arriving, see `decode-stream.ts`. Columns are views of the input where its
+ * alignment allows.
  */
 import { invalidInput } from '../errors.js'
 import { Budget, defaultMaxBytes, type SharedMemory } from './budget.js'
@@ -19,39 +20,41 @@ import { asBytes } from './layout.js'
 import { runAtOnce, type Steps } from './steps.js'
 import type { Schema } from './types.js'
 
+/** Limits of decoding. */
 export interface DecodeLimits {
   /**
-   * Bytes that decoding may allocate beyond those given: decompressed buffers, views and 64-bit offsets made
-   * plain, joined dictionaries. Default 1 GiB.
+   * The most bytes that decoding may allocate in addition to its input: decompressed buffers, converted views and
+   * 64-bit offsets, joined dictionaries. Default: 1 GiB.
    */
   readonly maxBytes?: number
-  /** What that is taken of, where it is shared with others. */
+  /** Shared memory from which these bytes are taken. */
   readonly memory?: SharedMemory | undefined
 }
 
+/** A decoded stream or file. */
 export interface Decoded {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }
 
-/** Footer length and closing magic. */
+/** Length of the footer length and the closing magic, in bytes. */
 const tailBytes = 4 + fileMagic.length
-/** Opening magic, padded to 8 bytes. */
+/** Length of the opening magic, padded to 8 bytes. */
 export const headBytes = 8
 
 /**
- * Decodes a whole stream or file; which of the two, the first bytes say.
+ * Decode a complete stream or file. The first bytes tell which of the two it is.
  *
- * Types Sheaf does not hold are refused; utf8_view and binary_view become utf8 and binary. Text is checked to
- * be UTF-8, offsets and dictionary indices to be in range.
- * @throws invalidInput (code 13) for what is not Arrow, cut off or broken, saying what and at which byte; with
- *   status 413 past `limits.maxBytes`; unsupported (code 0) for types, compression and byte order not held.
+ * Unsupported types are rejected; utf8_view and binary_view become utf8 and binary. Checks that text is UTF-8, and that
+ * offsets and dictionary indices are in range.
+ * @throws InvalidInput if the input is not Arrow, cut off or broken, with the byte position; with status 413 if
+ * `limits.maxBytes` is exceeded. Unsupported for unsupported types, compression and byte order.
  */
 export function decodeIpc(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded {
   return runAtOnce(decodeIpcSteps(bytes, limits))
 }
 
-/** `decodeIpc` in steps of a few milliseconds. */
+/** Like `decodeIpc`, in steps of a few milliseconds. */
 export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): Steps<Decoded> {
   if (bytes.length === 0) throw invalidInput('0 bytes is not an Arrow body')
   const budget = new Budget(limits.maxBytes ?? defaultMaxBytes, limits.memory)
@@ -59,6 +62,7 @@ export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): S
   return yield* startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)
 }
 
+/** Return whether bytes start like a file. Otherwise they may be a stream. */
 export function startsAsFile(bytes: Uint8Array): boolean {
   if (bytes.length < fileMagic.length) return false
   for (let i = 0; i < fileMagic.length; i++) if (bytes[i] !== fileMagic.charCodeAt(i)) return false
@@ -97,6 +101,7 @@ function* decodeStream(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   return { schema: decoder.schema, batches }
 }
 
+/** Create the decoder for a schema message. Throws `InvalidInput` if the stream already had a schema. */
 export function openStream(
   message: Message & { readonly kind: 'schema' },
   open: IpcDecoder | null,
@@ -134,14 +139,14 @@ function* decodeFile(bytes: Uint8Array, budget: Budget): Steps<Decoded> {
   return { schema: decoder.schema, batches }
 }
 
-/** The footer at the end of `bytes`, which are the file from byte `from` on. */
+/** Read the footer at the end of `bytes`, which are the file from byte `from` on. */
 export function readFooter(bytes: Uint8Array, from: number) {
   const end = from + bytes.length
   const footerEnd = bytes.length - tailBytes
   const closing = Buffer.from(bytes.subarray(Math.max(0, footerEnd + 4))).toString('latin1')
   const least = Math.max(0, headBytes - from)
   if (footerEnd < least || closing !== fileMagic) {
-    throw invalidInput(`arrow file cut off: byte ${end} does not follow ${fileMagic}, its last word`)
+    throw invalidInput(`arrow file cut off: it does not end with ${fileMagic} (byte ${end})`)
   }
   const footerBytes = new DataView(bytes.buffer, bytes.byteOffset + footerEnd, 4).getInt32(0, true)
   const start = footerEnd - footerBytes
@@ -152,7 +157,7 @@ export function readFooter(bytes: Uint8Array, from: number) {
   return { footer: decodeFooter(bytes.subarray(start, footerEnd), footerStart), footerStart }
 }
 
-/** Blocks lie before the footer and, in sum, do not claim more bytes than there are. */
+/** Check that blocks are before the footer and, in sum, do not claim more bytes than the file has. */
 function checkBlocks(blocks: readonly Block[], end: number): void {
   let left = end
   for (const { offset, metadataBytes, bodyBytes } of blocks) {
@@ -180,10 +185,12 @@ function readBlock(bytes: Uint8Array, { offset, metadataBytes, bodyBytes }: Bloc
   return { message, id: message.kind === 'dictionary' ? message.id : -1, body, at }
 }
 
+/** Create the error for a stream that ends inside a message. */
 export function cutOff(at: number) {
   return invalidInput(`arrow stream cut off at byte ${at}, inside a message`)
 }
 
+/** Create the error for a stream without a schema. */
 export function noSchema(at: number) {
   return invalidInput(`broken arrow stream: no schema before byte ${at}`)
 }

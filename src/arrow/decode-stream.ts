@@ -1,4 +1,4 @@
-/** Reads Arrow IPC streams and files as they arrive, a message at a time. */
+/** Reads Arrow IPC streams and files while they arrive, one message at a time. */
 import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { Budget, defaultMaxBytes, type SharedMemory, tooLarge } from './budget.js'
@@ -22,25 +22,31 @@ import { runPaced } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields } from './wire-field.js'
 
+/** Options of `decodeIpcStream`. */
 export interface DecodeStreamOptions extends DecodeLimits {
-  /** Ends the decoding: what is awaited rejects with `signal.reason`. */
+  /** Cancels the decoding: pending promises reject with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
-  /** Whether all batches stay in memory after they were read. Default false: only the last one does. */
+  /**
+   * Whether the caller keeps all batches in memory after they were read. Default: false, the caller keeps only the last
+   * batch.
+   */
   readonly keeps?: boolean | undefined
 }
 
+/** A stream or file that is being decoded. */
 export interface DecodedStream {
   readonly schema: Schema
-  /** To be read once; each batch is decoded when it is asked for. */
+  /** Readable once. Each batch is decoded when the caller asks for it. */
   readonly batches: AsyncIterable<Batch>
 }
 
 /**
- * Decodes a stream or a file as it arrives, from chunks that stay as they are; resolves when the schema has been read.
- * Holds one message at a time, so `maxBytes` bounds each message (as it arrives and as decoded) and the dictionaries, not
- * the whole. Only a file with dictionaries, which may come last, is gathered first and must fit in `maxBytes`. The footer
- * of any other must list the batches as they came. Lets the event loop turn while it decodes.
- * @throws what `decodeIpc` throws; from `batches` for what comes after the schema.
+ * Decode a stream or a file while it arrives. The chunks must not change. Resolves when the schema has been read. Only
+ * one message is in memory at a time, so `maxBytes` limits each message (as received and as decoded) and the
+ * dictionaries, not the whole input. Exception: a file with dictionaries is read completely first and must fit in
+ * `maxBytes`, because its dictionaries may come last. The footer of any other file must list the batches in their
+ * order. Decoding lets the event loop turn.
+ * @throws like `decodeIpc`; `batches` throws for errors after the schema.
  */
 export async function decodeIpcStream(
   chunks: AsyncIterable<Uint8Array>,
@@ -76,7 +82,10 @@ async function openChunks(source: ByteSource, options: DecodeStreamOptions): Pro
   return { schema: decoder.schema, batches: streamBatches(source, decoder, state) }
 }
 
-/** Whether the schema of a file, which stays where it is, has dictionaries; true where it takes the whole file to tell. */
+/**
+ * Return whether the schema of a file has dictionaries, without consuming it. Returns true if only the whole file can
+ * tell.
+ */
 async function hasDictionaries(source: ByteSource, maxBytes: number): Promise<boolean> {
   const prefix = await source.peek(headBytes + prefixBytes)
   if (prefix.length < headBytes + prefixBytes) return true
@@ -100,7 +109,7 @@ interface StreamState {
   readonly signal: AbortSignal | undefined
   readonly memory: SharedMemory | undefined
   readonly keeps: boolean
-  /** Bytes that the batch which is out has of the memory. */
+  /** Bytes of shared memory held by the batch that was yielded last. */
   taken: number
 }
 
@@ -132,8 +141,8 @@ function giveBack(state: StreamState): void {
 }
 
 /**
- * The next batch, whose start is added to `starts`; null at the end of the stream. Apart from `streamBatches`, which would hold what
- * the batch was decoded from for as long as the batch is out.
+ * Decode the next batch, and add its start to `starts`. Returns null at the end of the stream. A function of its own,
+ * because `streamBatches` would keep the encoded batch in memory as long as the decoded one.
  */
 async function nextBatch(
   source: ByteSource,
@@ -143,7 +152,7 @@ async function nextBatch(
 ): Promise<Batch | null> {
   const { maxBytes, pacer, signal, memory } = state
   for (;;) {
-    // While others wait no more is read.
+    // Stop reading while other decoders wait for memory.
     await memory?.take(0, signal)
     const start = source.position
     const next = await readMessage(source, maxBytes)
@@ -171,7 +180,7 @@ async function checkEnd(source: ByteSource): Promise<void> {
   throw invalidInput(`bytes follow the end of the stream (byte ${source.position})`)
 }
 
-/** A file is what its footer says: batches left out there, or in another order, would be other rows. */
+/** The footer defines the content of a file: omitted or reordered batches would be different rows. */
 async function checkFooter(source: ByteSource, starts: readonly number[], maxBytes: number): Promise<void> {
   const from = source.position
   const { footer, footerStart } = readFooter(await source.rest(maxBytes), from)
@@ -182,7 +191,7 @@ async function checkFooter(source: ByteSource, starts: readonly number[], maxByt
   )
 }
 
-/** The next message and its body; null at the end of the stream. */
+/** Read the next message and its body. Returns null at the end of the stream. */
 async function readMessage(source: ByteSource, maxBytes: number) {
   const start = source.position
   const prefix = await source.peek(prefixBytes)
@@ -200,7 +209,7 @@ async function readMessage(source: ByteSource, maxBytes: number) {
   return { message, body: await source.read(message.bodyBytes), at }
 }
 
-/** Chunks of any size, read in exact amounts. */
+/** Reads exact numbers of bytes from chunks of any size. */
 class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array>
   #pending: Uint8Array[] = []
@@ -212,7 +221,7 @@ class ByteSource {
     this.#chunks = chunks[Symbol.asyncIterator]()
   }
 
-  /** The next bytes without taking them; fewer only where the source ends. */
+  /** Return the next bytes without consuming them. Returns fewer bytes only at the end of the source. */
   async peek(bytes: number): Promise<Uint8Array> {
     while (this.#pendingBytes < bytes && (await this.#fetch()));
     if (this.#pending.length > 1) this.#pending = [concatBytes(this.#pending)]
@@ -220,8 +229,8 @@ class ByteSource {
   }
 
   /**
-   * Takes exactly `bytes`, in a buffer that starts on a multiple of 8 unless one chunk holds them all. Memory
-   * is touched only as bytes arrive, whatever was announced.
+   * Consume exactly `bytes`, in a buffer aligned to 8 bytes unless one chunk contains all of them. Pages of memory are
+   * touched only as bytes arrive, whatever length was announced.
    */
   async read(bytes: number): Promise<Uint8Array> {
     if (this.#pendingBytes === 0 && bytes > 0) await this.#fetch()
@@ -243,7 +252,7 @@ class ByteSource {
     return out
   }
 
-  /** Everything that is left. */
+  /** Consume all remaining bytes. */
   async rest(maxBytes: number): Promise<Uint8Array> {
     while (await this.#fetch()) {
       if (this.#pendingBytes > maxBytes) throw tooLarge('the arrow file is', maxBytes)
@@ -262,13 +271,13 @@ class ByteSource {
     this.position += bytes
   }
 
-  /** Waits for the next chunk that holds anything; false where the source ends. */
+  /** Wait for the next non-empty chunk. Returns false at the end of the source. */
   async #fetch(): Promise<boolean> {
     for (;;) {
       const next = await this.#chunks.next()
       if (next.done === true) return false
       if (!(next.value instanceof Uint8Array)) {
-        throw invalidInput(`an arrow body comes in Uint8Array chunks, got ${quote(typeof next.value)}`)
+        throw invalidInput(`an arrow body must come in Uint8Array chunks, got ${quote(typeof next.value)}`)
       }
       if (next.value.length === 0) continue
       this.#pending.push(asBytes(next.value))

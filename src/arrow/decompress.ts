@@ -1,4 +1,4 @@
-/** Compressed buffers of IPC bodies (columnar format, "Compression"): an int64 length, then a frame. */
+/** Decompresses buffers of IPC bodies (columnar format, "Compression"): an int64 length, then a frame. */
 import { invalidInput } from '../errors.js'
 import type { Budget } from './budget.js'
 import type { BodyHeader, Codec } from './ipc-message.js'
@@ -6,7 +6,7 @@ import { decodeLz4Frame } from './lz4.js'
 import type { Steps } from './steps.js'
 import { decodeZstdFrame } from './zstd.js'
 
-/** Bytes that the compressed buffers of a body say they hold. */
+/** Return the decompressed size that the compressed buffers of a body announce, in bytes. */
 export function announcedBytes({ codec, buffers }: BodyHeader, body: Uint8Array): number {
   if (codec === null) return 0
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
@@ -20,9 +20,9 @@ export function announcedBytes({ codec, buffers }: BodyHeader, body: Uint8Array)
 }
 
 /**
- * The plain bytes of one buffer; a view where it was stored as it is. `at` is where it begins, `path` the
- * column it belongs to.
- * @throws invalidInput for broken frames, code 13 status 413 past the budget.
+ * Return the decompressed bytes of one buffer; a view if the buffer is not compressed. `at` is the offset of the
+ * buffer, `path` its column, both for messages.
+ * @throws InvalidInput for broken frames; with status 413 if the budget is exceeded.
  */
 export function* decompress(
   buffer: Uint8Array,

@@ -1,4 +1,4 @@
-/** Whether two columns hold the same values, row by row. */
+/** Compares two columns row by row. */
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { type Column, isValid } from './column.js'
@@ -6,28 +6,31 @@ import { asBytes, cellBytes } from './layout.js'
 import { equalTypes } from './same-type.js'
 
 /**
- * The rows in which two columns of equal type and length differ. Numbers are equal when their bits are, so -0 is not 0, and
- * NaN is NaN; a dictionary's values count, not their indices; what stands under a null does not count.
+ * Return the rows in which two columns of equal type and length differ. Numbers are compared by their bits, so -0 is
+ * not 0, and NaN equals NaN. Dictionary columns are compared by value, not by index. Values of null rows are ignored.
  */
 export function differingRows(a: Column, b: Column): Bitset {
-  assert(a.length === b.length && equalTypes(a.type, b.type), 'columns that have nothing to compare')
+  assert(
+    a.length === b.length && equalTypes(a.type, b.type),
+    'only columns of equal type and length can be compared',
+  )
   const pair = pairOf(a, b)
   const differing = new Bitset(a.length)
   for (let row = 0; row < a.length; row++) if (!areEqual(pair, row, row, 1)) differing.add(row)
   return differing
 }
 
-/** Two columns, with what is looked at for every row at hand. */
+/** Two columns, with precomputed properties that each row comparison needs. */
 interface Pair {
   readonly a: Column
   readonly b: Column
-  /** Of cells of equal width, texts and bytes; empty for others. */
+  /** The values of types with cells of equal width, of texts and of bytes; empty for other types. */
   readonly bytesA: Uint8Array
   readonly bytesB: Uint8Array
   /** Bytes of a cell. */
   readonly width: number
   readonly hasNulls: boolean
-  /** Of the children, or of the dictionaries. */
+  /** Pairs of the children, or of the dictionaries. */
   readonly inner: readonly Pair[]
 }
 
@@ -49,7 +52,7 @@ function pairOf(a: Column, b: Column): Pair {
 
 const nothing = new Uint8Array(0)
 
-/** Whether rows `i` to `i + count - 1` of one column are rows `j` to `j + count - 1` of the other. */
+/** Return whether rows `i` to `i + count - 1` of one column equal rows `j` to `j + count - 1` of the other. */
 function areEqual(pair: Pair, i: number, j: number, count: number): boolean {
   const { a, bytesA, bytesB, width } = pair
   if (!pair.hasNulls && a.type.kind !== 'dictionary' && width > 0) {
@@ -63,9 +66,9 @@ function isEqual(pair: Pair, i: number, j: number): boolean {
   const { a, b, bytesA, bytesB, width, inner } = pair
   const { type } = a
   if (pair.hasNulls || type.kind === 'null') {
-    const isThere = isValid(a, i)
-    if (isThere !== isValid(b, j)) return false
-    if (!isThere) return true
+    const isPresent = isValid(a, i)
+    if (isPresent !== isValid(b, j)) return false
+    if (!isPresent) return true
   }
   switch (type.kind) {
     case 'null':

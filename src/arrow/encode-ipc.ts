@@ -1,6 +1,6 @@
 /**
- * Writes Arrow IPC streams and files: uncompressed, buffers on multiples of 64 bytes, equal input gives equal
- * bytes. Everything comes as chunks that view the columns' own buffers; nothing is joined.
+ * Writes Arrow IPC streams and files: uncompressed, with buffers aligned to 64 bytes. Equal input gives equal bytes.
+ * The output consists of chunks that view the columns' own buffers; nothing is copied together.
  */
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
@@ -12,13 +12,13 @@ import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
 /**
- * A stream, batch by batch: append the chunks of every `write` and of `finish` in order. A dictionary is written before
- * the first batch that uses it, and takes the place of the one before it: nothing is kept of batches that were written.
+ * Writes a stream batch by batch: append the chunks of every `write` and of `finish` in order. A dictionary is written
+ * before the first batch that uses it, and replaces the previous one. The writer keeps nothing of written batches.
  */
 export class IpcStreamWriter {
   readonly #writer = new IpcWriter(wideAlignment)
   readonly #fields: readonly WireField[]
-  /** By dictionary id, the one that was written last. */
+  /** The dictionary written last, by dictionary id. */
   readonly #dictionaries = new Map<number, Column>()
 
   constructor(schema: Schema) {
@@ -41,7 +41,7 @@ export class IpcStreamWriter {
     return this.#writer.takeChunks()
   }
 
-  /** Those inside the values of another come before it. */
+  /** Dictionaries within the values of a dictionary are written before it. */
   #writeDictionaries(field: WireField, column: Column): void {
     field.children.forEach((child, i) => {
       this.#writeDictionaries(child, column.children[i]!)
@@ -56,7 +56,7 @@ export class IpcStreamWriter {
   }
 }
 
-/** A whole stream: schema, dictionaries (one per dictionary column, as some readers need), batches, end. */
+/** Encode a whole stream: schema, dictionaries (one per dictionary column, as some readers require), batches, end. */
 export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
   const writer = new IpcWriter(wideAlignment)
   writer.push(encodeSchemaMessage(schema, 0, wideAlignment))
@@ -65,7 +65,10 @@ export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint
   return writer.takeChunks()
 }
 
-/** A file that any Arrow tool opens: magic, the stream, footer. No batch is fine: the schema is there. */
+/**
+ * Encode a file that any Arrow tool opens: magic, the stream, footer. `batches` may be empty: the file then contains
+ * the schema.
+ */
 export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
   const writer = fileBegun(schema)
   const blocks = encodeBodies(schema, batches, writer)
@@ -73,20 +76,23 @@ export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8A
   return writer.takeChunks()
 }
 
-/** The bytes of `encodeIpcFile`, batch by batch: append the chunks of `begin`, of every `write` and of `finish` in order. */
+/**
+ * Writes the bytes of `encodeIpcFile` batch by batch: append the chunks of `begin`, of every `write` and of `finish` in
+ * order.
+ */
 export class IpcFileSender {
   readonly #schema: Schema
   readonly #writer: IpcWriter
   readonly #blocks: Block[] = []
 
-  /** Of a schema without dictionaries, which come before the first batch and are of all of them. */
+  /** The schema must have no dictionaries: they come before the first batch and must cover all batches. */
   constructor(schema: Schema) {
-    assert(!hasDictionaries(schema), 'dictionaries are known with the last batch')
+    assert(!hasDictionaries(schema), 'a file with dictionaries cannot be written batch by batch')
     this.#schema = schema
     this.#writer = fileBegun(schema)
   }
 
-  /** What comes before the first batch. */
+  /** Return the chunks before the first batch. */
   begin(): Uint8Array[] {
     return this.#writer.takeChunks()
   }
@@ -96,13 +102,14 @@ export class IpcFileSender {
     return this.#writer.takeChunks()
   }
 
-  /** The last of the chunks is the footer. */
+  /** Return the last chunks. The last one is the footer. */
   finish(): Uint8Array[] {
     endFile(this.#writer, this.#schema, [], this.#blocks)
     return this.#writer.takeChunks()
   }
 }
 
+/** Return whether a schema has dictionary fields. */
 export function hasDictionaries(schema: Schema): boolean {
   return dictionaryFields(wireFields(schema)).length > 0
 }
@@ -124,14 +131,14 @@ function endFile(
   writer.push(encodeFooter(schema, dictionaries, batches))
 }
 
-/** The first 8 bytes of a file. */
+/** Return the first 8 bytes of a file. */
 export function fileHead(): Uint8Array {
   const head = new Uint8Array(8)
   head.set(Buffer.from(fileMagic, 'latin1'))
   return head
 }
 
-/** Some chunks as one array: for callers that need the whole in one piece. */
+/** Concatenate chunks, for callers that need one array. */
 export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
   return chunks.length === 1 ? chunks[0]! : concatBytes(chunks)
 }

@@ -1,6 +1,7 @@
 /**
- * Encodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format): blocks of 256 KiB that need no others, no checksums of content. Matches are found by a
- * table of the last place at which four bytes were seen; the longer none is found, the fewer places are looked at.
+ * Encodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format): independent blocks of 256 KiB, without content
+ * checksums. A hash table maps four bytes to their last position, to find matches. The longer no match is found, the
+ * larger the steps between positions.
  */
 import type { Steps } from './steps.js'
 import { xxh32 } from './xxh32.js'
@@ -8,26 +9,29 @@ import { xxh32 } from './xxh32.js'
 const magic = 0x184d2204
 /** Version 1, independent blocks. */
 const flags = 0x60
-/** Blocks of at most 256 KiB: a step takes some milliseconds. */
+/** Blocks of at most 256 KiB: one step takes a few milliseconds. */
 const blockSizeCode = 5 << 4
 const blockBytes = 1 << 18
 const headBytes = 7
 
 const tableBits = 15
 const table = new Int32Array(1 << tableBits)
-/** The most that a block of bytes without any match takes. */
+/** The largest size of an encoded block, for a block without matches. */
 const scratch = new Uint8Array(blockBytes + Math.ceil(blockBytes / 255) + 16)
 const scratchView = new DataView(scratch.buffer)
 
 const minMatch = 4
-/** What the format leaves as literals at the end of a block, and how far before it the last match begins. */
+/**
+ * The format requires this many literals at the end of a block, and this distance from the start of the last match to
+ * the end.
+ */
 const lastLiterals = 5
 const lastMatch = 12
 const maxDistance = 65_535
-/** Places in a row without a match after which the step between them grows by one, as a power of two. */
+/** After 2^patience positions without a match the step grows by one. */
 const patience = 5
 
-/** Encodes one frame, a step per block; null where it would not be shorter than `mostBytes`. */
+/** Encode one frame, in a step per block. Returns null if the frame would not be shorter than `mostBytes`. */
 export function* encodeLz4Frame(plain: Uint8Array, mostBytes: number): Steps<Uint8Array | null> {
   const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength)
   const parts: Uint8Array[] = []
@@ -58,7 +62,7 @@ export function* encodeLz4Frame(plain: Uint8Array, mostBytes: number): Steps<Uin
   return out
 }
 
-/** Encodes bytes `start .. end` into `scratch`; how many bytes that takes. */
+/** Encode bytes `start .. end` into `scratch`. Returns the length of the result. */
 function encodeBlock(plain: Uint8Array, view: DataView, start: number, end: number): number {
   table.fill(-1)
   let write = 0
@@ -91,7 +95,7 @@ function encodeBlock(plain: Uint8Array, view: DataView, start: number, end: numb
   return putSequence(plain, anchor, end, 0, 0, write)
 }
 
-/** Equal bytes at `from` and `at`, of which the first four are known to be equal. */
+/** Return the number of equal bytes at `from` and `at`. The first four are known to be equal. */
 function matchLength(plain: Uint8Array, view: DataView, from: number, at: number, end: number): number {
   let length = minMatch
   while (at + length + 4 <= end) {
@@ -103,7 +107,7 @@ function matchLength(plain: Uint8Array, view: DataView, from: number, at: number
   return length
 }
 
-/** Writes literals `from .. to` and a match, none where its length is 0; where the next sequence begins. */
+/** Write literals `from .. to` and a match, or no match if `length` is 0. Returns the end of the output. */
 function putSequence(
   plain: Uint8Array,
   from: number,

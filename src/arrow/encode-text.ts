@@ -1,18 +1,18 @@
-/** Many strings as UTF-8, one after the other. */
+/** Encodes many strings as contiguous UTF-8. */
 import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { asBytes } from './layout.js'
 import type { Place } from './place.js'
 
 /**
- * Strings are encoded in groups joined to one, which costs one call into the engine instead of one per
- * string; above this many characters per string the copy costs more than the call.
+ * Strings are joined and encoded in groups: one call into the engine per group instead of one per string. Above this
+ * many characters per string, the join costs more than the calls.
  */
 const shortText = 64
 const groupSize = 256
 
 /**
- * UTF-8 of all strings; null rows are empty. Throws code 20, naming row and column, for a string with half of a surrogate pair: UTF-8
- * has no bytes for it.
+ * Encode all strings as UTF-8; null rows are empty. Throws `SchemaValidation`, naming row and column, for a string with
+ * half of a surrogate pair, which UTF-8 cannot represent.
  */
 export function encodeTexts(
   values: readonly (string | null | undefined)[],
@@ -25,7 +25,7 @@ export function encodeTexts(
     const end = Math.min(values.length, start + groupSize)
     let characters = 0
     for (let i = start; i < end; i++) characters += values[i]?.length ?? 0
-    // A character (UTF-16 unit) takes 3 bytes at most.
+    // A UTF-16 code unit takes at most 3 bytes.
     if (at + 3 * characters > bytes.length) bytes = grow(bytes, at, 3 * characters, place, start)
     const joined =
       characters <= shortText * (end - start) && encodeJoined(values, start, end, bytes, at, offsets)
@@ -34,7 +34,7 @@ export function encodeTexts(
       for (let i = start; i < end; i++) {
         const value = values[i]
         if (value) {
-          if (!value.isWellFormed()) throw halfCharacter(value, place, i)
+          if (!value.isWellFormed()) throw splitSurrogate(value, place, i)
           next += bytes.write(value, next)
         }
         offsets[i + 1] = next
@@ -46,15 +46,17 @@ export function encodeTexts(
   return { values: at > 0.75 * bytes.length ? used : used.slice(), offsets }
 }
 
-function halfCharacter(text: string, place: Place, row: number): SheafError {
+function splitSurrogate(text: string, place: Place, row: number): SheafError {
   const at = text.search(/\p{Surrogate}/u)
   return schemaMismatch(
     `row ${place.row(row)}: column ${quote(place.path)} holds half of a surrogate pair at character ${at} of ${quote(text)}`,
-    { hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half' },
+    { hint: 'split texts between characters; toWellFormed() replaces each half by U+FFFD' },
   )
 }
 
-/** Encodes a group as one string; false when its parts would not have become what the whole became. */
+/**
+ * Encode a group as one string. Returns false if the parts encoded separately would give other bytes than the whole.
+ */
 function encodeJoined(
   values: readonly (string | null | undefined)[],
   start: number,
@@ -73,7 +75,7 @@ function encodeJoined(
     if (value) next += ascii ? value.length : Buffer.byteLength(value)
     offsets[i + 1] = next
   }
-  // Halves of a surrogate pair that meet between two strings are one character joined, two apart.
+  // Halves of a surrogate pair at the end and start of two strings form one character when joined, but not separately.
   return next === at + written
 }
 

@@ -1,6 +1,7 @@
 /**
- * The bytes of a data file that no checksum covers: what lies before, between and behind its columns, but for the checksums of blocks. The footer implies each of
- * them, so that a check of the whole file needs no more than the footer.
+ * The frame of a data file: the bytes that no checksum covers. These are all bytes before, between and after the
+ * columns, except the block checksums. The footer determines the frame, so a check of the whole file needs only the
+ * footer.
  */
 import { corrupted } from '../errors.js'
 import { fileHead } from './encode-ipc.js'
@@ -9,15 +10,15 @@ import type { FileLayout } from './file-reader.js'
 import { encodeBodyMessage, encodeSchemaMessage, endOfStream } from './ipc-message.js'
 import { alignUp, padding, wideAlignment } from './ipc-writer.js'
 
-/** Bytes that must stand at an offset of the file. */
+/** Bytes expected at an offset of the file. */
 export interface FramePiece {
   readonly start: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Yields the pieces of a file's frame in order: together with the columns, the checksums of blocks and the footer they are every byte of the file.
- * Throws corrupted (code 18) where a column cannot lie where the footer says.
+ * Yield the pieces of a file's frame in order. Together with the columns, the block checksums and the footer they are
+ * all bytes of the file. Throws `Internal` if a column cannot be where the footer says.
  */
 export function* fileFrame({ schema, batches, dictionaries, sums }: FileLayout): Generator<FramePiece> {
   const frame = new Frame()
@@ -32,7 +33,7 @@ export function* fileFrame({ schema, batches, dictionaries, sums }: FileLayout):
 }
 
 class Frame {
-  /** Where the next piece, or the next column, begins. */
+  /** Offset of the next piece or column. */
   at = 0
 
   piece(bytes: Uint8Array): FramePiece {
@@ -41,7 +42,7 @@ class Frame {
     return { start, bytes }
   }
 
-  /** The metadata of a batch, then the zeros behind each of its columns. */
+  /** The metadata of a batch, then the zero padding after each of its columns. */
   *message(
     length: number,
     columns: readonly ColumnRange[],

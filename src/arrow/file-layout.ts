@@ -1,16 +1,16 @@
 /**
- * What a data file's footer says beyond the Arrow format: where every column lies and its checksum, so that a
- * reader fetches the footer, then exactly the columns it wants, and knows that they are what was written.
+ * What the footer of a data file contains in addition to the Arrow format: the position and the checksum of every
+ * column. So a reader reads the footer, then exactly the columns it needs, and verifies them.
  *
- * It rides in the footer's custom metadata under `sheaf:layout`, as JSON:
+ * Stored in the footer's custom metadata under `sheaf:layout`, as JSON:
  *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...],
  *    "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
- *   blocks:  bytes of a block of each buffer of a batch (block-sums.ts)
+ *   blocks:  block size in bytes of each buffer of a batch (block-sums.ts)
  *   nodes:   length and null count of every field node, flat, depth first
- *   buffers: bytes of every buffer; each begins on the next multiple of 64 after the one before it
- *   crc:     CRC-32 of a column's bytes, from its first buffer's begin to its last one's end, padding between
- *            them included; one per top-level column, 0 for a column without bytes
- *   zones:   optional; between which values stretches of rows lie, for each batch those of its stretches one after the other
+ *   buffers: bytes of every buffer; each starts at the next multiple of 64 after the previous one
+ *   crc:     CRC-32 of a column's bytes, from the start of its first buffer to the end of its last one, including the padding
+ *            between them; one per top-level column, 0 for a column without bytes
+ *   zones:   optional; min/max statistics of stretches of rows. For each batch, those of its stretches in order
  *            (sql/zones/stretches.ts)
  */
 import { corrupted } from '../errors.js'
@@ -20,14 +20,15 @@ import { alignUp, wideAlignment } from './ipc-writer.js'
 import type { Field } from './types.js'
 import type { WireField } from './wire-field.js'
 
+/** The metadata key of the layout in a footer. */
 export const layoutKey = 'sheaf:layout'
 
-/** Rows of a stretch; the last one of a batch may have fewer. */
+/** Rows per stretch, the unit of min/max statistics within a batch. The last stretch of a batch may have fewer rows. */
 export const stretchRows = 8 * 1024
 
 /** A top-level column of one batch (or the values of a dictionary) in a file. */
 export interface ColumnRange {
-  /** Absolute offset in the file, a multiple of 64. */
+  /** Offset in the file, a multiple of 64. */
   readonly start: number
   readonly bytes: number
   readonly crc: number
@@ -35,30 +36,32 @@ export interface ColumnRange {
   readonly nodes: readonly number[]
   /** Pairs of (offset from `start`, bytes). */
   readonly buffers: readonly number[]
-  /** Bytes of a block of each buffer. */
+  /** Block size in bytes of each buffer. */
   readonly blocks: readonly number[]
-  /** Number of the checksum of its first block among those of the file; null where it has none, and is read whole. */
+  /**
+   * Number of the column's first block checksum among those of the file. Null if the column has none and is read whole.
+   */
   readonly firstSum: number | null
-  /** Dictionaries the column needs, inner ones before those that hold them. */
+  /** Dictionaries that the column needs, inner ones before those that contain them. */
   readonly dictionaries: readonly DictionaryRange[]
   /**
-   * For a fixed_size_list of numbers none of which is null: where they lie, from `start`; they are the last
-   * thing in the range. Null for any other column, and where there are no numbers.
+   * For a fixed_size_list of numbers without null elements: the position of the numbers, relative to `start`. They are
+   * at the end of the range. Null for any other column, and if there are no numbers.
    */
   readonly cells: { readonly offset: number; readonly bytes: number } | null
-  /** Least, greatest and nulls of each stretch of its rows, as the JSON has them; null where the file does not say. */
+  /** Least value, greatest value and null count of each stretch, as in the JSON. Null if the file has none. */
   readonly zones: readonly unknown[] | null
 }
 
-/** The values behind dictionary columns. */
+/** The values of dictionary columns. */
 export interface DictionaryRange {
   readonly id: number
-  /** A field of the dictionary's value type. */
+  /** A field with the value type of the dictionary. */
   readonly field: Field
   readonly range: ColumnRange
 }
 
-/** What the JSON holds for one batch. */
+/** The JSON entry of one batch. */
 export type BatchEntry = readonly [
   rows: number,
   nodes: readonly number[],
@@ -66,7 +69,7 @@ export type BatchEntry = readonly [
   crcs: readonly number[],
 ]
 
-/** What the JSON holds for one dictionary. */
+/** The JSON entry of one dictionary. */
 export type DictionaryEntry = readonly [
   id: number,
   nodes: readonly number[],
@@ -74,23 +77,25 @@ export type DictionaryEntry = readonly [
   crc: number,
 ]
 
-/** What the JSON holds for a column of which it says between which values stretches lie. */
+/** The JSON entry with the min/max statistics of one column. */
 export type ZonesEntry = readonly [column: number, batches: readonly (readonly unknown[])[]]
 
+/** The content of the JSON. */
 export interface LayoutEntries {
-  /** Bytes of a block of each buffer of a batch. */
+  /** Block size in bytes of each buffer of a batch. */
   readonly blocks: readonly number[]
   readonly batches: readonly BatchEntry[]
   readonly dictionaries: readonly DictionaryEntry[]
   readonly zones: readonly ZonesEntry[]
 }
 
+/** Encode the JSON. */
 export function encodeLayout(entries: LayoutEntries): string {
   const { blocks, batches, dictionaries, zones } = entries
   return JSON.stringify({ v: 2, blocks, batches, dictionaries, ...(zones.length > 0 && { zones }) })
 }
 
-/** @throws corrupted (code 18) when the text is not a layout. */
+/** Parse the JSON. @throws Internal if the text is not a valid layout. */
 export function decodeLayout(text: string): LayoutEntries {
   let parsed: unknown
   try {
@@ -99,12 +104,12 @@ export function decodeLayout(text: string): LayoutEntries {
     throw corrupted(`the footer's ${layoutKey} is not JSON`, { cause })
   }
   const { v, blocks, batches, dictionaries, zones = [] } = (parsed ?? {}) as Record<string, unknown>
-  if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 2`)
-  if (!isList(blocks, isBlock)) throw corrupted(`the footer's ${layoutKey} does not say how long blocks are`)
+  if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, expected 2`)
+  if (!isList(blocks, isBlock)) throw corrupted(`the footer's ${layoutKey} does not list block sizes`)
   if (!isList(batches, isBatchEntry) || !isList(dictionaries, isDictionaryEntry)) {
     throw corrupted(`the footer's ${layoutKey} does not list batches and dictionaries`)
   }
-  if (!isList(zones, isZonesEntry)) throw corrupted(`the footer's ${layoutKey} has zones of no column`)
+  if (!isList(zones, isZonesEntry)) throw corrupted(`the footer's ${layoutKey} has invalid zones`)
   return { blocks, batches, dictionaries, zones }
 }
 
@@ -138,12 +143,12 @@ function isZonesEntry(value: unknown): value is ZonesEntry {
   return isCount(column) && isList(batches, Array.isArray)
 }
 
-/** The number of the checksum of a block among those of the file. */
+/** Return the number of a block's checksum among those of the file. */
 export function sumOf({ firstSum, blocks, buffers }: ColumnRange, buffer: number, block: number): number {
   return firstSum! + countBlocks(buffers, blocks.slice(0, buffer)) + block
 }
 
-/** Field nodes and buffers of a field, its children's included. */
+/** Count the field nodes and buffers of a field, including its children. */
 export function countParts(field: WireField): { nodes: number; buffers: number } {
   let nodes = 1
   let buffers = field.type.kind === 'null' ? 0 : ownBuffers(field)
@@ -155,7 +160,7 @@ export function countParts(field: WireField): { nodes: number; buffers: number }
   return { nodes, buffers }
 }
 
-/** Validity; offsets and values where the type has them. */
+/** Validity, and offsets and values where the type has them. */
 function ownBuffers({ type }: WireField): number {
   switch (type.kind) {
     case 'utf8':
@@ -169,19 +174,19 @@ function ownBuffers({ type }: WireField): number {
   }
 }
 
-/** Takes columns off a batch's entry, one after the other. */
+/** Reads the columns of a batch's entry in order. */
 export class LayoutCursor {
   readonly #nodes: readonly number[]
   readonly #buffers: readonly number[]
   readonly #block: Block
-  /** Bytes of a block of each buffer; null where no column is cut into blocks. */
+  /** Block size in bytes of each buffer. Null if no column has block checksums. */
   readonly #blocks: readonly number[] | null
   #node = 0
   #buffer = 0
   /** Offset of the next buffer in the body. */
   #offset = 0
 
-  /** Checksums of blocks before those of the next column. */
+  /** Number of block checksums before those of the next column. */
   sums: number
 
   constructor(
@@ -238,7 +243,7 @@ export class LayoutCursor {
     }
   }
 
-  /** @throws corrupted unless the whole entry was taken and fills its body. */
+  /** Check that all of the entry was read and fills its body. @throws Internal otherwise. */
   finish(): void {
     const { bodyBytes, offset } = this.#block
     if (

@@ -1,6 +1,6 @@
 /**
- * Reads data files column by column: first the footer, then the ranges it names. Whoever fetches the bytes is
- * elsewhere; everything here is a function of bytes. A file's footer alone is enough to find every column.
+ * Reads data files column by column: first the footer, then the ranges that it lists. The caller reads the bytes;
+ * everything here is a function of bytes. The footer alone is enough to find every column.
  */
 import { corrupted, quote, SheafError } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -23,6 +23,7 @@ import { runAtOnce } from './steps.js'
 import type { Field, Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
+/** The position of a batch's columns. */
 export interface BatchLayout {
   /** Rows. */
   readonly length: number
@@ -30,24 +31,25 @@ export interface BatchLayout {
   readonly columns: readonly ColumnRange[]
 }
 
+/** The content of a footer. */
 export interface FileLayout {
   readonly schema: Schema
   /** Rows of all batches. */
   readonly rows: number
   readonly batches: readonly BatchLayout[]
-  /** In the order in which they lie in the file. */
+  /** In file order. */
   readonly dictionaries: readonly DictionaryRange[]
-  /** The checksums of blocks: where their pages begin, and how many checksums there are. */
+  /** The block checksums: the offset of their first page, and their number. */
   readonly sums: { readonly start: number; readonly count: number }
 }
 
-/** Footer length and closing magic. */
+/** Length of the footer length and the closing magic, in bytes. */
 const tailBytes = 4 + fileMagic.length
 
 /**
- * Reads the footer out of the last bytes of a file of `fileBytes` bytes. Where `tail` does not hold the whole
- * footer it says how many of the last bytes are needed. `expectedCrc` is the writer's `footerCrc`.
- * @throws corrupted (code 18) when the file is cut, not one of ours, or the checksum differs.
+ * Parse the footer from the last bytes of a file of `fileBytes` bytes. If `tail` does not contain the whole footer,
+ * returns how many of the last bytes are needed. `expectedCrc` is the `footerCrc` returned by the writer.
+ * @throws Internal if the file is cut off, was not written by Sheaf, or the checksum differs.
  */
 export function parseFileFooter(
   tail: Uint8Array,
@@ -78,7 +80,7 @@ export function parseFileFooter(
 
 function checkCrc(what: string, crc: number, expected: number): void {
   if (crc === expected) return
-  throw corrupted(`${what} has checksum ${crcHex(crc)}, written was ${crcHex(expected)}`)
+  throw corrupted(`${what} has checksum ${crcHex(crc)}, expected ${crcHex(expected)}`)
 }
 
 function readLayout(footer: Footer, end: number): FileLayout {
@@ -96,7 +98,8 @@ function readLayout(footer: Footer, end: number): FileLayout {
     dictionaryFields([field]).map(({ dictionaryId }) => knownDictionary(dictionaries, dictionaryId)),
   )
   const zones = new Map(entries.zones)
-  for (const of of zones.values()) if (of.length !== entries.batches.length) throw miscounted('zones')
+  for (const perBatch of zones.values())
+    if (perBatch.length !== entries.batches.length) throw miscounted('zones')
   const batches: BatchLayout[] = []
   let rows = 0
   let count = 0
@@ -165,21 +168,22 @@ function readBatch(
   return { length, columns }
 }
 
+/** Options of `assembleColumn`. */
 export interface AssembleColumnOptions {
   /** Columns of the range's `dictionaries`, by id. */
   readonly dictionaries?: ReadonlyMap<number, Column>
   /**
-   * The bytes of the range's `cells`, read to another place (a kernel's memory); `bytes` then need only hold
-   * what comes before them.
+   * The bytes of the range's `cells`, read to another address (the memory of a kernel). `bytes` then needs only what
+   * precedes them.
    */
   readonly cells?: Uint8Array
-  /** The checksum was verified before; default false. */
+  /** Whether the checksum was already verified. Default: false. */
   readonly verified?: boolean
 }
 
 /**
- * A column from the bytes of its range, without a copy where `bytes` starts on a multiple of 8.
- * @throws corrupted (code 18) when bytes are missing, or not those that were written.
+ * Build a column from the bytes of its range, without a copy if `bytes` is aligned to 8 bytes.
+ * @throws Internal if bytes are missing or damaged.
  */
 export function assembleColumn(
   field: Field,
@@ -193,9 +197,9 @@ export function assembleColumn(
     const given = bytes.length + (cells?.length ?? 0)
     throw corrupted(`column ${quote(field.name)} needs ${range.bytes} bytes, got ${given}`)
   }
-  const own = asBytes(bytes).subarray(0, before)
+  const columnBytes = asBytes(bytes).subarray(0, before)
   if (options.verified !== true) {
-    const crc = cells === undefined ? crc32(own) : crc32(cells, crc32(own))
+    const crc = cells === undefined ? crc32(columnBytes) : crc32(cells, crc32(columnBytes))
     checkCrc(`column ${quote(field.name)} at byte ${range.start}`, crc, range.crc)
   }
   const ids = range.dictionaries.map(dictionary => dictionary.id)
@@ -207,7 +211,7 @@ export function assembleColumn(
     codec: null,
     viewBuffers: [],
   }
-  const body = { header, bytes: own, at: range.start }
+  const body = { header, bytes: columnBytes, at: range.start }
   try {
     const steps = assembleColumns(
       wire,

@@ -17,6 +17,7 @@ import { runAtOnce, type Steps } from './steps.js'
 import type { Schema } from './types.js'
 import { wireFields } from './wire-field.js'
 
+/** The result of `IpcFileWriter.finish`. */
 export interface FinishedFile {
   /** The last chunks to append. */
   readonly chunks: Uint8Array[]
@@ -27,9 +28,9 @@ export interface FinishedFile {
 }
 
 /**
- * One file, batch by batch: append the chunks of every `write` and of `finish` in order. Dictionaries, one per
- * dictionary column, are written last, as the file format allows, so that every batch can add to them.
- * Equal batches give equal bytes.
+ * Writes one file batch by batch: append the chunks of every `write` and of `finish` in order. Dictionaries, one per
+ * dictionary column, are written last, as the file format allows, so that every batch can add to them. Equal batches
+ * give equal bytes.
  */
 export class IpcFileWriter {
   readonly #schema: Schema
@@ -37,7 +38,7 @@ export class IpcFileWriter {
   readonly #unifier: DictionaryUnifier
   readonly #blocks: Block[] = []
   readonly #entries: BatchEntry[] = []
-  /** Bytes of a block of each buffer of a batch. */
+  /** Block size in bytes of each buffer of a batch. */
   readonly #blockBytes: readonly number[]
   readonly #sums = new BlockSums()
 
@@ -50,14 +51,17 @@ export class IpcFileWriter {
   }
 
   /**
-   * The chunks of one batch, views of its own buffers.
-   * @throws invalidInput when the dictionaries together outgrow their index type.
+   * Return the chunks of one batch, which are views of its buffers.
+   * @throws InvalidInput if the merged dictionaries exceed their index type.
    */
   write(batch: Batch): Uint8Array[] {
     return runAtOnce(this.writeJoined([batch]))
   }
 
-  /** `write` for one batch of the rows of several, in steps of a few milliseconds: nothing is copied to join them. */
+  /**
+   * Like `write`, for the rows of several batches as one batch, in steps of a few milliseconds. The rows are not
+   * copied.
+   */
   *writeJoined(batches: readonly Batch[]): Steps<Uint8Array[]> {
     const flat: FlatColumns = { nodes: [], buffers: [] }
     const unified = batches.map(batch => this.#unifier.add(batch))
@@ -74,7 +78,7 @@ export class IpcFileWriter {
     return this.#writer.takeChunks()
   }
 
-  /** The checksums of the blocks of a column, whose first buffer is number `from` of its batch. */
+  /** Add the block checksums of a column. `from`: number of its first buffer in the batch. */
   *#addBlocks(buffers: readonly Parts[], from: number): Steps<void> {
     if (bytesTogether(buffers.slice(from)) <= wholeBytes) return
     for (let i = from; i < buffers.length; i++) {
@@ -82,7 +86,7 @@ export class IpcFileWriter {
     }
   }
 
-  /** `zones`: what is to be said of stretches of columns. */
+  /** End the file. `zones`: min/max statistics of stretches, by column. */
   finish(zones: readonly ZonesEntry[] = []): FinishedFile {
     const dictionaryBlocks: Block[] = []
     const dictionaries: DictionaryEntry[] = []
@@ -104,7 +108,7 @@ export class IpcFileWriter {
   }
 }
 
-/** Appends a column and returns the checksum of its bytes as they will lie in the file. */
+/** Append a column. Returns the checksum of its bytes as they will be in the file. */
 function* flattenWithCrc(columns: readonly Column[], flat: FlatColumns): Steps<number> {
   const from = flat.buffers.length
   flattenColumns(columns, flat)
@@ -125,7 +129,7 @@ function* flattenWithCrc(columns: readonly Column[], flat: FlatColumns): Steps<n
   return crc
 }
 
-/** Bytes of some buffers as they lie in a file, without what comes behind the last. */
+/** Return the length of some buffers in a file, without padding after the last one. */
 function bytesTogether(buffers: readonly Parts[]): number {
   let at = 0
   let end = 0
@@ -137,7 +141,7 @@ function bytesTogether(buffers: readonly Parts[]): number {
   return end
 }
 
-/** A millisecond of checksum, */
+/** Bytes that take about a millisecond to checksum. */
 const bytesAtOnce = 4 * 1024 * 1024
-/** and of checksums of blocks. */
+/** The same for block checksums. */
 const blockBytesAtOnce = 1024 * 1024

@@ -1,15 +1,15 @@
-/** Columns made of nothing: no rows, or rows that are all null. */
+/** Creates columns without rows, and columns of nulls. */
 import { bitmapBytes } from './bits.js'
 import type { Column } from './column.js'
 import { cellBytes, hasCells, hasOffsets, viewCells } from './layout.js'
 import { childFields, type DataType } from './types.js'
 
-/** A column of no rows. */
+/** Create a column without rows. */
 export function emptyColumn(type: DataType): Column {
   return fillerColumn(type, 0)
 }
 
-/** A column of `length` nulls. */
+/** Create a column of `length` nulls. */
 export function nullColumn(type: DataType, length: number): Column {
   const column = fillerColumn(type, length)
   if (length === 0 || type.kind === 'null') return column
@@ -17,8 +17,8 @@ export function nullColumn(type: DataType, length: number): Column {
 }
 
 /**
- * What may stand under nulls: zeros that are not null themselves, so that a non-nullable child stays one.
- * Only null and dictionary columns, which have no zero, are null.
+ * Create the values below nulls: zeros that are not null themselves, so that non-nullable children stay valid. Only
+ * null and dictionary columns are null, because they have no zero value.
  */
 function fillerColumn(type: DataType, length: number): Column {
   const noValue = type.kind === 'null' || type.kind === 'dictionary'

@@ -1,8 +1,9 @@
-/** Whether numbers are finite, many at a time. */
+/** Checks many numbers for NaN and infinities. */
 
-/** Whether `values[from .. to]` has neither NaN nor an infinity. */
+/** Return whether `values[from .. to]` contains neither NaN nor an infinity. */
 export function allFinite(values: Float32Array | Float64Array, from: number, to: number): boolean {
-  // Anything times 0 is 0, except NaN and the infinities. Four sums, for one would wait for itself at every step.
+  // Any finite number times 0 is 0; NaN and infinities give NaN. Four sums, because a single sum would wait for the
+  // previous addition at each step.
   let a = 0
   let b = 0
   let c = 0

@@ -1,16 +1,17 @@
 /**
- * A small reader of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"), for metadata nobody vouches for.
+ * A small reader of flatbuffers (flatbuffers.dev, "FlatBuffer Internals") for untrusted metadata.
  *
- * - Every offset is checked before it is followed; what is wrong is an error that names the byte.
- * - Tables may point anywhere, so tables visited and text decoded are counted: time and memory stay linear
- *   in the size of the buffer, however its offsets cross.
+ * - Every offset is checked before it is followed. Errors name the byte.
+ * - Tables may point anywhere, also to shared targets. So the reader counts visited tables and decoded text: time and
+ *   memory stay linear in the size of the buffer.
  */
 import { invalidInput, type SheafError } from '../errors.js'
 
 const maxDepth = 64
-/** Text may be shared between tables; this often on average, then it is an attack. */
+/** Tables may share text. If text is decoded more often than this on average, the input is treated as an attack. */
 const maxTextSharing = 16
 
+/** A buffer with one root table. */
 export class Flatbuffer {
   readonly view: DataView
   readonly #bytes: Buffer
@@ -18,7 +19,7 @@ export class Flatbuffer {
   #tablesLeft: number
   #textLeft: number
 
-  /** `at`: where `bytes` begins in what the caller reads, so that messages name the right byte. */
+  /** `at`: offset of `bytes` in the input of the caller, so that messages name the right byte. */
   constructor(bytes: Uint8Array, at: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -31,7 +32,7 @@ export class Flatbuffer {
     return this.table(this.follow(0), 0)
   }
 
-  /** The target of the offset stored at `position`. */
+  /** Return the target of the offset stored at `position`. */
   follow(position: number): number {
     this.check(position, 4, 'an offset')
     return position + this.view.getUint32(position, true)
@@ -77,7 +78,7 @@ export class Flatbuffer {
   }
 }
 
-/** One table; a slot is a field's number in the schema (.fbs) file, from 0. */
+/** One table. A slot is the number of a field in the schema (.fbs) file, from 0. */
 export class Table {
   readonly depth: number
   readonly #buffer: Flatbuffer
@@ -117,7 +118,7 @@ export class Table {
     return position === 0 ? absent : this.#buffer.view.getInt32(position, true)
   }
 
-  /** An int64 that a number holds exactly; any other is an error. */
+  /** Read an int64 that a number represents exactly. Other values are an error. */
   int64(slot: number, absent: number): number {
     const position = this.#find(slot, 8)
     return position === 0 ? absent : this.#buffer.int64(position)
@@ -133,7 +134,7 @@ export class Table {
     return position === 0 ? null : this.#buffer.table(this.#buffer.follow(position), this.depth + 1)
   }
 
-  /** A vector of tables; absent = empty. */
+  /** Read a vector of tables. Returns an empty array if absent. */
   tables(slot: number): Table[] {
     const { start, count } = this.#vector(slot, 4)
     const out: Table[] = []
@@ -143,7 +144,9 @@ export class Table {
     return out
   }
 
-  /** A vector of structs made of `perItem` int64 each (or of int64 themselves), flat; absent = empty. */
+  /**
+   * Read a vector of int64, or of structs of `perItem` int64 each, as a flat array. Returns an empty array if absent.
+   */
   int64s(slot: number, perItem: number): number[] {
     const { start, count } = this.#vector(slot, 8 * perItem)
     const out: number[] = []
@@ -165,7 +168,7 @@ export class Table {
     return { start: vector + 4, count }
   }
 
-  /** Where a slot's value lies, or 0 when the table does not have it. */
+  /** Return the position of a slot's value, or 0 if the table does not have the slot. */
   #find(slot: number, bytes: number): number {
     const entry = 4 + 2 * slot
     if (entry + 2 > this.#vtableBytes) return 0

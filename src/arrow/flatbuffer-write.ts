@@ -1,10 +1,11 @@
 /**
- * A small writer of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"): a message is described as a tree
- * of plain parts, then laid out front to back, parents first. Equal trees give equal bytes.
+ * A small writer of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"). A message is described as a tree of plain
+ * parts, and then written front to back, parents first. Equal trees give equal bytes.
  */
 
 type ScalarBytes = 1 | 2 | 4 | 8
 
+/** A part of a message that is referred to by an offset. */
 export type Part =
   | { readonly kind: 'table'; readonly slots: readonly Slot[] }
   | { readonly kind: 'text'; readonly text: string }
@@ -22,14 +23,14 @@ export const bool = (value: boolean): Slot => ({ bytes: 1, value: value ? 1 : 0 
 export const text = (value: string): Part => ({ kind: 'text', text: value })
 export const table = (slots: readonly Slot[]): Part => ({ kind: 'table', slots })
 export const tables = (items: readonly Part[]): Part => ({ kind: 'tables', items })
-/** A vector of structs made of `perItem` int64 each; an int32 padded to 8 bytes counts as one. */
+/** A vector of structs of `perItem` int64 each. An int32 padded to 8 bytes counts as one int64. */
 export const int64s = (values: readonly number[], perItem: number): Part => ({
   kind: 'int64s',
   values,
   perItem,
 })
 
-/** The finished buffer, to be copied before the next is made; its length is a multiple of 8. */
+/** Encode a buffer. Its length is a multiple of 8. Copy the result before the next call, which reuses the memory. */
 export function encodeFlatbuffer(root: Part): Uint8Array {
   const out = Output.empty()
   out.reserve(4)
@@ -38,7 +39,7 @@ export function encodeFlatbuffer(root: Part): Uint8Array {
   return out.finish()
 }
 
-/** What is kept for the next buffer: a small answer takes three of them. */
+/** A buffer of up to this many bytes is reused for the next message: a small reply takes three messages. */
 const keptBytes = 64 * 1024
 
 class Output {
@@ -47,7 +48,7 @@ class Output {
   #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
   #length = 0
 
-  /** Appends zero bytes and says where they begin. */
+  /** Append zero bytes and return their offset. */
   reserve(bytes: number): number {
     const at = this.#length
     this.#length += bytes
@@ -60,7 +61,7 @@ class Output {
     return at
   }
 
-  /** Pads until the length is `remainder` modulo `multiple`. */
+  /** Pad until the length is `remainder` modulo `multiple`. */
   align(multiple: number, remainder = 0): void {
     const over = (this.#length - remainder) % multiple
     if (over !== 0) this.reserve(over < 0 ? -over : multiple - over)
@@ -76,7 +77,7 @@ class Output {
     }
   }
 
-  /** Makes the offset at `at` point to `target`. */
+  /** Make the offset at `at` point to `target`. */
   patch(at: number, target: number): void {
     this.#view.setUint32(at, target - at, true)
   }
@@ -90,7 +91,7 @@ class Output {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** One that nobody writes to: an error on the way leaves it to the collector. */
+  /** Take an output that no other caller uses. After an error in between, the output is not reused. */
   static empty(): Output {
     const out = Output.#kept ?? new Output()
     Output.#kept = null
@@ -135,7 +136,9 @@ function write(part: Part, out: Output): number {
 
 const widths = [8, 4, 2, 1] as const
 
-/** vtable, table (scalars by falling size, so that all are aligned), then whatever it refers to. */
+/**
+ * Write the vtable, the table (scalars by falling size, so that all are aligned), then everything the table refers to.
+ */
 function writeTable(slots: readonly Slot[], out: Output): number {
   let tableBytes = 4
   for (const slot of slots) tableBytes += widthOf(slot)
@@ -149,7 +152,7 @@ function writeTable(slots: readonly Slot[], out: Output): number {
   out.scalar(vtable + 2, 2, tableBytes)
   out.scalar(at, 4, at - vtable)
 
-  // Every reply is written so: no list is made and sorted for it.
+  // Every reply runs through this code, so it neither builds nor sorts a list.
   let next = at + 4
   let references = 0
   for (const width of widths) {

@@ -1,22 +1,22 @@
-/** Columns as IPC bodies: field nodes and buffers, exactly as long as their rows need. */
+/** Converts columns to IPC bodies: field nodes and buffers, exactly as long as their rows need. */
 import { assert } from '../errors.js'
 import { exactBits } from './bits.js'
 import type { Column } from './column.js'
 import { concatBools, concatOffsets, concatValidity } from './concat.js'
 import { asBytes, cellBytes, hasCells, isLarge } from './layout.js'
 
-/** A buffer, in parts that follow each other. */
+/** A buffer, as consecutive parts. */
 export type Parts = readonly Uint8Array[]
 
 /** Buffers and nodes of some columns, in the order of a record batch. */
 export interface FlatColumns {
   /** Pairs of (length, null count). */
   readonly nodes: number[]
-  /** Views of the columns' own buffers wherever they can be. */
+  /** Views of the columns' own buffers where possible. */
   readonly buffers: Parts[]
 }
 
-/** Bytes of all parts together. */
+/** Return the bytes of all parts together. */
 export function partsBytes(parts: Parts): number {
   let total = 0
   for (const part of parts) total += part.length
@@ -26,10 +26,10 @@ export function partsBytes(parts: Parts): number {
 const none: Parts = []
 
 /**
- * Appends one column, given as columns of its type whose rows follow each other: equal rows in equal buffers give equal
- * bytes, however they are cut. Validity is empty when nothing is null, bits past the last row are 0, large types get
- * 64-bit offsets.
- * @throws invalidInput when text or lists together pass 2 GiB.
+ * Append one column, given as consecutive columns of its type. Equal rows in equal buffers give equal bytes, however
+ * they are split. Validity is empty if nothing is null, bits past the last row are 0, and large types get 64-bit
+ * offsets.
+ * @throws InvalidInput if text or lists together exceed 2 GiB.
  */
 export function flattenColumns(columns: readonly Column[], out: FlatColumns): void {
   const first = columns[0]
@@ -63,7 +63,7 @@ export function flattenColumns(columns: readonly Column[], out: FlatColumns): vo
   }
 }
 
-/** Appends one column. */
+/** Append one column. */
 export function flattenColumn(column: Column, out: FlatColumns): void {
   flattenColumns([column], out)
 }

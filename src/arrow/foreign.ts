@@ -1,10 +1,10 @@
 /**
- * Tables and record batches of apache-arrow, of whatever version, told by their shape: an application may hold
- * several copies of that package, and `instanceof` knows only one of them.
+ * Reads tables and record batches of apache-arrow, of any version. They are recognized by their properties: an
+ * application may have several copies of the package, and `instanceof` knows only one of them.
  *
- * What is relied on (its `Data`): `type`, `length`, `offset`, `nullBitmap`, `valueOffsets`, `values`,
- * `children`, `dictionary`, `variadicBuffers`. Of a slice, values, offsets and children are cut already;
- * `offset` counts only for bitmaps (validity and bool values).
+ * Properties used of `Data`: `type`, `length`, `offset`, `nullBitmap`, `valueOffsets`, `values`, `children`,
+ * `dictionary`, `variadicBuffers`. In a slice, values, offsets and children are already cut; `offset` applies only to
+ * bitmaps (validity and bool values).
  */
 import { invalidInput, quote, type SheafError, schemaMismatch, unsupported } from '../errors.js'
 import { bitmapBytes, countBits, cutBits } from './bits.js'
@@ -51,15 +51,17 @@ interface ForeignBatch {
   readonly data: ForeignData
 }
 
+/** The batches of a converted value, and their common schema. */
 export interface ForeignBatches {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }
 
 /**
- * A Table, a RecordBatch, or an array of either (of one schema: the first one's names); null when the value is
- * none of these. Buffers are taken over, not copied, wherever they lie as Sheaf holds them.
- * @throws unsupported for types Sheaf does not hold; schemaMismatch (code 20) for parts of different schemas; invalidInput for data that contradicts its own type.
+ * Convert a Table, a RecordBatch, or an array of either (with equal schemas; the names are those of the first). Returns
+ * null if the value is none of these. Buffers are shared, not copied, if their layout is that of Sheaf.
+ * @throws Unsupported for types that Sheaf does not support; SchemaValidation for parts with different schemas;
+ * InvalidInput for data that contradicts its type.
  */
 export function fromForeignArrow(value: unknown): ForeignBatches | null {
   const parts: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -76,7 +78,7 @@ export function fromForeignArrow(value: unknown): ForeignBatches | null {
   return { schema: first, batches }
 }
 
-/** Whether a value is a Table or a RecordBatch. */
+/** Return whether a value is a Table or a RecordBatch. */
 export function isForeignArrow(value: unknown): boolean {
   return isTable(value) || isBatch(value)
 }
@@ -139,16 +141,16 @@ function readField(source: ForeignField, depth: number): Field {
 const units = ['s', 'ms', 'us', 'ns'] as const
 const intervalUnits = ['year_month', 'day_time', 'month_day_nano'] as const
 
-/** By the numbers of apache-arrow's enum `Type`: those of Schema.fbs, -1 for a dictionary. */
+/** Type ids are those of apache-arrow's enum `Type`: the numbers of Schema.fbs, and -1 for a dictionary. */
 function readType(source: ForeignType, name: string, depth: number): DataType {
   const child = (index: number): Field => {
     const children = source.children
-    if (!Array.isArray(children) || children[index] === undefined) throw strange(name, source)
+    if (!Array.isArray(children) || children[index] === undefined) throw unsupportedType(name, source)
     return readField(children[index] as ForeignField, depth + 1)
   }
   const pick = <T>(from: readonly T[]): T => {
     const found = from[Number(source.unit)]
-    if (found === undefined) throw strange(name, source)
+    if (found === undefined) throw unsupportedType(name, source)
     return found
   }
   switch (source.typeId) {
@@ -158,7 +160,7 @@ function readType(source: ForeignType, name: string, depth: number): DataType {
       return readInt(source, name)
     case 3: {
       const bits = ([16, 32, 64] as const)[Number(source.precision)]
-      if (bits === undefined) throw strange(name, source)
+      if (bits === undefined) throw unsupportedType(name, source)
       return { kind: 'float', bits }
     }
     case 4:
@@ -175,7 +177,8 @@ function readType(source: ForeignType, name: string, depth: number): DataType {
       const bits = source.bitWidth ?? 128
       const precision = Number(source.precision)
       const scale = Number(source.scale)
-      if ((bits !== 128 && bits !== 256) || !isDecimal(bits, precision, scale)) throw strange(name, source)
+      if ((bits !== 128 && bits !== 256) || !isDecimal(bits, precision, scale))
+        throw unsupportedType(name, source)
       return { kind: 'decimal', bits, precision, scale }
     }
     case 8:
@@ -203,7 +206,7 @@ function readType(source: ForeignType, name: string, depth: number): DataType {
       return { kind: 'duration', unit: pick(units) }
     case -1: {
       const { indices, dictionary } = source
-      if (!isObject(indices) || !isObject(dictionary)) throw strange(name, source)
+      if (!isObject(indices) || !isObject(dictionary)) throw unsupportedType(name, source)
       return {
         kind: 'dictionary',
         index: readInt(indices as ForeignType, name),
@@ -212,19 +215,19 @@ function readType(source: ForeignType, name: string, depth: number): DataType {
       }
     }
     default:
-      throw strange(name, source)
+      throw unsupportedType(name, source)
   }
 }
 
 function readInt(source: ForeignType, name: string): IntType {
   const bits = source.bitWidth
-  if (bits !== 8 && bits !== 16 && bits !== 32 && bits !== 64) throw strange(name, source)
+  if (bits !== 8 && bits !== 16 && bits !== 32 && bits !== 64) throw unsupportedType(name, source)
   return { kind: 'int', bits, signed: source.isSigned === true }
 }
 
-function strange(name: string, source: ForeignType): SheafError {
+function unsupportedType(name: string, source: ForeignType): SheafError {
   return unsupported(
-    `column ${quote(name)} has type ${String(source)} (${source.typeId}), which Sheaf does not hold`,
+    `column ${quote(name)} has type ${String(source)} (${source.typeId}), which Sheaf does not support`,
   )
 }
 
@@ -250,10 +253,10 @@ function countNulls({ nullBitmap, offset, length }: ForeignData): number {
   return length - countBits(cutBits(nullBitmap, offset, length), length)
 }
 
-/** The first `length` rows of `data` as a column of `type`, which is what its own type was read as. */
+/** Convert the first `length` rows of `data` to a column. `type` is the converted type of `data`. */
 function readColumn(type: DataType, data: ForeignData, length: number, path: string): Column {
   if (data.length < length) throw broken(path, `has ${data.length} rows, needs ${length}`)
-  // Of a placeholder batch without rows, nested columns have no children either.
+  // In a placeholder batch without rows, nested columns have no children.
   if (length === 0) return emptyColumn(type)
   if (type.kind === 'null') return nullColumn(type, length)
   const rows = { type, length, ...readValidity(data, length, path), children: [], dictionary: null }
@@ -349,7 +352,7 @@ function readViews(type: DataType, data: ForeignData, rows: Rows, path: string):
     const source = inline ? bytes : data.variadicBuffers?.[views.getInt32(16 * i + 8, true)]
     const start = inline ? 16 * i + 4 : views.getInt32(16 * i + 12, true)
     if (source === undefined || start < 0 || start + size > source.length) {
-      throw broken(path, `row ${i} lies outside its data buffers`)
+      throw broken(path, `row ${i} points outside its data buffers`)
     }
     parts.push(source.subarray(start, start + size))
   }

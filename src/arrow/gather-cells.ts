@@ -1,11 +1,14 @@
-/** Rows of several columns put together into one, each straight to its place: types whose rows are cells of equal width. */
+/** Merges rows of several columns into one, each directly at its position. For types with cells of equal width. */
 import { bitmapBytes } from './bits.js'
 import { type Column, isValid } from './column.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 import type { DataType } from './types.js'
 
+/** Builds one column of `length` rows. */
 export class CellGatherer {
-  /** Whether columns of a type are gathered so; codes of a dictionary mean something else in every column. */
+  /**
+   * Return whether columns of a type can be gathered. Dictionary columns cannot: their codes differ between columns.
+   */
   static takes(type: DataType): boolean {
     return hasCells(type) && type.kind !== 'dictionary'
   }
@@ -24,16 +27,16 @@ export class CellGatherer {
     this.#cells = new Uint8Array(this.#width * length)
   }
 
-  /** Row `rows[i]` of `column` becomes row `places[i]`; no place comes twice. */
-  add(column: Column, rows: Uint32Array, places: Uint32Array): void {
+  /** Copy row `rows[i]` of `column` to row `places[i]`. No position may occur twice. */
+  add(column: Column, rows: Uint32Array, positions: Uint32Array): void {
     const source = asBytes(column.values!)
-    if (this.#width === 4) copyWords(source, rows, this.#cells, places, 1)
-    else if (this.#width === 8) copyWords(source, rows, this.#cells, places, 2)
-    else copyRuns(source, rows, this.#cells, places, this.#width)
-    if (column.validity !== null) this.#addNulls(column, rows, places)
+    if (this.#width === 4) copyWords(source, rows, this.#cells, positions, 1)
+    else if (this.#width === 8) copyWords(source, rows, this.#cells, positions, 2)
+    else copyRuns(source, rows, this.#cells, positions, this.#width)
+    if (column.validity !== null) this.#addNulls(column, rows, positions)
   }
 
-  /** Once every row has come. */
+  /** Return the column. Call after all rows were added. */
   column(): Column {
     return {
       type: this.#type,
@@ -47,23 +50,23 @@ export class CellGatherer {
     }
   }
 
-  #addNulls(column: Column, rows: Uint32Array, places: Uint32Array): void {
+  #addNulls(column: Column, rows: Uint32Array, positions: Uint32Array): void {
     for (let i = 0; i < rows.length; i++) {
       if (isValid(column, rows[i]!)) continue
-      const place = places[i]!
+      const position = positions[i]!
       this.#validity ??= new Uint8Array(bitmapBytes(this.#length)).fill(0xff)
-      this.#validity[place >>> 3]! &= ~(1 << (place & 7))
+      this.#validity[position >>> 3]! &= ~(1 << (position & 7))
       this.#nullCount++
     }
   }
 }
 
-/** Cells of `words` words of 32 bits: a load as a float might change the bits of a NaN. */
+/** Copy cells of `words` words of 32 bits: a load as a float might change the bits of a NaN. */
 function copyWords(
   source: Uint8Array,
   rows: Uint32Array,
   target: Uint8Array,
-  places: Uint32Array,
+  positions: Uint32Array,
   words: 1 | 2,
 ): void {
   const bytes = aligned(source, 4, source.length >>> 2)
@@ -71,9 +74,9 @@ function copyWords(
   const to = new Uint32Array(target.buffer, 0, target.length >>> 2)
   for (let i = 0; i < rows.length; i++) {
     const at = rows[i]! * words
-    const place = places[i]! * words
-    to[place] = from[at]!
-    if (words === 2) to[place + 1] = from[at + 1]!
+    const position = positions[i]! * words
+    to[position] = from[at]!
+    if (words === 2) to[position + 1] = from[at + 1]!
   }
 }
 
@@ -81,11 +84,11 @@ function copyRuns(
   source: Uint8Array,
   rows: Uint32Array,
   target: Uint8Array,
-  places: Uint32Array,
+  positions: Uint32Array,
   width: number,
 ): void {
   for (let i = 0; i < rows.length; i++) {
     const at = rows[i]! * width
-    target.set(source.subarray(at, at + width), places[i]! * width)
+    target.set(source.subarray(at, at + width), positions[i]! * width)
   }
 }

@@ -1,11 +1,10 @@
 /**
- * Some rows of a column out of the buffers of a data file, of which no more is read than they need: fixed widths by arithmetic,
- * texts and lists through their offsets, nested types by both. Whoever reads the bytes is elsewhere.
+ * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. Fixed widths are
+ * found by arithmetic, texts and lists through their offsets, nested types by both. The caller reads the bytes.
+ * Consecutive rows are copied together.
  *
- * Rows that follow each other are copied together.
- *
- * A generator asks for bytes, yields until they are there, and goes on: each yield is one read that depends on the one
- * before. Children of one parent ask together.
+ * A generator requests bytes, yields until they are available, and continues. Each yield is one read that depends on
+ * the previous read. Children of one parent request their bytes together.
  */
 import { corrupted, quote } from '../errors.js'
 import { endOfRun } from '../primitives/is-run.js'
@@ -17,21 +16,21 @@ import { cellBytes, hasCells, isLarge, viewCells } from './layout.js'
 import type { DataType, Field } from './types.js'
 import { type WireField, wireFields } from './wire-field.js'
 
-/** Bytes of the buffers of one column; buffers are numbered from 0. */
+/** Bytes of the buffers of one column. Buffers are numbered from 0. */
 export interface BufferBytes {
-  /** Asks for the bytes `from` to `to - 1` of a buffer. */
+  /** Request the bytes `from` to `to - 1` of a buffer. */
   want(buffer: number, from: number, to: number): void
-  /** Copies bytes that were asked for, and have come, to `target` from `at` on. */
+  /** Copy requested bytes, which are now available, to `target` at offset `at`. */
   copy(buffer: number, from: number, to: number, target: Uint8Array, at: number): void
 }
 
-/** Yields where what was asked for must be there. */
+/** Yields where requested bytes must become available. */
 export type Gathering<T> = Generator<void, T, undefined>
 
 /**
- * The rows `rows` of a column, in that order; a row may come several times. `dictionaries`: columns of the range's dictionaries,
- * by id.
- * @throws corrupted (code 18) where offsets or indices lie outside of the column, ColumnTooLarge when the rows pass 2 GiB.
+ * Gather the given rows of a column, in that order. A row may occur several times. `dictionaries`: columns of the
+ * range's dictionaries, by id.
+ * @throws Internal if offsets or indices are outside of the column, ColumnTooLarge if the values exceed 2 GiB.
  */
 export function gatherRows(
   field: Field,
@@ -56,7 +55,7 @@ class Gatherer {
     this.#dictionaries = dictionaries
   }
 
-  /** `node`, `buffer`: the numbers of the field's first ones. */
+  /** `node`, `buffer`: the numbers of the field's first node and buffer. */
   *column(field: WireField, node: number, buffer: number, rows: Uint32Array): Gathering<Column> {
     const { type } = field
     const { length } = rows
@@ -76,7 +75,7 @@ class Gatherer {
       case 'utf8':
       case 'binary': {
         const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
-        // Texts of rows that follow each other do so too.
+        // The texts of consecutive rows are contiguous.
         for (let i = 0, end: number; i < length; i = end) {
           end = endOfRun(rows, i)
           const bytes = offsets[end]! - offsets[i]!
@@ -131,7 +130,7 @@ class Gatherer {
     }
   }
 
-  /** The elements of rows of equally many: cells of one row at once, as those of vectors. */
+  /** The elements of a fixed_size_list. Elements with plain cells, as in vectors, are read as one cell per row. */
   *#elements(
     { type, children }: WireField,
     node: number,
@@ -157,7 +156,9 @@ class Gatherer {
     return yield* this.column(child, node, buffer, below)
   }
 
-  /** The results of several gatherings, whose requests are read together. `isAsked`: their parent has a request of its own. */
+  /**
+   * Run several gatherings so that their requests are read together. `isAsked`: their parent has a request of its own.
+   */
   *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
     const given: T[] = []
     let left = all
@@ -194,7 +195,7 @@ class Gatherer {
     return cells
   }
 
-  /** Where the values of each row begin, and where they will lie one after the other. */
+  /** Return the start of each row's values in the file, and their offsets in the result. */
   *#offsets(
     field: WireField,
     buffer: number,
@@ -261,7 +262,7 @@ class Gatherer {
     return valid === rows.length ? none : { validity, nullCount: rows.length - valid }
   }
 
-  /** A column of indices with its dictionary. */
+  /** Add the dictionary to a column of indices. Throws `Internal` if an index is out of range. */
   #decodable(field: WireField, column: Column): Column {
     const dictionary = this.#dictionaries.get(field.dictionaryId)
     if (dictionary === undefined) throw this.#fault(field, `needs dictionary ${field.dictionaryId}`)

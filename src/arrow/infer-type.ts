@@ -1,4 +1,4 @@
-/** The type of a column of JavaScript values, from all of them. */
+/** Infers the type of a column from all of its JavaScript values. */
 import { types } from 'node:util'
 import { invalidInput, quote, type SheafError } from '../errors.js'
 import type { Place } from './place.js'
@@ -6,8 +6,8 @@ import { equalTypes } from './same-type.js'
 import { type DataType, type Field, maxTypeDepth } from './types.js'
 
 /**
- * What kinds of values there are. Checks hold across realms (workers, vm contexts): no `instanceof`.
- * 'array' is an Array or a typed array other than Uint8Array.
+ * Kinds of values. The checks work across realms (workers, vm contexts), so they do not use `instanceof`. 'array' is an
+ * Array, or a typed array other than Uint8Array.
  */
 export type ValueKind =
   | 'null'
@@ -20,7 +20,10 @@ export type ValueKind =
   | 'array'
   | 'object'
 
-/** The kind of a value; null for what no column can hold (functions, symbols, Map, Set, ArrayBuffer ...). */
+/**
+ * Return the kind of a value. Null for values that no column can contain (functions, symbols, Map, Set, ArrayBuffer
+ * ...).
+ */
 export function kindOf(value: unknown): ValueKind | null {
   switch (typeof value) {
     case 'number':
@@ -42,7 +45,7 @@ export function kindOf(value: unknown): ValueKind | null {
   }
 }
 
-/** Whether an object holds its content in its own keys. */
+/** Return whether the content of an object is in its own keys. */
 function isPlain(value: object): boolean {
   return !opaque.has(Object.prototype.toString.call(value))
 }
@@ -56,8 +59,8 @@ const opaque = new Set(
 )
 
 /**
- * What inference and building may spread out of nested values: a list that holds itself twice would else
- * double at every level.
+ * Limits how much inference and building copy from nested values. Without it, a list that contains the same list twice
+ * would double at every level.
  */
 export class SpreadLimit {
   #elements = 2 ** 25
@@ -65,7 +68,7 @@ export class SpreadLimit {
 
   elements(count: number, place: Place): void {
     this.#elements -= count
-    if (this.#elements < 0) throw tooMany(place)
+    if (this.#elements < 0) throw tooManyElements(place)
   }
 
   field(place: Place): void {
@@ -73,27 +76,32 @@ export class SpreadLimit {
   }
 }
 
-function tooMany(place: Place): SheafError {
+function tooManyElements(place: Place): SheafError {
   return invalidInput(`column ${quote(place.path)} holds more than ${2 ** 25} list elements`, {
     hint: 'send fewer rows at a time',
   })
 }
 
-/** Whether the name of a column says that it holds vectors: `vector`, `embedding`, `title_vector`, `title_embedding`. */
+/** Return whether the name of a column indicates vectors: `vector`, `embedding`, `title_vector`, `title_embedding`. */
 export function namesVectors(column: string): boolean {
   return /(?:^|_)(?:vector|embedding)$/i.test(column)
 }
 
 /**
- * A type that holds all values as they are: number -> float64; bigint -> int64, or uint64 where int64 is too small; numbers
- * and bigints -> int64 or uint64 where the numbers are whole, else float64 where that holds the bigints; boolean;
- * string -> utf8; Date -> timestamp(ms); Uint8Array -> binary; Float32Array, Float64Array and Int8Array
- * -> fixed_size_list of their elements; other arrays -> list; objects -> struct; nothing but null and
- * undefined -> null. All fields are nullable.
+ * Infer a type that stores all values of a column without change. All fields are nullable.
  *
- * `areVectors`: the column is known to hold vectors. Then arrays of numbers are fixed_size_list<float32>.
- * @throws invalidInput naming column and row where kinds are mixed, a value is of no kind, no type holds all values, or
- *   vectors have not all one length.
+ *   boolean, string, Date, Uint8Array    bool, utf8, timestamp(ms), binary
+ *   number                               float64
+ *   bigint                               int64, or uint64 if int64 is too small
+ *   numbers and bigints                  int64 or uint64 if the numbers are whole, else float64 if it is exact
+ *   Float32Array, Float64Array,          fixed_size_list of their elements
+ *   Int8Array
+ *   other arrays, objects                list, struct
+ *   only null and undefined              null
+ *
+ * `areVectors`: the column is known to contain vectors. Then arrays of numbers are fixed_size_list<float32>.
+ * @throws InvalidInput naming column and row if kinds are mixed, a value has no kind, no type stores all values, or
+ * vectors have different lengths.
  */
 export function inferType(
   values: readonly unknown[],
@@ -134,7 +142,7 @@ export function inferType(
   }
 }
 
-/** The kind of all values; `bigint` for numbers and bigints. */
+/** Return the common kind of all values; `bigint` for a mix of numbers and bigints. */
 function commonKind(values: readonly unknown[], place: Place): ValueKind {
   let common: ValueKind = 'null'
   for (let i = 0; i < values.length; i++) {
@@ -158,7 +166,7 @@ function commonKind(values: readonly unknown[], place: Place): ValueKind {
   return common
 }
 
-/** The type of bigints, and of numbers among them. */
+/** Infer the type of bigints, possibly mixed with numbers. */
 function inferIntegers(values: readonly unknown[], place: Place): DataType {
   let [least, greatest] = [0n, 0n]
   let areWhole = true
@@ -173,23 +181,23 @@ function inferIntegers(values: readonly unknown[], place: Place): DataType {
   const isNegative = least < 0n || values.some(value => typeof value === 'number' && value < 0)
   if (greatest < 2n ** 63n && least >= -(2n ** 63n)) return { kind: 'int', bits: 64, signed: true }
   if (greatest < 2n ** 64n && !isNegative) return { kind: 'int', bits: 64, signed: false }
-  const wide = values.findIndex(value => {
+  const tooLarge = values.findIndex(value => {
     if (typeof value !== 'bigint') return false
     return (isNegative ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) !== value
   })
-  const beside = isNegative && greatest === values[wide] && greatest < 2n ** 64n
+  const isMixed = isNegative && greatest === values[tooLarge] && greatest < 2n ** 64n
   throw invalidInput(
-    `row ${place.row(wide)}: column ${quote(place.path)} holds ${quote(values[wide])}, which no 64-bit integer type holds${beside ? ' beside negative values' : ''}`,
+    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])}, which fits no 64-bit integer type${isMixed ? ' that also fits the negative values' : ''}`,
     { hint: 'pass a schema with a decimal or utf8 type for the column' },
   )
 }
 
-/** float64 for numbers that are not all whole, and bigints among them that it holds. */
+/** Return float64, for numbers that are not all whole, mixed with bigints that float64 stores exactly. */
 function floatsAround(values: readonly unknown[], place: Place): DataType {
-  const wide = values.findIndex(value => typeof value === 'bigint' && BigInt(Number(value)) !== value)
-  if (wide === -1) return float64
+  const tooLarge = values.findIndex(value => typeof value === 'bigint' && BigInt(Number(value)) !== value)
+  if (tooLarge === -1) return float64
   throw invalidInput(
-    `row ${place.row(wide)}: column ${quote(place.path)} holds ${quote(values[wide])} among numbers that are not whole, and float64 would round it`,
+    `row ${place.row(tooLarge)}: column ${quote(place.path)} holds ${quote(values[tooLarge])} among numbers that are not whole, and float64 would round it`,
     { hint: 'pass a schema with a decimal or utf8 type for the column' },
   )
 }
@@ -208,12 +216,12 @@ function inferList(
   return { kind: 'list', large: false, child: item(child) }
 }
 
-/** What vectors of numbers are stored as where neither a schema nor the class of their arrays says otherwise. */
+/** The type of vectors, unless a schema or the class of the arrays says otherwise. */
 export function vectorType(size: number): DataType {
   return { kind: 'fixed_size_list', size, child: item({ kind: 'float', bits: 32 }) }
 }
 
-/** Typed arrays whose elements are those of vectors. */
+/** Element types of typed arrays that are vectors. */
 const elementTypes: Readonly<Record<string, DataType>> = {
   Float32Array: { kind: 'float', bits: 32 },
   Float64Array: { kind: 'float', bits: 64 },
@@ -221,9 +229,10 @@ const elementTypes: Readonly<Record<string, DataType>> = {
 }
 
 /**
- * The type of vectors, by the class of their arrays: numbers in plain arrays, or arrays of several classes, are vectors only
- * where they are known to be. Null where they are none, or all are empty.
- * @throws invalidInput (code 13) for vectors that have not all one length, or null among their numbers.
+ * Infer the type of vectors from the class of their arrays. Plain arrays of numbers, and arrays of several classes, are
+ * vectors only in columns that are known to contain vectors. Returns null if the values are not vectors, or all are
+ * empty.
+ * @throws InvalidInput for vectors of different lengths, or with null among their numbers.
  */
 function inferVectors(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
@@ -231,45 +240,46 @@ function inferVectors(
   areVectors: boolean,
 ): DataType | null {
   let first = -1
-  let common: string | null = null
-  let odd = -1
+  let className: string | null = null
+  let mismatch = -1
   for (let i = 0; i < values.length; i++) {
     const value = values[i]
     if (value === null || value === undefined) continue
     const name = Array.isArray(value) ? 'Array' : (value as unknown as Float32Array)[Symbol.toStringTag]
     if (first === -1) first = i
-    common = common === null || name === common ? name : 'Array'
-    if (!areVectors && elementTypes[common] === undefined) return null
+    className = className === null || name === className ? name : 'Array'
+    if (!areVectors && elementTypes[className] === undefined) return null
     const nulls = nullsAmongNumbers(value)
     if (nulls === null) return null
-    if (odd === -1 && (nulls > 0 || value.length !== values[first]!.length)) odd = i
+    if (mismatch === -1 && (nulls > 0 || value.length !== values[first]!.length)) mismatch = i
   }
-  if (common === null) return null
-  if (odd !== -1) throw unequalVector(values as readonly ArrayLike<unknown>[], odd, first, common, place)
+  if (className === null) return null
+  if (mismatch !== -1)
+    throw unequalVector(values as readonly ArrayLike<unknown>[], mismatch, first, className, place)
   const size = values[first]!.length
   if (size === 0) return null
-  const type = elementTypes[common]
+  const type = elementTypes[className]
   return type === undefined ? vectorType(size) : { kind: 'fixed_size_list', size, child: item(type) }
 }
 
 function unequalVector(
   values: readonly ArrayLike<unknown>[],
-  odd: number,
+  mismatch: number,
   first: number,
-  common: string,
+  className: string,
   place: Place,
 ): SheafError {
-  const [size, usual] = [values[odd]!.length, values[first]!.length]
+  const [size, usual] = [values[mismatch]!.length, values[first]!.length]
   const what =
     size === usual
       ? 'a vector with null in it'
       : `a vector of ${size} numbers, row ${place.row(first)} one of ${usual}`
-  return invalidInput(`row ${place.row(odd)}: column ${quote(place.path)} holds ${what}`, {
-    hint: `repair such rows, ${common === 'Int8Array' ? '' : 'choose with badVectors what becomes of them, '}or pass a schema in which the column holds lists`,
+  return invalidInput(`row ${place.row(mismatch)}: column ${quote(place.path)} holds ${what}`, {
+    hint: `fix these rows, ${className === 'Int8Array' ? '' : "set badVectors to 'null' or 'skip', "}or pass a schema in which the column holds lists`,
   })
 }
 
-/** How many elements are null; null where one is neither that nor a number. */
+/** Count the null elements. Returns null if an element is neither null nor a number. */
 export function nullsAmongNumbers(values: ArrayLike<unknown>): number | null {
   if (!Array.isArray(values)) return typeof values[0] === 'bigint' ? null : 0
   let nulls = 0
@@ -283,13 +293,14 @@ export function nullsAmongNumbers(values: ArrayLike<unknown>): number | null {
 }
 
 /**
- * The type of all values when some have the type `a` and the rest the type `b`: what `inferType` would say of
- * them all. Null where that depends on the values, or it would refuse them.
+ * Return the type of all values if some have type `a` and the rest type `b`: the result of `inferType` for all of them.
+ * Returns null if this depends on the values, or if `inferType` would throw.
  */
 export function mergeTypes(a: DataType, b: DataType): DataType | null {
   if (a.kind === 'null') return b
   if (b.kind === 'null') return a
-  // Vectors among other lists, or of another length, are refused where they are known to be vectors.
+  // Vectors mixed with other lists, or of different lengths: the full inference decides, and throws if the column is
+  // known to contain vectors.
   if (a.kind === 'fixed_size_list' || b.kind === 'fixed_size_list') return equalTypes(a, b) ? a : null
   if (a.kind === 'list' && b.kind === 'list') {
     const child = mergeTypes(a.child.type, b.child.type)
@@ -317,7 +328,7 @@ function item(type: DataType): Field {
   return { name: 'item', type, nullable: true }
 }
 
-/** The elements of all lists one after the other, and the offsets that cut them. */
+/** Concatenate the elements of all lists, and return them with the offsets of the lists. */
 export function spreadLists(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
   place: Place,
@@ -354,7 +365,7 @@ function inferStruct(
   return { kind: 'struct', children }
 }
 
-/** The own keys of all objects, in order of first appearance. */
+/** Return the own keys of all objects, in order of first appearance. */
 export function columnNames(
   rows: readonly (Readonly<Record<string, unknown>> | null | undefined)[],
 ): string[] {
@@ -377,7 +388,7 @@ function sameKeys(a: readonly string[], b: readonly string[]): boolean {
   return true
 }
 
-/** What every object holds under a key; undefined where it is not its own. */
+/** Return the values of all objects under a key; undefined if the key is not an own key. */
 export function readColumn(
   rows: readonly (Readonly<Record<string, unknown>> | null | undefined)[],
   name: string,

@@ -1,6 +1,6 @@
 /**
- * A few rows that ride inside another record: encapsulated messages (dictionary batches if any, then one
- * record batch) without the schema, which the reader has. Buffers are aligned to 8 bytes, not 64: small rows
+ * A few rows stored inline in another record, as encapsulated messages (dictionary batches if any, then one record
+ * batch). The schema is not included: the reader knows it. Buffers are aligned to 8 bytes, not 64, because small rows
  * would otherwise be mostly padding.
  */
 import { corrupted, SheafError } from '../errors.js'
@@ -16,7 +16,7 @@ import { runAtOnce } from './steps.js'
 import type { Schema } from './types.js'
 import { wireFields } from './wire-field.js'
 
-/** Equal batches give equal bytes. */
+/** Encode a batch. Equal batches give equal bytes. */
 export function encodeBatch(batch: Batch): Uint8Array {
   const unifier = new DictionaryUnifier(batch.schema)
   const columns = unifier.add(batch)
@@ -33,8 +33,8 @@ export function encodeBatch(batch: Batch): Uint8Array {
 }
 
 /**
- * The batch that `encodeBatch` wrote, of which `schema` was the schema. Columns view `bytes` where they can.
- * @throws corrupted (code 18) when the bytes are not such a batch.
+ * Decode the result of `encodeBatch`. `schema` is the schema of the encoded batch. Columns view `bytes` where possible.
+ * @throws Internal if the bytes are not such a batch.
  */
 export function decodeBatch(bytes: Uint8Array, schema: Schema): Batch {
   try {

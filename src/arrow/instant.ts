@@ -1,7 +1,7 @@
-/** Points in time and times of day as counts of a unit, exactly. */
+/** Exact conversions between points in time or times of day and counts of a unit. */
 import type { TimeUnit } from './types.js'
 
-/** How many of a unit make a second. */
+/** Units per second. */
 export const perSecond: Readonly<Record<TimeUnit, bigint>> = {
   s: 1n,
   ms: 1000n,
@@ -9,10 +9,10 @@ export const perSecond: Readonly<Record<TimeUnit, bigint>> = {
   ns: 1_000_000_000n,
 }
 
-/** The largest distance from 1970 a Date can hold, milliseconds. */
+/** The largest distance from 1970 that a Date can represent, in milliseconds. */
 const maxDateMs = 8_640_000_000_000_000n
 
-/** The Date at a count of a unit since 1970; null where no Date is exactly that. */
+/** Return the Date of a count of units since 1970. Null if no Date represents it exactly. */
 export function toDate(count: bigint, unit: TimeUnit): Date | null {
   const scale = perSecond[unit]
   if (scale > 1000n && count % (scale / 1000n) !== 0n) return null
@@ -20,7 +20,7 @@ export function toDate(count: bigint, unit: TimeUnit): Date | null {
   return ms > maxDateMs || ms < -maxDateMs ? null : new Date(Number(ms))
 }
 
-/** The count of a unit at a Date; null when the unit is too coarse for it. */
+/** Return a Date as a count of units. Null if the unit is too coarse. */
 export function fromDate(date: Date, unit: TimeUnit): bigint | null {
   return convert(BigInt(date.getTime()), 1000n, unit)
 }
@@ -34,8 +34,8 @@ const instant =
   /^(\d{4}|[+-]\d{6})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?$/
 
 /**
- * The count of a unit at an ISO 8601 text (`2024-02-29`, `2024-02-29T12:00:00.123456789+02:00`); without an
- * offset it is UTC. Null when the text is no such thing, or the unit too coarse for it.
+ * Parse an ISO 8601 text (`2024-02-29`, `2024-02-29T12:00:00.123456789+02:00`) as a count of units since 1970. Without
+ * an offset the time is UTC. Returns null if the text is invalid, or the unit is too coarse.
  */
 export function parseInstant(text: string, unit: TimeUnit): bigint | null {
   const match = instant.exec(text)
@@ -43,7 +43,7 @@ export function parseInstant(text: string, unit: TimeUnit): bigint | null {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = ''] = match
   const midnight = new Date(0)
   midnight.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  // A day that does not exist rolls over into another month.
+  // A nonexistent day rolls over into another month.
   if (midnight.getUTCMonth() !== Number(month) - 1 || midnight.getUTCDate() !== Number(day)) return null
   const seconds = clockSeconds(hour, minute, second)
   const offset = clockSeconds(match[10] ?? '0', match[11] ?? '0', '0')
@@ -52,7 +52,10 @@ export function parseInstant(text: string, unit: TimeUnit): bigint | null {
   return convert(total * 1_000_000_000n + nanoseconds(fraction), 1_000_000_000n, unit)
 }
 
-/** The count of a unit since midnight at `12:34`, `12:34:56` or `12:34:56.789`; null as above. */
+/**
+ * Parse `12:34`, `12:34:56` or `12:34:56.789` as a count of units since midnight. Returns null if invalid, or the unit
+ * is too coarse.
+ */
 export function parseTimeOfDay(text: string, unit: TimeUnit): bigint | null {
   const match = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/.exec(text)
   if (match === null) return null

@@ -1,4 +1,4 @@
-/** What a reader of messages knows between two of them: the schema, and the dictionaries met so far. */
+/** The state of a reader between two messages: the schema, and the dictionaries read so far. */
 import { invalidInput, quote } from '../errors.js'
 import { type AssembleOptions, assembleColumns } from './assemble.js'
 import type { Budget } from './budget.js'
@@ -13,19 +13,21 @@ import type { Steps } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField } from './wire-field.js'
 
+/** Options of `IpcDecoder`. */
 export interface DecoderOptions {
-  /** What dictionaries may allocate, all together. */
+  /** Limits the memory of all dictionaries together. */
   readonly dictionaryBudget: Budget
   readonly checkText: boolean
 }
 
+/** Decodes the messages after a schema. */
 export class IpcDecoder {
   readonly schema: Schema
   readonly #fields: readonly WireField[]
   readonly #options: DecoderOptions
-  /** Field of each dictionary id, inner ones before those that hold them. */
+  /** Field of each dictionary id, inner ones before those that contain them. */
   readonly #dictionaryFields = new Map<number, WireField>()
-  /** A dictionary as its batches came; more than one where deltas wait to be joined. */
+  /** The batches of each dictionary; more than one if deltas are not joined yet. */
   readonly #dictionaries = new Map<number, Column[]>()
 
   constructor({ schema, fields }: DecodedSchema, options: DecoderOptions) {
@@ -39,12 +41,12 @@ export class IpcDecoder {
     }
   }
 
-  /** Ranks of the dictionary ids: each can be decoded once those of lower rank are known. */
+  /** Return the rank of each dictionary id. A dictionary can be decoded once those of lower rank are known. */
   dictionaryRanks(): Map<number, number> {
     return new Map([...this.#dictionaryFields.keys()].map((id, rank) => [id, rank]))
   }
 
-  /** Takes in a dictionary batch. @throws invalidInput. */
+  /** Add a dictionary batch. @throws InvalidInput if it is broken or no column uses it. */
   *addDictionary(
     message: Message & { readonly kind: 'dictionary' },
     body: Uint8Array,
@@ -60,7 +62,7 @@ export class IpcDecoder {
     else this.#dictionaries.set(id, [column!])
   }
 
-  /** Turns a record batch into columns. @throws invalidInput; code 13 status 413 past the budget. */
+  /** Decode a record batch. @throws InvalidInput if it is broken; with status 413 if the budget is exceeded. */
   *batch(header: BodyHeader, body: Uint8Array, at: number, budget: Budget): Steps<Batch> {
     if (this.#fields.length === 0) budget.charge(header.length * 8, '')
     const columns = yield* assembleColumns(
@@ -87,7 +89,7 @@ export class IpcDecoder {
   #dictionaryOf(field: WireField): Column {
     const parts = this.#dictionaries.get(field.dictionaryId)
     const valueType = field.values!.type
-    // Without a dictionary there are no values: any index that counts is then refused as out of range.
+    // Without a dictionary there are no values, so every index of a non-null row is rejected as out of range.
     if (parts === undefined) return emptyColumn(valueType)
     if (parts.length > 1) {
       for (const part of parts) this.#options.dictionaryBudget.charge(columnBytes(part), field.path)

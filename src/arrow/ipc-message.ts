@@ -1,6 +1,6 @@
 /**
- * Encapsulated messages and file footers (Arrow columnar format, "Serialization and Interprocess
- * Communication"; Message.fbs, File.fbs), both ways.
+ * Reads and writes encapsulated messages and file footers (Arrow columnar format, "Serialization and Interprocess
+ * Communication"; Message.fbs, File.fbs).
  */
 import { invalidInput, unsupported } from '../errors.js'
 import { Flatbuffer, type Table } from './flatbuffer-read.js'
@@ -17,15 +17,16 @@ import type { Schema } from './types.js'
 
 /** First and last bytes of a file. */
 export const fileMagic = 'ARROW1'
-/** Every message, and the end of a stream, begins with this word. */
+/** The first word of every message, and of the end of a stream. */
 const continuation = 0xffffffff
 const metadataVersion = { v4: 3, v5: 4 } as const
 
 const Header = { Schema: 1, DictionaryBatch: 2, RecordBatch: 3 } as const
 
+/** Compression of buffers. */
 export type Codec = 'lz4' | 'zstd'
 
-/** What the metadata of a record batch says about its body. */
+/** The description of a body in the metadata of a record batch. */
 export interface BodyHeader {
   /** Rows. */
   readonly length: number
@@ -34,12 +35,13 @@ export interface BodyHeader {
   /** Pairs of (offset in the body, bytes). */
   readonly buffers: readonly number[]
   readonly codec: Codec | null
-  /** Data buffers of each view column. */
+  /** Number of data buffers of each view column. */
   readonly viewBuffers: readonly number[]
-  /** What its message says beside, if anything. */
+  /** Custom metadata of the message, if any. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
+/** The decoded metadata of a message. */
 export type Message =
   | { readonly kind: 'schema'; readonly decoded: DecodedSchema }
   | { readonly kind: 'batch'; readonly header: BodyHeader; readonly bodyBytes: number }
@@ -51,12 +53,12 @@ export type Message =
       readonly bodyBytes: number
     }
 
-/** Bytes of the words before a message's metadata. */
+/** Bytes before the metadata of a message: continuation and length. */
 export const prefixBytes = 8
 
 /**
- * Reads the 8 bytes before a message's metadata: bytes of the metadata, 0 at the end of a stream.
- * `at` is where they lie, for the message.
+ * Read the 8 bytes before a message's metadata. Returns the length of the metadata, 0 at the end of a stream. `at` is
+ * their offset in the input, for error messages.
  */
 export function decodePrefix(bytes: Uint8Array, offset: number, at: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, prefixBytes)
@@ -71,10 +73,9 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
         },
       )
     }
-    throw invalidInput(
-      `not an arrow stream: byte ${at} should begin a message (ff ff ff ff), is ${hex(view)}`,
-      { hint: isJson ? 'it begins like JSON: rows travel as an Arrow IPC stream or file' : undefined },
-    )
+    throw invalidInput(`not an arrow stream: expected ff ff ff ff at byte ${at}, got ${hex(view)}`, {
+      hint: isJson ? 'the body looks like JSON: send rows as an Arrow IPC stream or file' : undefined,
+    })
   }
   const length = view.getInt32(4, true)
   if (length < 0)
@@ -83,8 +84,8 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
 }
 
 /**
- * Whether a stream begins as those before Arrow 0.15 did: with the bytes of its schema, filled up so that what follows lies at a multiple of 8,
- * and then the place of a flatbuffer's root in it.
+ * Return whether a stream starts as before Arrow 0.15. Such a stream starts with the length of its schema message,
+ * which is padded so that the body is aligned to 8 bytes. Then comes the root offset of a flatbuffer of that length.
  */
 function isLegacyPrefix(view: DataView): boolean {
   const [length, root] = [view.getUint32(0, true), view.getUint32(4, true)]
@@ -95,7 +96,7 @@ function hex(view: DataView): string {
   return Array.from({ length: 4 }, (_, i) => view.getUint8(i).toString(16).padStart(2, '0')).join(' ')
 }
 
-/** Reads a message's metadata; `at` is where it begins. */
+/** Decode the metadata of a message. `at` is its offset in the input. */
 export function decodeMessage(metadata: Uint8Array, at: number): Message {
   const root = new Flatbuffer(metadata, at).root()
   checkVersion(root)
@@ -120,14 +121,16 @@ export function decodeMessage(metadata: Uint8Array, at: number): Message {
       return { kind: 'dictionary', id, delta: header.bool(2), header: decodeBodyHeader(data), bodyBytes }
     }
     default:
-      throw unsupported(`arrow message of header type ${kind} (a tensor?), need schema, dictionary or batch`)
+      throw unsupported(
+        `arrow message of header type ${kind} (a tensor?), expected a schema, a dictionary or a batch`,
+      )
   }
 }
 
 function checkVersion(source: Table): void {
   const version = source.int16(0, 0)
   if (version !== metadataVersion.v4 && version !== metadataVersion.v5) {
-    throw unsupported(`arrow metadata version V${version + 1}, need V4 or V5`)
+    throw unsupported(`arrow metadata version V${version + 1}, expected V4 or V5`)
   }
 }
 
@@ -152,13 +155,14 @@ function decodeBodyHeader(source: Table): BodyHeader {
   }
 }
 
-/** Where a message lies in a file: offset of its prefix, bytes of prefix and metadata, bytes of the body. */
+/** The position of a message in a file: offset of its prefix, bytes of prefix and metadata, bytes of the body. */
 export interface Block {
   readonly offset: number
   readonly metadataBytes: number
   readonly bodyBytes: number
 }
 
+/** The footer of a file. */
 export interface Footer {
   readonly decoded: DecodedSchema
   readonly dictionaries: readonly Block[]
@@ -166,7 +170,7 @@ export interface Footer {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Reads the footer of a file; `at` is where it begins. */
+/** Decode the footer of a file. `at` is its offset in the input. */
 export function decodeFooter(bytes: Uint8Array, at: number): Footer {
   const root = new Flatbuffer(bytes, at).root()
   checkVersion(root)
@@ -184,7 +188,7 @@ function decodeBlocks(source: Table, slot: number): Block[] {
   const words = source.int64s(slot, 3)
   const out: Block[] = []
   for (let i = 0; i < words.length; i += 3) {
-    // The second word is an int32 and its padding, which every flatbuffer writer leaves 0.
+    // The second word is an int32 and its padding, which every flatbuffer writer sets to 0.
     const block = { offset: words[i]!, metadataBytes: words[i + 1]!, bodyBytes: words[i + 2]! }
     if (block.offset < 0 || block.metadataBytes < prefixBytes || block.bodyBytes < 0) {
       throw source.fault(`a message of ${block.metadataBytes} + ${block.bodyBytes} bytes at ${block.offset}`)
@@ -194,12 +198,12 @@ function decodeBlocks(source: Table, slot: number): Block[] {
   return out
 }
 
-/** The message that opens a stream, as one chunk. */
+/** Encode the message that opens a stream, as one chunk. */
 export function encodeSchemaMessage(schema: Schema, position: number, alignment: number): Uint8Array {
   return encapsulate(message(Header.Schema, partOf(schema), 0), position, alignment)
 }
 
-/** A schema is written twice in a file, and in every answer with its columns. */
+/** Encoded schemas. A file contains its schema twice, and every reply with these columns needs it again. */
 const parts = new WeakMap<Schema, Part>()
 
 function partOf(schema: Schema): Part {
@@ -211,13 +215,13 @@ function partOf(schema: Schema): Part {
   return part
 }
 
-/** What is said of a body where it is written. */
+/** The description of a body to write. */
 interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers' | 'metadata'> {
-  /** How each buffer is compressed; absent: none is. */
+  /** Compression of each buffer. Absent: none. */
   readonly codec?: Codec | undefined
 }
 
-/** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
+/** Encode the message before the body of a record batch, or of a dictionary batch if `dictionaryId` is given. */
 export function encodeBodyMessage(
   { length, nodes, buffers, codec, metadata }: WrittenBody,
   bodyBytes: number,
@@ -234,12 +238,12 @@ export function encodeBodyMessage(
   return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
 }
 
-/** The bytes that end a stream. */
+/** Return the bytes that end a stream. */
 export function endOfStream(): Uint8Array {
   return Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)
 }
 
-/** Footer, its length and the closing magic. */
+/** Encode the footer, its length and the closing magic. */
 export function encodeFooter(
   schema: Schema,
   dictionaries: readonly Block[],
@@ -275,11 +279,11 @@ function message(
   bodyBytes: number,
   metadata?: Readonly<Record<string, string>>,
 ): Part {
-  const beside = metadata === undefined ? [] : [encodeMetadata(metadata)]
-  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...beside])
+  const custom = metadata === undefined ? [] : [encodeMetadata(metadata)]
+  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...custom])
 }
 
-/** Prefix and metadata, padded so that the body after it begins on a multiple of `alignment`. */
+/** Encode prefix and metadata, padded so that the body after them is aligned to `alignment` bytes. */
 function encapsulate(part: Part, position: number, alignment: number): Uint8Array {
   const metadata = encodeFlatbuffer(part)
   const end = position + prefixBytes + metadata.length

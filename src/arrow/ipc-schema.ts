@@ -1,4 +1,4 @@
-/** Schemas in IPC metadata (Arrow format, Schema.fbs), both ways. */
+/** Reads and writes schemas in IPC metadata (Arrow format, Schema.fbs). */
 import { quote, type SheafError, schemaMismatch, unsupported } from '../errors.js'
 import { isDecimal } from './decimal.js'
 import type { Table } from './flatbuffer-read.js'
@@ -49,8 +49,8 @@ const intervalUnits = ['year_month', 'day_time', 'month_day_nano'] as const
 const floatBits = [16, 32, 64] as const
 
 /**
- * A schema as a flatbuffer part. Dictionary ids are those of `wireFields(schema)`.
- * @throws schemaMismatch when types are nested deeper than `maxTypeDepth`.
+ * Encode a schema as a flatbuffer part. Dictionary ids are those of `wireFields(schema)`.
+ * @throws SchemaValidation if types are nested deeper than `maxTypeDepth`.
  */
 export function encodeSchema(schema: Schema): Part {
   const ids = { next: 0 }
@@ -58,7 +58,7 @@ export function encodeSchema(schema: Schema): Part {
   return table([null, tables(fields), encodeMetadata(schema.metadata)])
 }
 
-/** Custom metadata as a vector of KeyValue; null when there is none. */
+/** Encode custom metadata as a vector of KeyValue. Returns null if there is none. */
 export function encodeMetadata(metadata: Readonly<Record<string, string>> | undefined): Part | null {
   const entries = Object.entries(metadata ?? {})
   if (entries.length === 0) return null
@@ -131,23 +131,24 @@ function encodeType(type: DataType): { id: number; part: Part } {
     case 'map':
       return { id: TypeId.Map, part: table([bool(type.keysSorted)]) }
     case 'dictionary':
-      throw unsupported('a dictionary of a dictionary has no form in Arrow')
+      throw unsupported('Arrow cannot encode a dictionary whose values are dictionary-encoded')
   }
 }
 
+/** A schema, and its fields as bodies contain them. */
 export interface DecodedSchema {
   readonly schema: Schema
   readonly fields: readonly WireField[]
 }
 
 /**
- * Reads a Schema table. utf8_view and binary_view become utf8 and binary.
- * @throws unsupported for types Sheaf does not hold (union, list view, run-end encoded, decimal32/64) and for
- *   big-endian bodies; invalidInput for what no Arrow writer writes; schemaMismatch for too deep nesting.
+ * Decode a Schema table. utf8_view and binary_view become utf8 and binary.
+ * @throws Unsupported for types that Sheaf does not support (union, list view, run-end encoded, decimal32/64) and for
+ * big-endian bodies; InvalidInput for data that no Arrow writer writes; SchemaValidation for too deep nesting.
  */
 export function decodeSchema(source: Table): DecodedSchema {
   if (source.int16(0, 0) !== 0) {
-    throw unsupported('the body is big-endian', { hint: 'write it on, or for, a little-endian machine' })
+    throw unsupported('the body is big-endian', { hint: 'write it in little-endian byte order' })
   }
   const decoded = source.tables(1).map(child => {
     const name = child.text(0) ?? ''
@@ -160,7 +161,9 @@ export function decodeSchema(source: Table): DecodedSchema {
   }
 }
 
-/** The KeyValue vector in a slot; undefined when there is none. Of equal keys the last one holds. */
+/**
+ * Decode the KeyValue vector in a slot. Returns undefined if there is none. For duplicate keys the last value counts.
+ */
 export function decodeMetadata(source: Table, slot: number): Record<string, string> | undefined {
   const pairs = source.tables(slot)
   if (pairs.length === 0) return undefined
@@ -290,13 +293,13 @@ function decodeLeaf(id: number, source: Table, path: string): DataType {
     case TypeId.Interval:
       return { kind: 'interval', unit: pick(intervalUnits, source.int16(0, 0), source, path) }
     case TypeId.Union:
-      throw unheld(path, 'union')
+      throw unsupportedType(path, 'union')
     case TypeId.RunEndEncoded:
-      throw unheld(path, 'run_end_encoded')
+      throw unsupportedType(path, 'run_end_encoded')
     case TypeId.ListView:
-      throw unheld(path, 'list_view')
+      throw unsupportedType(path, 'list_view')
     case TypeId.LargeListView:
-      throw unheld(path, 'large_list_view')
+      throw unsupportedType(path, 'large_list_view')
     default:
       throw source.fault(`column ${quote(path)} has the unknown type number ${id}`)
   }
@@ -314,7 +317,7 @@ function decodeDecimal(source: Table, path: string): DataType {
   const precision = source.int32(0, 0)
   const scale = source.int32(1, 0)
   const bits = source.int32(2, 128)
-  if (bits === 32 || bits === 64) throw unheld(path, `decimal${bits}`)
+  if (bits === 32 || bits === 64) throw unsupportedType(path, `decimal${bits}`)
   if (bits !== 128 && bits !== 256) throw source.fault(`column ${quote(path)} is a decimal of ${bits} bits`)
   if (!isDecimal(bits, precision, scale)) {
     throw source.fault(`column ${quote(path)} is a decimal of precision ${precision} and scale ${scale}`)
@@ -334,8 +337,8 @@ function pick<T>(from: readonly T[], index: number, source: Table, path: string)
   return found
 }
 
-function unheld(path: string, type: string): SheafError {
-  return unsupported(`column ${quote(path)} has type ${type}, which Sheaf does not hold`, {
+function unsupportedType(path: string, type: string): SheafError {
+  return unsupported(`column ${quote(path)} has type ${type}, which Sheaf does not support`, {
     hint: 'cast the column before sending it',
   })
 }

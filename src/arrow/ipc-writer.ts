@@ -1,4 +1,4 @@
-/** Lays messages out one after the other: the part that streams, files and inline batches share. */
+/** Writes messages one after the other: the common part of streams, files and inline batches. */
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { DictionaryMerger } from './concat.js'
@@ -7,12 +7,12 @@ import { type Block, type Codec, encodeBodyMessage } from './ipc-message.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
-/** Where the buffers of bodies begin, as the format recommends. */
+/** Alignment of buffers in bodies that the format recommends, in bytes. */
 export const wideAlignment = 64
-/** The least the format allows. */
+/** The smallest alignment that the format allows, in bytes. */
 export const tightAlignment = 8
 
-/** Collects chunks and knows where it is. */
+/** Collects chunks and tracks the position. */
 export class IpcWriter {
   readonly #alignment: number
   #chunks: Uint8Array[] = []
@@ -23,7 +23,7 @@ export class IpcWriter {
     this.position = position
   }
 
-  /** What was written since the last call. */
+  /** Return the chunks written since the last call. */
   takeChunks(): Uint8Array[] {
     const chunks = this.#chunks
     this.#chunks = []
@@ -37,8 +37,8 @@ export class IpcWriter {
   }
 
   /**
-   * A record batch, or a dictionary batch when an id is given: what is said of the body, then every buffer aligned. `codec`: how the buffers are
-   * compressed. `metadata`: what the message of a record batch says beside.
+   * Write a record batch, or a dictionary batch if an id is given: the message, then every buffer, aligned. `codec`:
+   * the compression of the buffers. `metadata`: custom metadata of the message of a record batch.
    */
   body(
     length: number,
@@ -70,11 +70,15 @@ export class IpcWriter {
   }
 }
 
-/** The zero bytes that follow `length` bytes up to the next multiple of `alignment`: of the caller alone, who may write over an answer. */
+/**
+ * Return the zero bytes that follow `length` bytes up to the next multiple of `alignment`. Always a new array, because
+ * the caller may overwrite a reply.
+ */
 export function padding(length: number, alignment: number): Uint8Array {
   return new Uint8Array(alignUp(length, alignment) - length)
 }
 
+/** Round `length` up to a multiple of `alignment`. */
 export function alignUp(length: number, alignment: number): number {
   return Math.ceil(length / alignment) * alignment
 }
@@ -87,8 +91,8 @@ export interface Dictionary {
 }
 
 /**
- * Gives each dictionary field of a schema one dictionary for all batches, as files demand: indices of later
- * batches are rewritten where theirs differ.
+ * Gives each dictionary field of a schema one dictionary for all batches, as files require. Indices of later batches
+ * are rewritten if their dictionary differs.
  */
 export class DictionaryUnifier {
   readonly #fields: readonly WireField[]
@@ -102,7 +106,7 @@ export class DictionaryUnifier {
     }
   }
 
-  /** The columns of a batch with indices into the dictionaries of all batches so far. */
+  /** Add a batch. Returns its columns with indices into the merged dictionaries. */
   add(batch: Batch): readonly Column[] {
     assert(batch.columns.length === this.#fields.length, 'a batch of another schema')
     for (const column of batch.columns) assert(column.length === batch.length, 'columns of different lengths')
@@ -110,11 +114,11 @@ export class DictionaryUnifier {
     return batch.columns.map((column, i) => this.#rewrite(this.#fields[i]!, column))
   }
 
-  /** All dictionaries, inner ones before those that hold them. */
+  /** Return all dictionaries, inner ones before those that contain them. */
   dictionaries(): Dictionary[] {
     const values = new Map<number, Column>()
     const out: Dictionary[] = []
-    // Outer values are joined first: that may add to the dictionaries inside them.
+    // Outer values are joined first, because this may add to the dictionaries inside them.
     for (const field of dictionaryFields(this.#fields).reverse()) {
       const merged = this.#mergers.get(field.dictionaryId)!.dictionary()
       values.set(field.dictionaryId, this.#rewrite(field.values!, merged))

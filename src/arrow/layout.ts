@@ -1,11 +1,11 @@
-/** How the rows of each type lie in their buffers (columnar format, "Physical Memory Layout"). */
+/** Describes how the rows of each type are stored in buffers (columnar format, "Physical Memory Layout"). */
 import { bitmapBytes } from './bits.js'
 import type { Batch, Column, Values } from './column.js'
 import type { DataType, IntType } from './types.js'
 
 /**
- * Bytes of one row in the values buffer of a type that has equal cells there: numbers, temporal types,
- * fixed_size_binary, decimal, interval, dictionary indices. 0 for every other type, bool included.
+ * Return the bytes per row in the values buffer, for types with cells of equal width: numbers, temporal types,
+ * fixed_size_binary, decimal, interval, dictionary indices. Returns 0 for every other type, including bool.
  */
 export function cellBytes(type: DataType): number {
   switch (type.kind) {
@@ -31,24 +31,24 @@ export function cellBytes(type: DataType): number {
   }
 }
 
-/** Whether `cellBytes` describes the type (fixed_size_binary of width 0 has cells too, of no bytes). */
+/** Return whether rows of the type are cells of `cellBytes` bytes (also fixed_size_binary of width 0). */
 export function hasCells(type: DataType): boolean {
   return type.kind === 'fixed_size_binary' || cellBytes(type) > 0
 }
 
-/** Whether rows are cut out of the values, or of the child, by offsets. */
+/** Return whether offsets delimit the rows in the values or in the child. */
 export function hasOffsets(type: DataType): boolean {
   return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list' || type.kind === 'map'
 }
 
-/** Whether the wire holds 64-bit offsets. */
+/** Return whether the wire format of the type has 64-bit offsets. */
 export function isLarge(type: DataType): boolean {
   return (type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list') && type.large
 }
 
 /**
- * The first `length` rows of a values buffer in the array the column contract names. A view where the
- * machine can address the bytes as they lie, else a copy. `bytes` must be long enough (not re-checked).
+ * Return the first `length` rows of a values buffer as the typed array that `Column.values` specifies. A view if the
+ * alignment allows, else a copy. `bytes` must be long enough (not checked).
  */
 export function viewCells(type: DataType, bytes: Uint8Array, length: number): Values {
   switch (type.kind) {
@@ -98,23 +98,26 @@ function viewInts(type: IntType, bytes: Uint8Array, length: number): Values {
   }
 }
 
-/** `bytes` itself where it starts on a multiple of `width`, else a copy that does. */
+/** Return `bytes` itself if aligned to `width` bytes, else an aligned copy. */
 export function aligned(bytes: Uint8Array, width: number, length: number): Uint8Array {
   if (bytes.byteOffset % width === 0) return bytes
   return new Uint8Array(bytes.subarray(0, width * length))
 }
 
-/** The bytes of any typed array, without a copy. */
+/** Return the bytes of any typed array, without a copy. */
 export function asBytes(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
 }
 
-/** Bytes that the rows of a column take in its buffers, dictionary and children included. */
+/** Return the bytes that the rows of a column take in its buffers, including dictionary and children. */
 export function columnBytes(column: Column): number {
   return rowBytes(column, column.length) + dictionaryBytes(column)
 }
 
-/** Bytes that the first `rows` rows of a column take in its buffers, children included, without dictionaries. */
+/**
+ * Return the bytes that the first `rows` rows of a column take in its buffers, including children, without
+ * dictionaries.
+ */
 export function rowBytes(column: Column, rows: number): number {
   const { type, offsets, values, children } = column
   let total = column.validity === null ? 0 : bitmapBytes(rows)
@@ -135,7 +138,7 @@ function dictionaryBytes({ dictionary, children }: Column): number {
   return total
 }
 
-/** `columnBytes` of all columns. */
+/** Return the sum of `columnBytes` of all columns. */
 export function batchBytes(batch: Batch): number {
   let total = 0
   for (const column of batch.columns) total += columnBytes(column)

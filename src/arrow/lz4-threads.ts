@@ -1,6 +1,6 @@
 /**
- * Threads that encode LZ4 frames, so that the event loop only copies the bytes. They are started when there is work for them, wait
- * without keeping the process alive, and write the same frames as `encodeLz4Frame` does here.
+ * Worker threads that encode LZ4 frames, so that the event loop only copies the bytes. Threads start when there is
+ * work, and do not keep the process alive while they wait. They write the same frames as `encodeLz4Frame`.
  */
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
@@ -22,27 +22,29 @@ interface Thread {
   job: Job | null
 }
 
+/** A pool of LZ4 threads. */
 export class Lz4Threads {
   readonly #file: URL
-  readonly #most: number
+  readonly #maxThreads: number
   readonly #threads = new Set<Thread>()
   readonly #waiting: Job[] = []
-  /** No thread could do anything here: none is started again. */
-  #isUseless = false
+  /** Set if no thread works on this host; then no further thread is started. */
+  #isUnavailable = false
   #hasAnswered = false
 
-  /** `most`: threads at a time. `file`: what they run. */
+  /** `maxThreads`: the most threads; default: the processors, at most 4. `file`: the program of a thread. */
   constructor(
-    most = Math.min(4, availableParallelism()),
+    maxThreads = Math.min(4, availableParallelism()),
     file = new URL('./lz4-worker.js', import.meta.url),
   ) {
-    this.#most = most
+    this.#maxThreads = maxThreads
     this.#file = file
   }
 
   /**
-   * The frame of `plain`, which may not change meanwhile; null where it would not be shorter than `mostBytes`; undefined where
-   * no thread can be had, or it died: the caller encodes the frame then. Rejects with the reason of the signal.
+   * Encode the frame of `plain`, which must not change meanwhile. Resolves to null if the frame would not be shorter
+   * than `mostBytes`. Resolves to undefined if no thread is available or the thread died: then the caller encodes the
+   * frame. Rejects with the reason of the signal.
    */
   encode(
     plain: Uint8Array,
@@ -58,17 +60,17 @@ export class Lz4Threads {
 
   #dispatch(): void {
     while (this.#waiting.length > 0) {
-      if (this.#isUseless) {
+      if (this.#isUnavailable) {
         for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
         return
       }
-      const thread = this.#idle() ?? (this.#threads.size < this.#most ? this.#start() : null)
+      const thread = this.#idle() ?? (this.#threads.size < this.#maxThreads ? this.#start() : null)
       if (thread === null) {
         if (this.#threads.size > 0) return
         continue
       }
       const job = this.#waiting.shift()!
-      // Its caller has given up.
+      // The caller has canceled.
       if (job.signal?.aborted) job.resolve(undefined)
       else this.#give(thread, job)
     }
@@ -77,7 +79,7 @@ export class Lz4Threads {
   #give(thread: Thread, job: Job): void {
     thread.job = job
     try {
-      // Given away with its memory, so it is a copy.
+      // The memory is transferred to the thread, so copy the bytes first.
       const task: Lz4Task = { plain: new Uint8Array(job.plain), mostBytes: job.mostBytes }
       thread.worker.postMessage(task, [task.plain.buffer as ArrayBuffer])
       thread.worker.ref()
@@ -93,13 +95,13 @@ export class Lz4Threads {
     return undefined
   }
 
-  /** Null where no thread can be started: those that there are go on. */
+  /** Start a thread. Returns null if that is not possible; running threads continue. */
   #start(): Thread | null {
     let worker: Worker
     try {
       worker = new Worker(this.#file, { execArgv: [] })
     } catch {
-      this.#isUseless = this.#threads.size === 0
+      this.#isUnavailable = this.#threads.size === 0
       return null
     }
     const thread: Thread = { worker, job: null }
@@ -113,11 +115,11 @@ export class Lz4Threads {
       job?.resolve(frame)
       this.#dispatch()
     })
-    // The event 'exit' follows, and is handled below.
+    // An 'exit' event follows and is handled below.
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#threads.delete(thread)
-      if (!this.#hasAnswered && this.#threads.size === 0) this.#isUseless = true
+      if (!this.#hasAnswered && this.#threads.size === 0) this.#isUnavailable = true
       thread.job?.resolve(undefined)
       this.#dispatch()
     })

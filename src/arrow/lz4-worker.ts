@@ -1,4 +1,4 @@
-/** The program of an LZ4 thread: encodes one frame for each message, in order. */
+/** The program of an LZ4 thread: encodes one frame per message, in order. */
 import { parentPort } from 'node:worker_threads'
 import { assert } from '../errors.js'
 import { encodeLz4Frame } from './encode-lz4.js'

@@ -1,8 +1,8 @@
 /**
- * Decodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format): what LanceDB's clients upload.
+ * Decodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format), which LanceDB's clients upload.
  *
- * - The caller says how long the result is; not one byte more is ever allocated or written.
- * - Checksums, where the frame has them, are verified.
+ * - The caller specifies the length of the result. The decoder never allocates or writes more bytes.
+ * - Checksums are verified if the frame has them.
  */
 import { invalidInput, type SheafError, unsupported } from '../errors.js'
 import type { Steps } from './steps.js'
@@ -10,7 +10,7 @@ import { xxh32 } from './xxh32.js'
 
 const magic = 0x184d2204
 const blockBytes: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22 }
-/** One byte of a sequence stands for at most 255 bytes of output. */
+/** One input byte of a sequence stands for at most 255 bytes of output. */
 const maxRatio = 255
 
 const Flag = {
@@ -22,9 +22,9 @@ const Flag = {
 } as const
 
 /**
- * Decodes one frame of exactly `length` bytes, a step per block. `at` is where the frame begins in what the
- * caller reads.
- * @throws invalidInput naming the byte when the frame is cut, broken, or not of that length.
+ * Decode one frame of exactly `length` bytes, in a step per block. `at` is the offset of the frame in the input of the
+ * caller.
+ * @throws InvalidInput naming the byte if the frame is cut off, broken, or of another length.
  */
 export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): Steps<Uint8Array> {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
@@ -94,21 +94,21 @@ export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): 
   return out
 }
 
-/** Runs longer than this are moved by the engine's own copy, shorter ones word by word. */
+/** Longer runs are copied by the engine's own copy, shorter ones word by word. */
 const shortRun = 64
 
 /**
- * Decodes one block into `out` from `start` on; matches reach back to `window` at most. Returns where the
- * output ends, or the complement (~) of the input position that is wrong.
+ * Decode one block into `out` from `start` on. Matches reach back to `window` at most. Returns the end of the output,
+ * or the complement (~) of the input position that is wrong.
  *
- * Where 4 bytes of room are left, copies go in words of 4 and may write up to 3 bytes too many: what follows
- * writes over them.
+ * While 4 bytes of room are left, copies use words of 4 bytes and may write up to 3 bytes too many. Later output
+ * overwrites them.
  */
 function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: number): number {
   const end = block.length
-  const room = out.length
+  const outEnd = out.length
   const source = new DataView(block.buffer, block.byteOffset, end)
-  const target = new DataView(out.buffer, out.byteOffset, room)
+  const target = new DataView(out.buffer, out.byteOffset, outEnd)
   let read = 0
   let write = start
   while (read < end) {
@@ -123,10 +123,10 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
       }
     }
     const literalsEnd = write + literals
-    if (read + literals > end || literalsEnd > room) return ~read
+    if (read + literals > end || literalsEnd > outEnd) return ~read
     if (literals > shortRun) {
       out.set(block.subarray(read, read + literals), write)
-    } else if (read + literals + 4 <= end && literalsEnd + 4 <= room) {
+    } else if (read + literals + 4 <= end && literalsEnd + 4 <= outEnd) {
       for (let from = read, to = write; to < literalsEnd; from += 4, to += 4) {
         target.setUint32(to, source.getUint32(from, true), true)
       }
@@ -151,12 +151,12 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
     }
     const matchEnd = write + match
     let from = write - distance
-    if (distance === 0 || from < window || matchEnd > room) return ~read
+    if (distance === 0 || from < window || matchEnd > outEnd) return ~read
     if (match > shortRun && distance >= match) {
       out.copyWithin(write, from, from + match)
     } else if (match > shortRun && distance === 1) {
       out.fill(out[from]!, write, matchEnd)
-    } else if (distance >= 4 && matchEnd + 4 <= room) {
+    } else if (distance >= 4 && matchEnd + 4 <= outEnd) {
       for (let to = write; to < matchEnd; from += 4, to += 4) {
         target.setUint32(to, target.getUint32(from, true), true)
       }

@@ -1,9 +1,9 @@
-/** Dictionary columns that share no memory with others, and hold no entry that none of their rows has. */
+/** Gives dictionary columns a dictionary of their own, with only the entries that their rows use. */
 import { assert } from '../errors.js'
 import { type Column, isValid, type Values } from './column.js'
 import { takeColumn } from './take.js'
 
-/** The column, and the columns in it, each with a dictionary of its own: the entries its rows use, as they are met. */
+/** Return the column with own dictionaries, also in nested columns. Entries are in the order in which rows use them. */
 export function withOwnDictionary(column: Column): Column {
   if (column.dictionary === null) {
     const { children } = column

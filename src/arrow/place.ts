@@ -1,16 +1,20 @@
-/** Where in the rows given a value stands, for messages that name column and row. */
+/** Tracks the position of a value in the input rows, for messages that name column and row. */
 import { assert } from '../errors.js'
 
-/** The number of the first row of a call, the number of each row, or (Float64Array) the id that each row has in its table. */
+/**
+ * Row numbers: the number of the first row of a call, the number of each row, or (Float64Array) the row id in the
+ * table.
+ */
 export type RowNumbering = number | Uint32Array | Float64Array
 
+/** The position of a column's values in the input. `field` and `elements` return those of nested values. */
 export class Place {
-  /** What messages call the column: `user.tags[]`. */
+  /** The name of the column in messages: `user.tags[]`. */
   readonly path: string
   readonly #parent: Place | null
-  /** Where the values of a list's child came from: its offsets, or one size for all; null = one for one. */
+  /** How values map to rows of the parent: the offsets of a list, or the size of all lists; null = one to one. */
   readonly #origin: Int32Array | number | null
-  /** Of a column: the number of its first row, or of each; Float64Array: their ids. */
+  /** Of a top-level column: the number of its first row, or of each row; Float64Array: row ids. */
   readonly #numbers: RowNumbering
 
   private constructor(
@@ -33,12 +37,12 @@ export class Place {
     return new Place(`${this.path}.${name}`, this, null, 0)
   }
 
-  /** The elements of lists that end at `origin[i + 1]`, or are `origin` long each. */
+  /** Return the place of the elements of lists that end at `origin[i + 1]`, or have length `origin`. */
   elements(origin: Int32Array | number): Place {
     return new Place(`${this.path}[]`, this, origin, 0)
   }
 
-  /** What messages call the row that the `index`th value belongs to. */
+  /** Return the name in messages of the row that contains value number `index`. */
   rowName(index: number): string {
     return `${this.#isStored() ? 'the row with _rowid' : 'row'} ${this.row(index)}`
   }
@@ -47,7 +51,7 @@ export class Place {
     return this.#parent === null ? this.#numbers instanceof Float64Array : this.#parent.#isStored()
   }
 
-  /** The row, counted from 0, that the `index`th value belongs to. */
+  /** Return the number, from 0, of the row that contains value number `index`. */
   row(index: number): number {
     const origin = this.#origin
     const numbers = this.#numbers

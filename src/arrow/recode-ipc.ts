@@ -1,4 +1,4 @@
-/** Rewrites an Arrow IPC file as it passes by: the same rows in the same messages, with compressed buffers. */
+/** Compresses the buffers of an Arrow IPC file on the fly: the same rows in the same messages. */
 import { assert } from '../errors.js'
 import { type Compress, compressBuffers } from './compress.js'
 import { concatChunks, fileHead } from './encode-ipc.js'
@@ -20,14 +20,18 @@ import type { Schema } from './types.js'
 const headBytes = 8
 const nothing: Uint8Array = new Uint8Array(0)
 
+/** Options of `recodeIpcFile`. */
 export interface Recoding {
   readonly codec: Codec
   readonly compress: Compress
-  /** What the answer is: the stream inside a file, or a file. */
+  /** The form of the output: the stream inside a file, or a file. */
   readonly form: 'file' | 'stream'
 }
 
-/** The bytes of a file that Sheaf wrote, cut anywhere, with buffers compressed; one message is held at a time. */
+/**
+ * Compress the buffers of a file that Sheaf wrote. The input chunks may be split anywhere. Only one message is in
+ * memory at a time.
+ */
 export async function* recodeIpcFile(
   file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { codec, compress, form }: Recoding,
@@ -56,7 +60,8 @@ export async function* recodeIpcFile(
       }
       const chunks = writer.takeChunks()
       while (chunks.length > 0) yield chunks.shift()!
-      // The last one is held until the next one comes (src/engine/answered.ts).
+      // An empty chunk replaces the last one, which the consumer holds until the next one comes
+      // (src/engine/answered.ts).
       yield nothing
     }
     writer.push(endOfStream())
@@ -70,7 +75,7 @@ export async function* recodeIpcFile(
   }
 }
 
-/** Writes a message with its buffers compressed. */
+/** Write a message with compressed buffers. */
 async function recodeBody(
   source: ByteSource,
   { header, bodyBytes }: { readonly header: BodyHeader; readonly bodyBytes: number },
@@ -98,7 +103,7 @@ async function readBuffers(source: ByteSource, { buffers }: BodyHeader, bodyByte
   return out
 }
 
-/** Bytes in chunks, taken by length. */
+/** Reads exact numbers of bytes from chunks. */
 class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
   #left = nothing
@@ -108,7 +113,7 @@ class ByteSource {
     this.#chunks = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]()
   }
 
-  /** Views of the next bytes, in parts. */
+  /** Consume the next bytes, as views in parts. */
   async take(bytes: number): Promise<Uint8Array[]> {
     const parts: Uint8Array[] = []
     let missing = bytes

@@ -1,8 +1,10 @@
-/** Columns under other names. */
+/** Changes the names in the type of a column. */
 import type { Column } from './column.js'
 import { childFields, type DataType } from './types.js'
 
-/** The same values as ones of `type`, which differs in names, nullability and metadata of nested fields at most. */
+/**
+ * Return the same values with type `type`, which may differ only in names, nullability and metadata of nested fields.
+ */
 export function retyped(column: Column, type: DataType): Column {
   if (column.type === type || column.children.length === 0) return { ...column, type }
   const fields = childFields(type)

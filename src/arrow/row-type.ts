@@ -1,13 +1,19 @@
-/** The TypeScript type of the rows of a schema, as `values.ts` makes them. */
+/** The TypeScript type of the rows of a schema, as `values.ts` reads them. */
 import type { DataType, Field, IntType, Schema } from './types.js'
 
 /**
- * The rows of a schema that is written down `as const`. `Int64` is what 64-bit integers are read as. A column that may be
- * null is `| null`; a vector whose elements may be null is an array where one is.
+ * The type of the rows of a schema declared `as const`. `Int64` is the type of 64-bit integers; default: number.
+ * Nullable columns are `| null`. A vector with nullable elements may also be a plain array, which occurs if an element
+ * is null.
+ *
+ *     const schema = {
+ *       fields: [{ name: 'title', type: { kind: 'utf8', large: false }, nullable: true }],
+ *     } as const
+ *     type Row = RowOf<typeof schema> // { readonly title: string | null }
  */
 export type RowOf<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
 
-/** Of fields whose names are not known, a row of anything. */
+/** For fields whose names are unknown: rows with arbitrary values. */
 type FieldsOf<F extends readonly Field[], Int64> = string extends F[number]['name']
   ? Readonly<Record<string, unknown>>
   : { readonly [N in F[number]['name']]: CellOf<Extract<F[number], { readonly name: N }>, Int64> }
@@ -48,7 +54,10 @@ interface PlainValues<Int64> {
   readonly duration: Int64
 }
 
-/** Of types whose values depend on their unit. A count finer than a millisecond is a bigint where no Date is exactly that. */
+/**
+ * Types whose values depend on their unit. A time finer than a millisecond is a bigint if no Date represents it
+ * exactly.
+ */
 interface UnitValues<Int64> {
   readonly timestamp: { s: Date; ms: Date; us: Date | bigint; ns: Date | bigint }
   readonly time: { s: number; ms: number; us: Int64; ns: Int64 }
@@ -68,7 +77,7 @@ type EqualListOf<F extends Field, Int64> =
         : Numbers | readonly CellOf<F, Int64>[]
     : never
 
-/** The typed array of a vector; never where its elements are no numbers of at most 53 bits. */
+/** The typed array of a vector; never if its elements are not numbers of at most 53 bits. */
 type NumbersOf<T extends DataType> = T extends { readonly kind: 'float' }
   ? T['bits'] extends 64
     ? Float64Array

@@ -1,4 +1,4 @@
-/** Rows of JavaScript objects as a batch. What a batch's rows are as objects: `values.ts`. */
+/** Converts rows of JavaScript objects to batches. For the reverse, see `values.ts`. */
 import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type BadVectors, commonVectors, type NumberedRows, soundRows, vectorsIn } from './bad-vectors.js'
@@ -19,25 +19,28 @@ import { runAtOnce, runPaced, type Steps } from './steps.js'
 import { typeName } from './type-name.js'
 import type { DataType, Field, Schema } from './types.js'
 
-/** Rows of one step of inference: a few milliseconds of work. */
+/** Rows per inference step: a few milliseconds of work. */
 const stepRows = 1024
 
 /**
- * Objects to columns; `undefined` and missing keys are null, only own keys count, rows are numbered from 0 in
- * messages.
+ * Convert objects to columns. `undefined` and missing keys are null; only own keys count. Messages number rows from 0.
  *
- * Without a schema types are inferred over all rows (see `inferType`), every field is nullable, and a vector
- * may hold finite numbers only. Columns of arrays of numbers are vectors where their names say so (`namesVectors`). No
- * rows give a batch without columns.
+ * Without a schema, types are inferred from all rows (see `inferType`), every field is nullable, and vectors must
+ * contain finite numbers only. Arrays of numbers are vectors if the name of the column indicates vectors
+ * (`namesVectors`). No rows give a batch without columns.
  *
- * With one, values are checked and converted where nothing is lost: int from whole numbers in range and from
- * bigint, 64-bit ones from bigint and whole numbers up to 2^53; float from numbers that do not overflow and from bigints
- * that are doubles;
- * decimal from bigint, number and string without rounding; timestamp from Date, ISO 8601 text, and counts of
- * its unit as number or bigint; date likewise, whole days only; time from `hh:mm:ss` and counts; map from Map,
- * object and [key, value] pairs; a fixed_size_list from arrays of exactly its size.
- * @throws invalidInput (code 13) for rows that are no objects and types that cannot be inferred;
- *   schemaMismatch (code 20) for rows that do not fit the schema, naming row, column and value.
+ * With a schema, values are checked, and converted where nothing is lost:
+ *
+ * - int: whole numbers in range and bigint; 64-bit: bigint and whole numbers up to 2^53
+ * - float: numbers that do not overflow, and bigints that a double represents exactly
+ * - decimal: bigint, number and string without rounding
+ * - timestamp: Date, ISO 8601 text, and counts of its unit as number or bigint; date: the same, whole days only
+ * - time: `hh:mm:ss` and counts of its unit
+ * - map: Map, object and [key, value] pairs
+ * - fixed_size_list: arrays of exactly its size
+ *
+ * @throws InvalidInput for rows that are not objects and types that cannot be inferred; SchemaValidation for rows that
+ * do not fit the schema, naming row, column and value.
  */
 export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
   checkRows(rows, 0)
@@ -48,39 +51,44 @@ export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
   return buildBatch({ rows, numbers: 0 }, schema, false)
 }
 
-/** How much of the rows types are inferred from: all, or as many rows as come first, until they hold as many bytes. */
+/** How much of the rows is used to infer types: the first `rows` rows, or fewer once they exceed `bytes` bytes. */
 export interface InferenceWindow {
   readonly rows: number
   readonly bytes: number
 }
 
+/** Options of `rowsToBatches`. */
 export interface RowsOptions {
   readonly schema?: Schema | undefined
-  /** Columns that hold vectors, beside those whose names say so. Throws codes 12 and 13 where they do not. */
+  /**
+   * Columns that contain vectors, in addition to those whose names indicate vectors. Throws `ColumnNotFound` if there
+   * is no such column, `InvalidInput` if a column does not contain vectors.
+   */
   readonly vectorColumns?: readonly string[] | undefined
   /** Default: all rows. */
   readonly window?: InferenceWindow | undefined
-  /** Default `error`. */
+  /** Default: `error`. */
   readonly badVectors?: BadVectors | undefined
   readonly signal?: AbortSignal | undefined
 }
 
+/** The batches of some rows. */
 export interface RowBatches {
   readonly schema: Schema
-  /** To be read once; each is made when it is asked for. */
+  /** Readable once. Each batch is built when the caller asks for it. */
   readonly batches: AsyncIterable<Batch>
 }
 
-/** Rows, some at a time: a few milliseconds of work. */
+/** Rows in pieces that each take a few milliseconds of work. */
 export type RowPieces = AsyncIterator<readonly object[]>
 
 /**
- * `rowsToBatch` for rows that arrive in pieces: a batch of each, all of one schema, letting the event loop turn between
- * them. Resolves when the schema is known; without one that is when the window is full or the rows end. Rows after the
- * window must fit what was found in it.
+ * Like `rowsToBatch`, for rows that arrive in pieces: returns a batch for each piece, all with one schema. The event
+ * loop turns between them. Resolves when the schema is known: without a given schema, when the window is full or the
+ * rows end. Rows after the window must fit the inferred types.
  *
- * With `badVectors` other than `error`, columns of vectors have their most frequent length (`commonVectors`).
- * @throws what `rowsToBatch` throws; `signal.reason`.
+ * With `badVectors` other than `error`, the vectors of a column have their most frequent length (`commonVectors`).
+ * @throws like `rowsToBatch`; `signal.reason`.
  */
 export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
   const { schema, signal, badVectors = 'error', vectorColumns = [] } = options
@@ -90,8 +98,8 @@ export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}
     return { schema, batches: laterBatches(pieces, schema, 0, badVectors, pacer) }
   }
   const { first, rows } = await fillWindow(pieces, options.window, pacer)
-  const said = new Set(vectorColumns)
-  const holdsVectors = (column: string) => said.has(column) || namesVectors(column)
+  const vectorNames = new Set(vectorColumns)
+  const holdsVectors = (column: string) => vectorNames.has(column) || namesVectors(column)
   const inferred = await runPaced(inferVectorSteps(rows, badVectors, holdsVectors), pacer)
   checkVectorColumns(vectorColumns, inferred)
   return { schema: inferred, batches: inferredBatches(first, pieces, inferred, badVectors, pacer) }
@@ -114,7 +122,10 @@ async function* inferredBatches(
   yield* laterBatches(rest, schema, start, badVectors, pacer)
 }
 
-/** Batches of rows that must fit a schema. `inferred`: from how many rows before them it was taken, if it was. */
+/**
+ * Yield batches of rows that must fit a schema. `inferred`: the number of earlier rows from which the schema was
+ * inferred; 0 if it was given.
+ */
 async function* laterBatches(
   pieces: RowPieces,
   schema: Schema,
@@ -141,12 +152,12 @@ function buildLater(rows: NumberedRows, schema: Schema, inferred: number): Batch
     return buildBatch(rows, schema, false)
   } catch (error) {
     if (inferred === 0 || !(error instanceof SheafError)) throw error
-    const hint = `types are those of the first ${inferred} rows; give a schema where later ones differ`
+    const hint = `types were inferred from the first ${inferred} rows; pass a schema if later rows differ`
     throw new SheafError(error.code, error.message, { hint, cause: error })
   }
 }
 
-/** Takes pieces until the window is full: as they came, and all their rows. */
+/** Read pieces until the window is full. Returns the pieces, and all their rows. */
 async function fillWindow(pieces: RowPieces, window: InferenceWindow | undefined, pacer: Pacer) {
   const first: (readonly Row[])[] = []
   const rows: Row[] = []
@@ -165,16 +176,16 @@ async function fillWindow(pieces: RowPieces, window: InferenceWindow | undefined
   return { first, rows }
 }
 
-/** Deeper values are not weighed. */
-const weighedDepth = 4
+/** Values nested deeper are not counted. */
+const maxCountedDepth = 4
 
-/** About what a value takes in memory. */
+/** Return the approximate memory of a value, in bytes. */
 export function roughBytes(value: unknown, depth = 0): number {
   if (typeof value === 'string') return 2 * value.length
   if (typeof value !== 'object' || value === null) return 8
   if (ArrayBuffer.isView(value)) return value.byteLength
   const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-  if (typeof parts[0] === 'number' || depth === weighedDepth) return 8 * parts.length
+  if (typeof parts[0] === 'number' || depth === maxCountedDepth) return 8 * parts.length
   let bytes = 8 * parts.length
   for (const part of parts) bytes += roughBytes(part, depth + 1)
   return bytes
@@ -189,7 +200,7 @@ function checkRows(rows: readonly unknown[], first: number): asserts rows is rea
   }
 }
 
-/** Whether a value can be a row: an object that is no list, map or promise. */
+/** Return whether a value can be a row: an object that is not a list, map or promise. */
 export function isRow(value: unknown): value is Row {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -201,7 +212,7 @@ function checkSchema(schema: Schema): void {
   if (names.size < schema.fields.length) throw schemaMismatch('the schema names a column twice')
 }
 
-/** Refuses columns of which the caller said that they hold vectors, and which do not. */
+/** Reject `vectorColumns` that do not contain vectors. */
 function checkVectorColumns(columns: readonly string[], { fields }: Schema): void {
   for (const name of columns) {
     const field = fields.find(field => field.name === name)
@@ -217,7 +228,7 @@ function checkVectorColumns(columns: readonly string[], { fields }: Schema): voi
   }
 }
 
-/** `inferSteps`, where vectors may have to be made to be of one length. */
+/** Like `inferSteps`, but replaces vectors of the wrong length by null first. */
 function* inferVectorSteps(
   rows: readonly Row[],
   badVectors: BadVectors,
@@ -233,32 +244,33 @@ function* inferVectorSteps(
     yield
   }
   const { fields } = yield* inferSteps(sound, holdsVectors)
-  // Where all vectors are bad, nothing but nulls is left of them.
+  // If all vectors of a column are bad, only nulls remain, so use the common vector type.
   return {
     fields: fields.map(field => {
       const vector = common.get(field.name)
-      const isGone = vector !== undefined && field.type.kind === 'null'
-      return isGone ? { ...field, type: vectorType(vector.size) } : field
+      const hasOnlyNulls = vector !== undefined && field.type.kind === 'null'
+      return hasOnlyNulls ? { ...field, type: vectorType(vector.size) } : field
     }),
   }
 }
 
-/** Infers some rows at a time and merges what was found. */
+/** Infer the types of parts of the rows, and merge them. */
 function* inferSteps(rows: readonly Row[], holdsVectors: (column: string) => boolean): Steps<Schema> {
   const types = new Map<string, DataType>()
   /** Columns whose types were inferred from all rows. */
-  const settled = new Set<string>()
+  const inferredFromAll = new Set<string>()
   for (let start = 0; start < rows.length; start += stepRows) {
     const part = rows.slice(start, start + stepRows)
     const limit = new SpreadLimit()
     for (const name of columnNames(part)) {
-      if (settled.has(name)) continue
+      if (inferredFromAll.has(name)) continue
       const areVectors = holdsVectors(name)
       const type = inferType(readColumn(part, name), Place.column(name, start), limit, areVectors)
       const known = types.get(name)
       const merged = known === undefined ? type : mergeTypes(known, type)
-      if (merged === null) settled.add(name)
-      // Where the types of parts do not tell, all values do, or there is one to be named.
+      if (merged === null) inferredFromAll.add(name)
+      // If the types of parts cannot be merged, infer from all values. This finds a common type, or throws and names
+      // the row.
       types.set(name, merged ?? inferType(readColumn(rows, name), Place.column(name), limit, areVectors))
     }
     yield

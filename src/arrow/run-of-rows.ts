@@ -1,6 +1,6 @@
 /**
- * Consecutive rows of a column of a data file, of which no more is read than the blocks that hold them: the column is put together
- * from a body of these rows alone. Whoever reads and checks the bytes is elsewhere.
+ * Reads consecutive rows of a column of a data file, and no more than the blocks that contain them. The column is built
+ * from a body of these rows alone. The caller reads and checks the bytes.
  */
 import { assert, corrupted, quote } from '../errors.js'
 import { bitmapBytes } from './bits.js'
@@ -12,21 +12,21 @@ import { asBytes, cellBytes, isLarge } from './layout.js'
 import type { DataType, Field } from './types.js'
 import { type WireField, wireFields } from './wire-field.js'
 
-/** Whole blocks of a buffer, the last of which may be cut by the buffer's end. */
+/** Whole blocks of a buffer. The last one may be cut off by the end of the buffer. */
 export interface Stretch {
   readonly buffer: number
-  /** The number of the first one. */
+  /** The number of the first block. */
   readonly block: number
   readonly target: Uint8Array
 }
 
-/** Yields what must be read before it goes on: offsets first, where there are any. */
+/** Yields what must be read before the generator continues: offsets first, if there are any. */
 type Reading<T> = Generator<readonly Stretch[], T, undefined>
 
 /**
- * Rows `from` to `to - 1` of a column that is cut into blocks; `from` is a multiple of 8. `dictionaries`: columns of the range's
- * dictionaries, by id.
- * @throws corrupted (code 18) where offsets or indices lie outside of the column.
+ * Read rows `from` to `to - 1` of a column that has block checksums; `from` is a multiple of 8. `dictionaries`: columns
+ * of the range's dictionaries, by id.
+ * @throws Internal if offsets or indices are outside of the column.
  */
 export function* runOfRows(
   field: Field,
@@ -45,7 +45,7 @@ export function* runOfRows(
   return assembleColumn(field, own, bytes, { dictionaries, verified: true })
 }
 
-/** The body of a run. */
+/** The body of the rows. */
 class Run {
   readonly nodes: number[] = []
   readonly buffers: number[] = []
@@ -60,7 +60,7 @@ class Run {
     this.#field = field
   }
 
-  /** What is left to read; offsets are there. */
+  /** Return the stretches left to read. Offsets were read before. */
   stretchesIn(body: Uint8Array): Stretch[] {
     for (const { at, bytes } of this.#offsets) body.set(bytes, at)
     return this.#blocks.map(({ buffer, block, at, bytes }) => {
@@ -68,12 +68,12 @@ class Run {
     })
   }
 
-  /** Adds rows of a field. `node`, `buffer`: the numbers of its first ones. */
+  /** Add rows of a field. `node`, `buffer`: the numbers of its first node and buffer. */
   *cut(field: WireField, node: number, buffer: number, from: number, to: number): Reading<void> {
     const { type, children } = field
     const [length, nulls] = [this.#range.nodes[2 * node]!, this.#range.nodes[2 * node + 1]!]
     if (to > length) throw this.#fault(`has no row ${to - 1}, but ${length} rows`)
-    // How many of these rows are null is counted when they are there.
+    // The null count of these rows is unknown until they are read.
     this.nodes.push(to - from, nulls === 0 ? 0 : -1)
     if (type.kind === 'null') return
     if (nulls === 0) this.buffers.push(0, 0)
@@ -114,7 +114,7 @@ class Run {
     }
   }
 
-  /** Adds bytes of a buffer, and whole blocks around them. */
+  /** Add bytes of a buffer, rounded to whole blocks. */
   #add(buffer: number, from: number, to: number): void {
     const part = this.#blocksOf(buffer, from, to)
     if (part !== null) this.#blocks.push({ buffer, ...part })
@@ -136,7 +136,10 @@ class Run {
     return { block, at, bytes: end - block * size }
   }
 
-  /** Reads the offsets of rows, and adds them as if the values began at the first of these, rounded down to a multiple of `unit`. */
+  /**
+   * Read the offsets of rows. Rebase them as if the values started at the first of them, rounded down to a multiple of
+   * `unit`.
+   */
   *#cutOffsets(
     type: DataType,
     buffer: number,

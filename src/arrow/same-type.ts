@@ -1,9 +1,10 @@
-/** Whether two types hold the same values. */
+/** Compares types and schemas. */
 import type { DataType, Field, Schema } from './types.js'
 
 /**
- * Structural equality: kinds, parameters, names and nullability of struct fields. Metadata does not count, nor
- * do the names of the child of a list or map ("item" here, "element" there): no expression can say them.
+ * Return whether two types are structurally equal: kinds, parameters, names and nullability of struct fields. Metadata
+ * is ignored, and so are the names of list and map children ("item" or "element"), because no expression can refer to
+ * them.
  */
 export function equalTypes(a: DataType, b: DataType): boolean {
   if (a === b) return true
@@ -47,7 +48,9 @@ export function equalTypes(a: DataType, b: DataType): boolean {
   }
 }
 
-/** The same fields in the same order: names, types, nullability. Metadata does not count. */
+/**
+ * Return whether two schemas have the same fields in the same order: names, types, nullability. Metadata is ignored.
+ */
 export function equalSchemas(a: Schema, b: Schema): boolean {
   return equalFields(a.fields, b.fields)
 }

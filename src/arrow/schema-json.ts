@@ -1,23 +1,26 @@
 /**
- * Schemas as JSON (JsonArrowSchema of the Lance Namespace specification) in its two dialects, which name types
- * differently: 'namespace' as the namespace reference implementation does, 'lance' as LanceDB's clients
- * demand. Both are read, whichever side they come from.
+ * Schemas as JSON (JsonArrowSchema of the Lance Namespace specification) in two dialects with different type names:
+ * 'namespace' is that of the namespace reference implementation, 'lance' is what LanceDB's clients require. Reading
+ * accepts both dialects from any client.
  *
- * The namespace dialect has no place for units, timezones, dictionaries and key order: it writes `timestamp`,
- * `time64`, a dictionary's value type. Read back, `timestamp` and `duration` are in us, `time32` in ms,
- * `time64` in us, `interval` is month_day_nano. Its decimals carry precision * 1000 + scale as `length`.
+ * The namespace dialect cannot express units, timezones, dictionaries and key order: it writes `timestamp`, `time64`,
+ * and the value type of a dictionary. When read, `timestamp` and `duration` are in us, `time32` in ms, `time64` in us,
+ * and `interval` is month_day_nano. Its decimals have precision * 1000 + scale as `length`.
  */
 import { invalidInput, nearestName, quote, type SheafError, unsupported } from '../errors.js'
 import { isDecimal } from './decimal.js'
 import { childFields, type DataType, type Field, type IntType, maxTypeDepth, type Schema } from './types.js'
 
+/** The two dialects; see the head of this file. */
 export type SchemaDialect = 'namespace' | 'lance'
 
+/** A schema as JSON. */
 export interface JsonArrowSchema {
   readonly fields: readonly JsonArrowField[]
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** A field as JSON. */
 export interface JsonArrowField {
   readonly name: string
   readonly nullable: boolean
@@ -25,14 +28,16 @@ export interface JsonArrowField {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** A type as JSON. */
 export interface JsonArrowDataType {
   readonly type: string
   /** Children of nested types. */
   readonly fields?: readonly JsonArrowField[]
-  /** Of fixed-size types: how long. */
+  /** Length of fixed-size types. */
   readonly length?: number
 }
 
+/** Convert a schema to JSON. */
 export function schemaToJson(schema: Schema, dialect: SchemaDialect): JsonArrowSchema {
   const fields = schema.fields.map(field => fieldToJson(field, dialect))
   return schema.metadata === undefined ? { fields } : { fields, metadata: schema.metadata }
@@ -43,6 +48,7 @@ function fieldToJson({ name, type, nullable, metadata }: Field, dialect: SchemaD
   return metadata === undefined ? field : { ...field, metadata }
 }
 
+/** Convert a type to JSON. */
 export function typeToJson(type: DataType, dialect: SchemaDialect): JsonArrowDataType {
   if (type.kind === 'dictionary' && (dialect === 'namespace' || !hasFlatName(type.value))) {
     return typeToJson(type.value, dialect)
@@ -58,7 +64,7 @@ export function typeToJson(type: DataType, dialect: SchemaDialect): JsonArrowDat
   }
 }
 
-/** Whether the lance name alone says all of a type, so that `dict:` can hold it. */
+/** Return whether the lance name alone describes a type completely, so that `dict:` can contain it. */
 function hasFlatName(type: DataType): boolean {
   return childFields(type).length === 0 && type.kind !== 'struct' && type.kind !== 'fixed_size_binary'
 }
@@ -128,7 +134,7 @@ function lanceName(type: DataType): string {
   }
 }
 
-/** @throws invalidInput naming the field that is no field, or its unknown type. */
+/** Parse a schema. @throws InvalidInput naming the invalid field or its unknown type. */
 export function schemaFromJson(json: unknown): Schema {
   const { fields, metadata } = objectOf(json, 'a schema')
   const checked = metadataFromJson(metadata, 'the schema')
@@ -140,9 +146,9 @@ export function schemaFromJson(json: unknown): Schema {
 
 function fieldFromJson(json: unknown, depth: number): Field {
   const { name, nullable, type, metadata } = objectOf(json, 'a field')
-  if (typeof name !== 'string') throw invalidInput(`a field's name is ${quote(name)}, need a string`)
+  if (typeof name !== 'string') throw invalidInput(`a field's name must be a string, got ${quote(name)}`)
   if (nullable !== undefined && nullable !== null && typeof nullable !== 'boolean') {
-    throw invalidInput(`nullable of field ${quote(name)} is ${quote(nullable)}, need true or false`)
+    throw invalidInput(`nullable of field ${quote(name)} must be true or false, got ${quote(nullable)}`)
   }
   const checked = metadataFromJson(metadata, `field ${quote(name)}`)
   return {
@@ -155,13 +161,13 @@ function fieldFromJson(json: unknown, depth: number): Field {
 
 function objectOf(json: unknown, what: string): Readonly<Record<string, unknown>> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw invalidInput(`${what} is ${quote(json)}, need an object`)
+    throw invalidInput(`${what} must be an object, got ${quote(json)}`)
   }
   return json as Readonly<Record<string, unknown>>
 }
 
 function listOf(json: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(json)) throw invalidInput(`fields of ${what} is ${quote(json)}, need an array`)
+  if (!Array.isArray(json)) throw invalidInput(`fields of ${what} must be an array, got ${quote(json)}`)
   return json
 }
 
@@ -169,15 +175,16 @@ function metadataFromJson(json: unknown, what: string): Field['metadata'] {
   if (json === undefined || json === null) return undefined
   const entries = Object.entries(objectOf(json, `metadata of ${what}`))
   for (const [key, value] of entries) {
-    if (typeof value !== 'string') throw invalidInput(`metadata ${quote(key)} of ${what} is ${quote(value)}`)
+    if (typeof value !== 'string')
+      throw invalidInput(`metadata ${quote(key)} of ${what} must be a string, got ${quote(value)}`)
   }
   return entries.length === 0 ? undefined : Object.fromEntries(entries as [string, string][])
 }
 
 /**
- * A type from `{type, fields?, length?}` or from its bare name, in either dialect, upper or lower case.
- * @throws invalidInput for a name neither dialect knows, with the nearest one as hint; unsupported for types
- *   Sheaf does not hold.
+ * Parse a type from `{type, fields?, length?}` or from its name alone, in either dialect, in upper or lower case.
+ * @throws InvalidInput for a name unknown to both dialects, with the most similar name as hint; Unsupported for types
+ * that Sheaf does not support.
  */
 export function typeFromJson(json: unknown): DataType {
   return readType(json, 1)
@@ -187,9 +194,9 @@ function readType(json: unknown, depth: number): DataType {
   if (depth > maxTypeDepth) throw invalidInput(`types are nested deeper than ${maxTypeDepth}`)
   if (typeof json === 'string') return typeOf(json, undefined, undefined, depth)
   const { type, fields, length } = objectOf(json, 'a data type')
-  if (typeof type !== 'string') throw invalidInput(`a data type's name is ${quote(type)}, need a string`)
+  if (typeof type !== 'string') throw invalidInput(`a data type's name must be a string, got ${quote(type)}`)
   if (length !== undefined && length !== null && !(Number.isInteger(length) && Number(length) >= 0)) {
-    throw invalidInput(`length of data type ${quote(type)} is ${quote(length)}, need a whole number`)
+    throw invalidInput(`length of data type ${quote(type)} must be a whole number, got ${quote(length)}`)
   }
   const children =
     fields === undefined || fields === null ? undefined : listOf(fields, `data type ${quote(type)}`)
@@ -200,7 +207,7 @@ const int = (bits: IntType['bits'], signed: boolean): DataType => ({ kind: 'int'
 const float = (bits: 16 | 32 | 64): DataType => ({ kind: 'float', bits })
 const utf8 = (large: boolean): DataType => ({ kind: 'utf8', large })
 
-/** Names that stand for themselves. */
+/** Names without parameters. */
 const plainNames: ReadonlyMap<string, DataType> = new Map<string, DataType>([
   ['null', { kind: 'null' }],
   ['bool', { kind: 'bool' }],
@@ -262,8 +269,15 @@ const otherNames = [
   ...['timestamp:<unit>:<zone>', 'decimal:<bits>:<precision>:<scale>', 'dict:<value>:<index>:<ordered>'],
 ]
 
-/** Known to Arrow and to Lance, held by neither side here. */
-const unheldNames = ['union', 'run_end_encoded', 'list_view', 'large_list_view', 'decimal32', 'decimal64']
+/** Types of Arrow and Lance that Sheaf does not support. */
+const unsupportedNames = [
+  'union',
+  'run_end_encoded',
+  'list_view',
+  'large_list_view',
+  'decimal32',
+  'decimal64',
+]
 
 function typeOf(
   given: string,
@@ -288,7 +302,7 @@ function typeOf(
       return { kind: 'fixed_size_binary', width: size() }
     case 'decimal128':
     case 'decimal256': {
-      // A negative scale borrows from the precision's thousand.
+      // A negative scale makes the sum smaller than precision * 1000, so round up.
       const precision = Math.floor((size() + 128) / 1000)
       return decimal(given, name === 'decimal128' ? 128 : 256, precision, size() - precision * 1000)
     }
@@ -311,13 +325,16 @@ function typeOf(
   }
 }
 
-/** `timestamp:us:UTC`, `decimal:128:10:2`, `dict:string:int32:false`, `fixed_size_list:float:128`, `fixed_size_binary:16`. */
+/**
+ * Parse `timestamp:us:UTC`, `decimal:128:10:2`, `dict:string:int32:false`, `fixed_size_list:float:128`,
+ * `fixed_size_binary:16`.
+ */
 function parameterised(given: string, name: string, depth: number): DataType {
   const [head, ...rest] = name.split(':')
   switch (head) {
     case 'timestamp': {
       const unit = rest[0]
-      // The zone keeps its case and may hold colons: +05:30.
+      // The timezone keeps its case and may contain colons: +05:30.
       const zone = given.split(':').slice(2).join(':')
       if (unit !== 's' && unit !== 'ms' && unit !== 'us' && unit !== 'ns') break
       return { kind: 'timestamp', unit, timezone: zone === '' || zone === '-' ? null : zone }
@@ -358,7 +375,8 @@ function decimal(given: string, bits: 128 | 256, precision: number, scale: numbe
 }
 
 function unknownName(given: string, name: string): SheafError {
-  if (unheldNames.includes(name)) return unsupported(`data type ${quote(given)} is not held by Sheaf`)
+  if (unsupportedNames.includes(name))
+    return unsupported(`data type ${quote(given)} is not supported by Sheaf`)
   const near = nearestName(name, [...plainNames.keys(), ...otherNames])
   return invalidInput(`unknown data type ${quote(given)}`, {
     hint:

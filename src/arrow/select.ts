@@ -1,8 +1,8 @@
-/** Columns of a batch by name. */
+/** Selects columns of a batch by name. */
 import { columnNotFound } from '../errors.js'
 import type { Batch } from './column.js'
 
-/** A batch of just these columns, in this order. @throws columnNotFound (code 12) for an unknown name. */
+/** Return a batch of only these columns, in this order. @throws ColumnNotFound for an unknown name. */
 export function selectColumns(batch: Batch, names: readonly string[]): Batch {
   const known = batch.schema.fields.map(field => field.name)
   const chosen = names.map(name => {

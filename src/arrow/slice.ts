@@ -1,10 +1,12 @@
-/** Consecutive rows of a column or batch: views wherever the layout allows, copies of offsets and odd bits. */
+/**
+ * Slices consecutive rows of a column or batch: views where the layout allows, copies of offsets and unaligned bits.
+ */
 import { assert } from '../errors.js'
 import { countBits, cutBits } from './bits.js'
 import type { Batch, Column, Values } from './column.js'
 import { cellBytes } from './layout.js'
 
-/** Rows `start .. start+length` as a column that starts at row 0 of its buffers. */
+/** Return rows `start .. start+length` as a column that starts at row 0 of its buffers. */
 export function sliceColumn(column: Column, start: number, length: number): Column {
   assert(start >= 0 && length >= 0 && start + length <= column.length, `rows ${start}+${length} of a column`)
   if (start === 0 && length === column.length) return column
@@ -62,7 +64,7 @@ function cutCells(column: Column, values: Values, start: number, length: number)
   return values.subarray(start * perRow, (start + length) * perRow)
 }
 
-/** Rows `start .. start+length` of every column. */
+/** Return rows `start .. start+length` of every column. */
 export function sliceBatch(batch: Batch, start: number, length: number): Batch {
   return {
     schema: batch.schema,

@@ -1,9 +1,10 @@
-/** Work that can be done at once, or in steps between which the event loop turns: one code for both. */
+/** Runs work either synchronously, or in steps between which the event loop turns. One implementation serves both. */
 import type { Pacer } from '../primitives/pacer.js'
 
-/** Yields where it may be interrupted; returns its result. */
+/** Yields where the work may be interrupted. Returns its result. */
 export type Steps<T> = Generator<void, T, void>
 
+/** Run the steps without pauses. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
@@ -11,7 +12,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** @throws `signal.reason` of the pacer's signal. */
+/** Run the steps with pauses. @throws the reason of the pacer's signal. */
 export async function runPaced<T>(steps: Steps<T>, pacer: Pacer): Promise<T> {
   for (;;) {
     const step = steps.next()

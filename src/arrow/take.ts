@@ -1,28 +1,31 @@
-/** Rows of a column picked by number: one typed loop per layout. */
+/** Picks rows of a column by number, with one typed loop per layout. */
 import { assert } from '../errors.js'
 import { bitmapBytes } from './bits.js'
 import { type Batch, type Column, isValid, type Values } from './column.js'
 import { ColumnTooLarge } from './column-too-large.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 
-/** Row numbers; in an Int32Array a negative one stands for null. */
+/** Row numbers. In an Int32Array a negative number stands for null. */
 export type RowNumbers = Uint32Array | Int32Array
 
-/** Longer values are copied by the engine's own copy, shorter ones byte by byte: that is where the two cross. */
-const shortBytes = 24
+/**
+ * Longer values are copied by the engine's own copy, shorter ones byte by byte; at this length both take equally long.
+ * In bytes.
+ */
+const maxBytewiseBytes = 24
 
 /**
- * The rows `rows`, in that order; a row may come several times. Numbers must lie within the column (not
- * re-checked).
- * @throws ColumnTooLarge when the values picked pass 2 GiB.
+ * Return the rows `rows`, in that order. A row may occur several times. Numbers must be within the column (not
+ * checked).
+ * @throws ColumnTooLarge if the values exceed 2 GiB.
  */
 export function takeColumn(column: Column, rows: RowNumbers): Column {
   const { type } = column
   const length = rows.length
   if (type.kind === 'null') return { ...column, length, nullCount: length }
   const { validity, nullCount } = takeValidity(column, rows)
-  // Written out: spreading an object here takes 25 times as long as all the rest of a row.
-  const taken = (
+  // Written out: spreading an object takes 25 times as long here as everything else for one row.
+  const newColumn = (
     values: Column['values'],
     offsets: Int32Array | null,
     children: readonly Column[],
@@ -31,27 +34,27 @@ export function takeColumn(column: Column, rows: RowNumbers): Column {
   }
   switch (type.kind) {
     case 'bool':
-      return taken(takeBits(column.values as Uint8Array, rows), null, [])
+      return newColumn(takeBits(column.values as Uint8Array, rows), null, [])
     case 'utf8':
     case 'binary': {
       assert(column.offsets !== null, 'text without offsets')
       const offsets = takeOffsets(column.offsets, rows)
       const values = takeSlices(column.values as Uint8Array, column.offsets, rows, offsets)
-      return taken(values, offsets, [])
+      return newColumn(values, offsets, [])
     }
     case 'list':
     case 'map': {
       assert(column.offsets !== null, 'a list without offsets')
       const offsets = takeOffsets(column.offsets, rows)
       const child = takeColumn(column.children[0]!, childRows(column.offsets, rows, offsets[length]!))
-      return taken(null, offsets, [child])
+      return newColumn(null, offsets, [child])
     }
     case 'fixed_size_list': {
       const child = takeEqualLists(column.children[0]!, type.size, rows)
-      return taken(null, null, [child])
+      return newColumn(null, null, [child])
     }
     case 'struct':
-      return taken(
+      return newColumn(
         null,
         null,
         column.children.map(child => takeColumn(child, rows)),
@@ -59,15 +62,15 @@ export function takeColumn(column: Column, rows: RowNumbers): Column {
     default: {
       assert(column.values !== null, `a ${type.kind} column without values`)
       if (length <= fewRows && column.values.BYTES_PER_ELEMENT === cellBytes(type)) {
-        return taken(takeFew(column.values, rows), null, [])
+        return newColumn(takeFew(column.values, rows), null, [])
       }
       const cells = takeCells(asBytes(column.values), cellBytes(type), rows)
-      return taken(viewCells(type, cells, length), null, [])
+      return newColumn(viewCells(type, cells, length), null, [])
     }
   }
 }
 
-/** `takeColumn` of every column. */
+/** Do `takeColumn` for every column. */
 export function takeBatch(batch: Batch, rows: RowNumbers): Batch {
   return {
     schema: batch.schema,
@@ -118,7 +121,7 @@ function takeSlices(source: Uint8Array, from: Int32Array, rows: RowNumbers, to: 
     const start = from[row]!
     const end = from[row + 1]!
     let at = to[i]!
-    if (end - start > shortBytes) out.set(source.subarray(start, end), at)
+    if (end - start > maxBytewiseBytes) out.set(source.subarray(start, end), at)
     else for (let k = start; k < end; k++) out[at++] = source[k]!
   }
   return out
@@ -135,7 +138,7 @@ function childRows(offsets: Int32Array, rows: RowNumbers, total: number): Uint32
   return out
 }
 
-/** The child of a fixed_size_list: whole rows at once where a row is a run of plain cells, as a vector is. */
+/** The child of a fixed_size_list: copies whole rows if a row is a run of plain cells, as in a vector. */
 function takeEqualLists(child: Column, size: number, rows: RowNumbers): Column {
   const { type } = child
   const length = rows.length * size
@@ -152,21 +155,24 @@ function takeEqualLists(child: Column, size: number, rows: RowNumbers): Column {
   return takeColumn(child, expanded)
 }
 
-/** Up to so many rows are taken one by one. */
+/** Up to this many rows are copied one by one. */
 const fewRows = 8
 
-/** The elements `rows`, zero for a negative row. Nobody asks for the buffer of the answer: the engine makes one only then, slowly. */
+/**
+ * Copy a few elements, zero for a negative row. Does not access the `buffer` of the result: V8 creates it only on
+ * access, slowly.
+ */
 function takeFew(source: Values, rows: RowNumbers): Values {
   const out = new (source.constructor as new (length: number) => Values)(rows.length)
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
-    // Bit by bit: a load might change those of a NaN.
+    // `set` copies bits: a load as a number might change the bits of a NaN.
     if (row >= 0) out.set(source.subarray(row, row + 1) as never, i)
   }
   return out
 }
 
-/** Cells of `width` bytes each; zeros for a negative row. */
+/** Copy cells of `width` bytes each; zeros for a negative row. */
 function takeCells(source: Uint8Array, width: number, rows: RowNumbers): Uint8Array {
   const count = rows.length
   const out = new Uint8Array(width * count)
@@ -205,7 +211,7 @@ function take32(bytes: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
   }
 }
 
-/** 8-byte cells move as two words: a float64 load might change the bits of a NaN. */
+/** Copy 8-byte cells as two words: a float64 load might change the bits of a NaN. */
 function take64(bytes: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
   const source = aligned(bytes, 4, bytes.length >>> 2)
   const from = new Uint32Array(source.buffer, source.byteOffset, source.length >>> 2)

@@ -1,7 +1,10 @@
-/** Types in words, for messages and plans. */
+/** Names of types, for messages and plans. */
 import type { DataType } from './types.js'
 
-/** `int32`, `timestamp(us, UTC)`, `fixed_size_list<float32>[128]`, `struct<a: utf8, b: bool>`. */
+/**
+ * Return the name of a type: `int32`, `timestamp(us, UTC)`, `fixed_size_list<float32>[128]`, `struct<a: utf8, b:
+ * bool>`.
+ */
 export function typeName(type: DataType): string {
   switch (type.kind) {
     case 'int':

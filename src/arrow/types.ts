@@ -1,19 +1,35 @@
 /**
- * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs).
- * Everything above this room speaks of columns in these words; nobody above it sees a class of apache-arrow.
+ * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs). All modules above
+ * this one describe columns with these types, and never see a class of apache-arrow.
  */
 
-/** Types nested deeper than this are refused wherever a type comes in (a plain int is 1 deep). */
+/** The deepest nesting of types that Sheaf accepts on input (a plain int has depth 1). */
 export const maxTypeDepth = 48
 
+/** Seconds, milliseconds, microseconds or nanoseconds. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
 
+/** A signed or unsigned integer. */
 export interface IntType {
   readonly kind: 'int'
   readonly bits: 8 | 16 | 32 | 64
   readonly signed: boolean
 }
 
+/**
+ * An Arrow data type as plain data. `kind` selects the type; the other properties are its parameters.
+ *
+ * - `large`: 64-bit instead of 32-bit offsets in files and on the wire
+ * - `width`: bytes of each value; `size`: elements of each list
+ * - `timezone`: a timezone name, or null for local times
+ * - `map`: `child` is a struct of a key and a value
+ *
+ *     const vector: DataType = {
+ *       kind: 'fixed_size_list',
+ *       size: 128,
+ *       child: { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false },
+ *     }
+ */
 export type DataType =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool' }
@@ -39,6 +55,7 @@ export type DataType =
       readonly ordered: boolean
     }
 
+/** A named column or a named part of a nested type. `metadata`: custom key-value pairs. */
 export interface Field {
   readonly name: string
   readonly type: DataType
@@ -46,12 +63,13 @@ export interface Field {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** The columns of a table or batch. `metadata`: custom key-value pairs. */
 export interface Schema {
   readonly fields: readonly Field[]
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** The fields right below a type; the value type of a dictionary is not one of them. */
+/** Return the direct child fields of a type. The value type of a dictionary is not one of them. */
 export function childFields(type: DataType): readonly Field[] {
   switch (type.kind) {
     case 'list':

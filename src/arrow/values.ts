@@ -1,5 +1,5 @@
 /**
- * Values of columns as JavaScript values, for people and JSON; engines read the buffers.
+ * Reads values of columns as JavaScript values, for users and JSON. Sheaf itself reads the buffers.
  *
  *   null, missing                    null
  *   bool, float                      boolean, number
@@ -7,13 +7,13 @@
  *   int64, uint64, duration, time    number, bigint or string by `int64` (time in s and ms: number)
  *   utf8 / binary                    string / Uint8Array (a copy)
  *   decimal                          string, with all digits of its scale
- *   date, timestamp                  Date; where no Date is exactly that (finer than a millisecond, out of its
- *                                    range) the count of the unit since 1970 as a bigint
+ *   date, timestamp                  Date; the count of units since 1970 as a bigint if no Date represents it exactly
+ *                                    (finer than a millisecond, or out of the range of Date)
  *   interval                         months as a number, {days, milliseconds} or {months, days, nanoseconds}
  *   list / struct                    array / object
  *   map                              array of [key, value]: keys may repeat
- *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array), unless an element is null, or array by
- *                                    `vectors`
+ *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array); plain array if an element is null, or
+ *                                    by `vectors`
  *   dictionary                       the value
  */
 import { isAscii } from 'node:buffer'
@@ -24,21 +24,22 @@ import { fromFloat16 } from './float16.js'
 import { toDate } from './instant.js'
 import type { DataType, Field } from './types.js'
 
+/** How values are returned. */
 export interface ReadOptions {
   /**
-   * How 64-bit integers come: 'number' (default) throws above 2^53 rather than round, 'bigint' and 'string'
-   * take any.
+   * How 64-bit integers are returned: 'number' (default) throws above 2^53 instead of rounding; 'bigint' and 'string'
+   * accept all values.
    */
   readonly int64?: 'number' | 'bigint' | 'string' | undefined
-  /** Whether values of fixed_size_lists of numbers come as typed arrays (default) or as plain ones. */
+  /** How values of fixed_size_lists of numbers are returned: as typed arrays (default) or as plain arrays. */
   readonly vectors?: 'typed' | 'array' | undefined
-  /** What messages call the column. */
+  /** The name of the column in messages. */
   readonly name?: string
 }
 
 const dayMs = 86_400_000n
 
-/** The value of one row. @throws invalidInput for an int64 that no number holds exactly. */
+/** Return the value of one row. @throws InvalidInput for an int64 that a number cannot represent exactly. */
 export function valueAt(column: Column, index: number, options: ReadOptions = {}): unknown {
   if (!isValid(column, index)) return null
   const { type, values, offsets } = column
@@ -94,7 +95,7 @@ export function valueAt(column: Column, index: number, options: ReadOptions = {}
   }
 }
 
-/** The values of all rows. A dictionary's values are made once, not once per row. */
+/** Return the values of all rows. The values of a dictionary are created once, not once per row. */
 export function columnValues(column: Column, options: ReadOptions = {}): unknown[] {
   const out: unknown[] = new Array(column.length)
   if (column.type.kind === 'dictionary' && column.dictionary!.length < column.length) {
@@ -117,7 +118,10 @@ function readTexts(column: Column, out: unknown[]): void {
   }
 }
 
-/** Rows as plain objects, keys in schema order. @throws invalidInput for an int64 that no number holds. */
+/**
+ * Return rows as plain objects, with keys in schema order. @throws InvalidInput for an int64 that a number cannot
+ * represent exactly.
+ */
 export function batchToRows(batch: Batch, options: ReadOptions = {}): Record<string, unknown>[] {
   const rows: Record<string, unknown>[] = []
   for (let i = 0; i < batch.length; i++) rows.push({})
@@ -130,7 +134,7 @@ export function batchToRows(batch: Batch, options: ReadOptions = {}): Record<str
   return rows
 }
 
-/** `__proto__` is a name like any other, but assignment takes it for the prototype. */
+/** `__proto__` is a valid column name, but an assignment would set the prototype. */
 function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
@@ -146,12 +150,12 @@ function readInt64(value: bigint, { int64 = 'number', name }: ReadOptions): numb
   const number = Number(value)
   if (Number.isSafeInteger(number)) return number
   const where = name === undefined ? 'a column' : `column ${quote(name)}`
-  throw invalidInput(`${where} holds ${value}, which no number holds exactly`, {
+  throw invalidInput(`${where} holds ${value}, which a number cannot represent exactly`, {
     hint: "read with int64: 'bigint' or 'string'",
   })
 }
 
-/** Buffer's own methods work on any Uint8Array: no wrapper per value. */
+/** Buffer's own methods work on any Uint8Array, so no wrapper per value is needed. */
 type Slice = (this: Uint8Array, start: number, end: number) => string
 const utf8Slice: Slice = Buffer.prototype.utf8Slice
 const latin1Slice: Slice = Buffer.prototype.latin1Slice

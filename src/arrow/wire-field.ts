@@ -1,28 +1,29 @@
-/** Fields as IPC bodies see them: what messages call them, how their values arrive, which dictionary is theirs. */
+/** Fields as IPC bodies contain them: their names in messages, the encoding of their values, and their dictionaries. */
 import { childFields, type DataType, type Schema } from './types.js'
 
+/** A field, with what decoding its bodies requires. */
 export interface WireField {
-  /** What messages call it: `user.tags[]`. */
+  /** The name of the field in messages: `user.tags[]`. */
   readonly path: string
   readonly type: DataType
-  /** Values come as 16-byte views (utf8_view, binary_view) and become plain ones. */
+  /** Whether values arrive as 16-byte views (utf8_view, binary_view), which are converted. */
   readonly view: boolean
-  /** Id of its dictionary batches; -1 for every type but dictionary. */
+  /** Id of the field's dictionary batches; -1 for every type except dictionary. */
   readonly dictionaryId: number
-  /** The fields whose nodes follow its own in a body; a dictionary has none. */
+  /** The fields whose nodes follow this field's node in a body. A dictionary field has none. */
   readonly children: readonly WireField[]
-  /** What the dictionary batches of a dictionary field hold; else null. */
+  /** The content of the dictionary batches of a dictionary field; else null. */
   readonly values: WireField | null
 }
 
-/** The path of a child field. */
+/** Return the path of a child field. */
 function childPath(path: string, parent: DataType, name: string): string {
   return parent.kind === 'list' || parent.kind === 'fixed_size_list' ? `${path}[]` : `${path}.${name}`
 }
 
 /**
- * The wire fields of a schema as Sheaf writes it: dictionary ids count up from `firstId` in the order a
- * reader of the schema meets them, an outer dictionary before those inside its values.
+ * Return the wire fields of a schema as Sheaf writes it. Dictionary ids count up from `firstId` in the order of the
+ * schema, an outer dictionary before those inside its values.
  */
 export function wireFields(schema: Schema, firstId = 0): WireField[] {
   const ids = { next: firstId }
@@ -41,7 +42,7 @@ function wireField(path: string, type: DataType, ids: { next: number }): WireFie
   return { path, type, view: false, dictionaryId: -1, children, values: null }
 }
 
-/** Every dictionary field below (or at) some fields, inner ones before the outer ones that hold them. */
+/** Return every dictionary field in (or below) some fields, inner ones before the outer ones that contain them. */
 export function dictionaryFields(fields: readonly WireField[]): WireField[] {
   const out: WireField[] = []
   const visit = (field: WireField): void => {

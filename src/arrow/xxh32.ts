@@ -1,4 +1,6 @@
-/** xxHash, 32 bits, seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm Description"): guards LZ4 frames. */
+/**
+ * xxHash, 32 bits, seed 0 (xxHash fast digest algorithm, "XXH32 Algorithm Description"): the checksum of LZ4 frames.
+ */
 
 const prime1 = 0x9e3779b1
 const prime2 = 0x85ebca77
@@ -6,6 +8,7 @@ const prime3 = 0xc2b2ae3d
 const prime4 = 0x27d4eb2f
 const prime5 = 0x165667b1
 
+/** Return the hash of `bytes`. */
 export function xxh32(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = 0

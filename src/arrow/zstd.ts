@@ -1,6 +1,6 @@
 /**
- * Zstandard frames (RFC 8878): decoded by Node where it can (from 22.15 on), else by fzstd, one block at a time, so that what calls it may pause
- * between blocks. Encoded by Node alone.
+ * Zstandard frames (RFC 8878). Decoded by Node where available (since 22.15), else by fzstd, one block at a time, so
+ * that the caller can pause between blocks. Encoded only by Node.
  */
 import zlib from 'node:zlib'
 import { Decompress, decompress } from 'fzstd'
@@ -14,10 +14,10 @@ interface NodeZstd {
 
 const native = zlib as NodeZstd
 
-/** Whether this Node writes Zstandard. */
+/** Whether this Node can write Zstandard. */
 export const writesZstd = native.zstdCompress !== undefined
 
-/** One frame, made on a thread of Node's pool, at level 3. */
+/** Encode one frame at level 3, on a thread of Node's pool. */
 export function encodeZstd(plain: Uint8Array): Promise<Uint8Array> {
   const { zstdCompress } = native
   if (zstdCompress === undefined) {
@@ -28,12 +28,12 @@ export function encodeZstd(plain: Uint8Array): Promise<Uint8Array> {
   })
 }
 
-/** The largest window that streams are decoded with (RFC 9659), bytes. */
+/** The largest window size for decoding streams (RFC 9659), in bytes. */
 export const windowBytesMax = 8 << 20
 
 /**
- * Decodes one frame of exactly `length` bytes. `at` is where the frame begins in what the caller reads.
- * @throws invalidInput naming the byte when the frame is cut, broken, or not of that length.
+ * Decode one frame of exactly `length` bytes. `at` is the offset of the frame in the input of the caller.
+ * @throws InvalidInput naming the byte if the frame is cut off, broken, or of another length.
  */
 export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number): Steps<Uint8Array> {
   try {
@@ -42,7 +42,7 @@ export function* decodeZstdFrame(frame: Uint8Array, length: number, at: number):
     }
     const header = readHeader(frame)
     if (header === null) throw new Error('cut off')
-    // Each block moves the whole window along.
+    // With block-wise decoding, each block would move the whole window.
     if (header.windowBytes > windowBytesMax) return exact(decompress(frame, new Uint8Array(length)), length)
     const out = new Uint8Array(length)
     let done = 0
@@ -65,6 +65,7 @@ function exact(plain: Uint8Array, length: number): Uint8Array {
   return plain
 }
 
+/** Create the error for a frame that cannot be decoded. `at` is its offset in the input. */
 export function brokenZstd(cause: unknown, at: number): SheafError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return invalidInput(`broken zstd frame: ${reason} (byte ${at})`, { cause })
@@ -80,7 +81,7 @@ const magic = 0xfd2fb528
 const firstSkippable = 0x184d2a50
 const blockBytesMax = 128 * 1024
 
-/** The header of a frame (3.1.1.1); null where not all of it is there. Throws where it is none. */
+/** Parse the header of a frame (3.1.1.1). Returns null if it is incomplete. Throws if it is invalid. */
 function readHeader(bytes: Uint8Array): Header | null {
   if (bytes.length < 5) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -113,24 +114,30 @@ function readHeader(bytes: Uint8Array): Header | null {
   }
 }
 
-/** Frames that follow each other, decoded by fzstd block by block: a few bytes may stand for as many blocks as they like. Checksums are not looked at. */
+/**
+ * Decodes consecutive frames by fzstd, block by block, because a few bytes may stand for any number of blocks. Does not
+ * verify checksums.
+ */
 export class ZstdBlocks {
-  #held: Uint8Array = new Uint8Array(0)
+  #incomplete: Uint8Array = new Uint8Array(0)
   #header: Header | null = null
   #decoder: Decompress | null = null
-  /** Bytes to be passed over: a checksum, or a frame of something else. */
+  /** Bytes to skip: a checksum, or a skippable frame. */
   #skip = 0;
 
-  /** The blocks that end in these bytes, decoded as they are asked for. Throws for bytes that are no such frames. */
+  /**
+   * Decode the blocks that end in these bytes, as the consumer asks for them. Throws for bytes that are not such
+   * frames.
+   */
   *push(chunk: Uint8Array): Generator<Uint8Array> {
-    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    let bytes = this.#incomplete.length === 0 ? chunk : Buffer.concat([this.#incomplete, chunk])
     let at = 0
     const left = () => bytes.length - at
     for (;;) {
       if (this.#skip > 0) {
-        const passed = Math.min(this.#skip, left())
-        this.#skip -= passed
-        at += passed
+        const skipped = Math.min(this.#skip, left())
+        this.#skip -= skipped
+        at += skipped
         if (this.#skip > 0) break
       }
       if (this.#header === null) {
@@ -147,7 +154,7 @@ export class ZstdBlocks {
       at += block.bytes
       yield* pieces
       if (!block.isLast) continue
-      // What fzstd still holds of a frame whose bytes are few comes with its end.
+      // fzstd may still hold output of a frame of few bytes. It returns the output at the end of the frame.
       pieces.length = 0
       this.#decoder!.push(new Uint8Array(this.#header.hasChecksum ? 4 : 0), true)
       yield* pieces.filter(({ length }) => length > 0)
@@ -155,15 +162,15 @@ export class ZstdBlocks {
       this.#header = null
     }
     bytes = bytes.subarray(at)
-    this.#held = bytes.slice()
+    this.#incomplete = bytes.slice()
   }
 
-  /** Throws where the last frame has no end. */
+  /** Throw if the last frame is incomplete. */
   finish(): void {
-    if (this.#held.length > 0 || this.#header !== null || this.#skip > 0) throw new Error('cut off')
+    if (this.#incomplete.length > 0 || this.#header !== null || this.#skip > 0) throw new Error('cut off')
   }
 
-  /** Begins a frame; how many bytes that took. */
+  /** Read the start of a frame. Returns its length in bytes, 0 if it is incomplete. */
   #begin(bytes: Uint8Array): number {
     if (bytes.length < 5) return 0
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -184,7 +191,7 @@ export class ZstdBlocks {
   }
 }
 
-/** The block at `at` (3.1.1.2); null where not all of it is there. */
+/** Parse the block header at `at` (3.1.1.2). Returns null if the block is incomplete. */
 function blockIn(bytes: Uint8Array, at: number): { readonly bytes: number; readonly isLast: boolean } | null {
   if (at + 3 > bytes.length) return null
   const word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)

@@ -1,6 +1,6 @@
 /**
- * The fold: what each operation in the log does to the state. Synchronous, pure, O(change); it never refuses.
- * The writer proved every entry valid before its slot was appended, so a failed assertion here is corruption.
+ * Applies the operations of the log to the catalog state. Synchronous, pure, O(change); never refuses an operation. The
+ * writer proved every entry valid before it appended the slot, so a failed assertion here is corruption.
  */
 import { slotOfCheckpoint } from '../commit/checkpoints.js'
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
@@ -12,8 +12,8 @@ import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.
 import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
-import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
+import { checkCreationSlots } from './creation-slots.js'
 import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
 import {
   type AttachOp,
@@ -48,7 +48,7 @@ import {
 } from './state.js'
 import { addPart, beginUpload, endUpload, loseUploads, uploadsFeature } from './uploads.js'
 
-/** The catalog as the meaning of a log. */
+/** The state machine of the catalog. */
 export const catalogMachine: Machine<CatalogState> = {
   features: new Set([
     movesFeature,
@@ -63,12 +63,12 @@ export const catalogMachine: Machine<CatalogState> = {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
     return entry.key === undefined ? applied : withKey(applied, entry, at)
   },
-  check: (state, entry) => checkBirths(state, entry.ops as unknown as readonly CatalogOp[]),
+  check: (state, entry) => checkCreationSlots(state, entry.ops as unknown as readonly CatalogOp[]),
   save: saveState,
   load: loadState,
 }
 
-/** The state after `ops` of transaction `txn`. */
+/** Return the state after `ops` of transaction `txn`. */
 export function applyOps(
   state: CatalogState,
   ops: readonly CatalogOp[],
@@ -78,9 +78,9 @@ export function applyOps(
   return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
 }
 
-/** Enough rewriting of fragments that the next layout is better read from a stored one (STORAGE S19). */
-const changesPerLayout = 64
-/** One more than is needed, should it be damaged. */
+/** The least number of versions after which later manifests are derived from a new base (STORAGE S19). */
+const changesPerBase = 64
+/** One checkpoint more than is needed, in case one is damaged. */
 const keptCheckpoints = 2
 
 function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position): CatalogState {
@@ -160,15 +160,15 @@ function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Pos
   }
   const known = state.namespaces.get(key)
   if (known !== undefined) return withNode(state, { ...known, props })
-  const made = withNode(state, newNamespace(id, props))
-  return withNode(made, { ...parent, namespaces: parent.namespaces.set(name, true) })
+  const added = withNode(state, newNamespace(id, props))
+  return withNode(added, { ...parent, namespaces: parent.namespaces.set(name, true) })
 }
 
-/** Without a namespace and everything below it. */
+/** Remove a namespace and everything below it. */
 function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts }: Position): CatalogState {
   let { namespaces, tables, external, following, drops, failedBuilds } = state
-  const waiting = [top]
-  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+  const pending = [top]
+  for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
     const node = namespaceAt(state, id)
     for (const [, uuid] of node.tables) {
       const head = tableAt(state, uuid)
@@ -178,7 +178,7 @@ function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts 
       if (head.external) external = external.delete(head.location)
       else drops = drops.set(head.location, { uuid, slot, ts })
     }
-    for (const name of node.namespaces.keys()) waiting.push([...id, name])
+    for (const name of node.namespaces.keys()) pending.push([...id, name])
     namespaces = namespaces.delete(pathKey(id))
   }
   return { ...state, namespaces, tables, external, following, drops, failedBuilds }
@@ -203,13 +203,13 @@ function applyAttach(state: CatalogState, { t, location, id, props }: AttachOp):
 
 function applyDeregister(state: CatalogState, t: string): CatalogState {
   const head = tableAt(state, t)
-  const without = forgotten(state, head)
+  const without = withoutTableAndBuilds(state, head)
   return { ...without, detached: without.detached.set(head.location, head) }
 }
 
 function applyDrop(state: CatalogState, { t }: DropOp, { slot, ts }: Position): CatalogState {
   const head = tableAt(state, t)
-  const without = forgotten(state, head)
+  const without = withoutTableAndBuilds(state, head)
   return head.external
     ? { ...without, external: without.external.delete(head.location) }
     : { ...without, drops: without.drops.set(head.location, { uuid: t, slot, ts }) }
@@ -225,7 +225,7 @@ function applyRename(state: CatalogState, { t, id }: RenameOp): CatalogState {
   return withTable(withoutTable(state, head), { ...head, id })
 }
 
-/** A table under its name. */
+/** Add a table under its name. */
 function withTable(state: CatalogState, head: TableHead): CatalogState {
   const name = head.id.at(-1)
   assert(name !== undefined, `table ${head.uuid} has no name`)
@@ -248,8 +248,8 @@ function withoutTable(state: CatalogState, head: TableHead): CatalogState {
   return { ...unnamed, tables: unnamed.tables.delete(uuid), following: unnamed.following.delete(uuid) }
 }
 
-/** As `withoutTable`, of a table that nobody can name any more. */
-function forgotten(state: CatalogState, head: TableHead): CatalogState {
+/** Remove a table that cannot be named any more, as `withoutTable` does, and its failed builds. */
+function withoutTableAndBuilds(state: CatalogState, head: TableHead): CatalogState {
   return { ...withoutTable(state, head), failedBuilds: state.failedBuilds.delete(head.uuid) }
 }
 
@@ -272,7 +272,10 @@ function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Posit
 }
 
 function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
-  assert(floor > state.sweep.floor, `a sweep at slot ${floor} follows one at slot ${state.sweep.floor}`)
+  assert(
+    floor > state.sweep.floor,
+    `garbage collection at slot ${floor} follows one at slot ${state.sweep.floor}`,
+  )
   const expired = state.expired.dropWhile(({ slot }) => slot <= floor)
   return { ...state, ...loseUploads(state, floor, ts), sweep: { floor, ts }, expired }
 }
@@ -280,7 +283,7 @@ function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): 
 function applyCheckpoint(state: CatalogState, { name }: CheckpointOp, at: Position): CatalogState {
   const slot = slotOfCheckpoint(name)
   const last = state.checkpoints.at(-1)
-  assert(slot !== null && slot < at.slot, `${quote(name)} is no checkpoint of an earlier slot`)
+  assert(slot !== null && slot < at.slot, `${quote(name)} is not a checkpoint of an earlier slot`)
   assert(last === undefined || slot >= last.at, `${name} was written before slot ${last?.at} named another`)
   const checkpoints = [...state.checkpoints, { name, slot, at: at.slot }].slice(-keptCheckpoints)
   return { ...state, checkpoints }
@@ -305,7 +308,7 @@ function applyView(state: CatalogState, { t, definition }: ViewOp): CatalogState
 
 function applyShows(state: CatalogState, { t, src }: ShowsOp): CatalogState {
   const head = tableAt(state, t)
-  assert(head.view !== null, `table ${t} is no view`)
+  assert(head.view !== null, `table ${t} is not a view`)
   return withHead(state, { ...head, view: { ...head.view, src } })
 }
 
@@ -315,16 +318,16 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
   assert(change.base === latest, `version ${change.v} of table ${change.t} has another base`)
   assert(
     (change.start ?? head.start) === head.start,
-    `version ${change.v} of table ${change.t} starts elsewhere`,
+    `version ${change.v} of table ${change.t} has another start than the table`,
   )
   assert(change.v === head.mark + 1, `version ${change.v} of table ${change.t} is out of order`)
   const fragments =
     change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
-  const storesLayout = change.v - head.start >= Math.max(changesPerLayout, fragments / 4)
+  const hasNewBase = change.v - head.start >= Math.max(changesPerBase, fragments / 4)
   const layout = {
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,
-    start: storesLayout ? change.v : head.start,
+    start: hasNewBase ? change.v : head.start,
     fragments,
   }
   const after = withHead(state, withVersion(head, 'sheaf', change.v, layout))
@@ -367,13 +370,13 @@ function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Pos
 
 function namespaceAt(state: CatalogState, id: readonly string[]): NamespaceNode {
   const node = state.namespaces.get(pathKey(id))
-  assert(node !== undefined, `namespace ${JSON.stringify(id)} is not there`)
+  assert(node !== undefined, `namespace ${JSON.stringify(id)} does not exist`)
   return node
 }
 
 function tableAt(state: CatalogState, uuid: string): TableHead {
   const head = state.tables.get(uuid)
-  assert(head !== undefined, `table ${uuid} is not there`)
+  assert(head !== undefined, `table ${uuid} does not exist`)
   return head
 }
 

@@ -1,6 +1,6 @@
 /**
- * A catalog state as texts, for a checkpoint, and back. One text per thing; what can be derived (the names in a
- * namespace, the locations callers chose) is.
+ * Encodes a catalog state as texts for a checkpoint, and decodes it. One text per item. Leaves out what can be derived:
+ * the names in a namespace, and the locations that callers chose.
  */
 import type { Genesis, Loader } from '../commit/machine.js'
 import { assert, corrupted } from '../errors.js'
@@ -25,7 +25,7 @@ import {
 } from './state.js'
 import { type EndedUpload, partsOf, type Upload, type UploadPart } from './uploads.js'
 
-/** A head as it is stored. */
+/** A head as stored. */
 interface StoredHead extends Omit<TableHead, 'tags' | 'view'> {
   readonly tags: readonly (readonly [string, number])[]
   readonly view?: ViewState
@@ -47,6 +47,7 @@ type Item =
   | { readonly sweep: SweepMark }
   | { readonly kept: KeptCheckpoint }
 
+/** Encode a state as texts, one per item. */
 export function* saveState(state: CatalogState): Generator<string> {
   for (const item of items(state)) yield JSON.stringify(item)
 }
@@ -71,7 +72,7 @@ function* items(state: CatalogState): Generator<Item> {
   for (const kept of state.checkpoints) yield { kept }
 }
 
-/** Every field by name: see `withVersion` (catalog/state). */
+/** Copies every field by name, see `withVersion` (catalog/state). */
 function stored(head: TableHead): StoredHead {
   return {
     uuid: head.uuid,
@@ -91,11 +92,11 @@ function stored(head: TableHead): StoredHead {
   }
 }
 
-/** Puts things together as they come, so that whoever feeds it can pause between two of a hundred thousand. */
+/** Decode items one by one, so that the caller can pause between them. */
 export function loadState(genesis: Genesis): Loader<CatalogState> {
   const empty = emptyState(genesis.root)
   const nodes = new Map<string, NamespaceNode>([['', newNamespace([], {})]])
-  /** Names by namespace: a table may come before the namespace it is in. */
+  /** Names by namespace. A table may come before its namespace. */
   const tablesIn = new Map<string, PersistentMap<string>>()
   const namespacesIn = new Map<string, PersistentMap<true>>()
   let { tables, detached, external, following, drops, keys, jobs, notes, failedBuilds, expired, sweep } =
@@ -134,7 +135,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('expired' in item) expired = expired.push(item.expired)
     else if ('sweep' in item) sweep = item.sweep
     else if ('kept' in item) checkpoints = [...checkpoints, item.kept]
-    else throw corrupted(`a checkpoint holds an item this version does not know: ${text.slice(0, 80)}`)
+    else throw corrupted(`a checkpoint holds an item that this version does not know: ${text.slice(0, 80)}`)
   }
   const end = (): CatalogState => {
     for (const parent of [...tablesIn.keys(), ...namespacesIn.keys()]) {
@@ -170,7 +171,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   return { add, end }
 }
 
-/** Adds the last name of a path to those in the namespace before it. */
+/** Add the last name of a path to the names of its parent namespace. */
 function addName<V>(names: Map<string, PersistentMap<V>>, id: readonly string[], value: V): void {
   const parent = pathKey(id.slice(0, -1))
   names.set(parent, (names.get(parent) ?? PersistentMap.empty<V>()).set(id.at(-1)!, value))

@@ -1,17 +1,14 @@
-/**
- * Builds of indexes, as the catalog knows them: jobs that are open, and those that failed as long as nothing came in the place of
- * what they were to make.
- */
+/** Builds of indexes in the catalog: open jobs, and failed builds as long as nothing has replaced them. */
 import type { Json } from '../commit/machine.js'
 import type { IndexKind } from '../indexes/kind.js'
 import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
 import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
-/** The kind of the jobs, */
+/** The kind of index jobs. */
 export const indexJob = 'index'
 
-/** and of those that need a tokenizer which callers register. */
+/** Return the kind of index jobs that need a tokenizer of the caller. */
 export function indexJobOf(tokenizer: string): string {
   return `${indexJob}:${tokenizer}`
 }
@@ -20,31 +17,32 @@ function isIndexJob(kind: string): boolean {
   return kind === indexJob || kind.startsWith(`${indexJob}:`)
 }
 
-/** What such a job is told: the index as it will be, without its segments. */
+/** The specification of an index job: the future index, without segments. */
 export type IndexSpec = Omit<TableIndex, 'segments'>
 
-/** A job that is open. */
+/** An open index job. */
 export interface IndexBuild {
   readonly job: OpenJob
   readonly spec: IndexSpec
 }
 
+/** A failed index job: its transaction id, its index, and the error message. */
 export interface FailedBuild {
   readonly job: string
   readonly spec: IndexSpec
   readonly reason: string
 }
 
-/** By table, each name once, in the order they failed. */
+/** By table: at most one failed build per index name, in the order of failure. */
 export type FailedBuilds = PersistentMap<readonly FailedBuild[]>
 
-/** Failed builds of one table that are remembered. */
+/** Failed builds per table that are remembered. */
 const keptMax = 100
 
-/** Builds for a table that are waiting or under way. No two are of one name. */
+/** Return the open builds of a table. No two have the same index name. */
 export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonly IndexBuild[] {
   const found: IndexBuild[] = []
-  // Every query asks, and there is seldom one.
+  // Fast path: every query asks, and there is seldom a build.
   if (jobs.size === 0) return found
   for (const [, job] of jobs) {
     if (isIndexJob(job.kind) && job.table === table) found.push({ job, spec: specOf(job) })
@@ -52,7 +50,7 @@ export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonl
   return found
 }
 
-/** What a reader of builds must know, be they open or failed. */
+/** Return the features that readers of open or failed builds must know. */
 export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBuilds): readonly string[] {
   const kinds: IndexKind[] = []
   for (const [, job] of jobs) if (isIndexJob(job.kind)) kinds.push(specOf(job).kind)
@@ -60,7 +58,7 @@ export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBui
   return featuresOfKinds(kinds)
 }
 
-/** `tokenizer`: the one it needs, of those that callers register. */
+/** Queue an index build. `tokenizer`: the registered tokenizer that it needs, if any. */
 export function queuedBuild(spec: IndexSpec, table: string, tokenizer?: string): JobQueuedOp {
   return queuedOp(tokenizer === undefined ? indexJob : indexJobOf(tokenizer), spec as unknown as Json, table)
 }
@@ -69,7 +67,7 @@ function specOf({ spec }: Pick<OpenJob, 'spec'>): IndexSpec {
   return spec as unknown as IndexSpec
 }
 
-/** What is remembered after `op`, which is about `job`: nothing of tables that are gone. */
+/** Return the failed builds after operation `op` of `job`. Drops those of removed tables. */
 export function buildsAfterJob(
   failed: FailedBuilds,
   job: OpenJob,
@@ -86,7 +84,7 @@ export function buildsAfterJob(
   return failed.set(table, [...others, { job: id, spec, reason }].slice(-keptMax))
 }
 
-/** What is remembered after a change of a table's indexes. */
+/** Return the failed builds after a change of a table's indexes. */
 export function buildsAfterChange(
   failed: FailedBuilds,
   table: string,

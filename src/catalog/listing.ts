@@ -1,4 +1,4 @@
-/** Names in order: that of UTF-16 units. A list is kept, and brought up to date where little has changed. */
+/** Sorted lists of names, in the order of UTF-16 units. Lists are cached, and updated if few names changed. */
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
@@ -8,19 +8,19 @@ interface Sorted {
   readonly list: readonly string[]
 }
 
-/** By what the names are of, the least recently used first. */
-const kept = new Map<string, Sorted>()
-const keptLists = 1000
-/** With more changes than this a list is sorted anew. */
-const patchedChanges = 64
+/** By owner of the names, the least recently used first. */
+const lists = new Map<string, Sorted>()
+const listsMax = 1000
+/** With more changes than this a list is sorted again. */
+const patchedMax = 64
 
-/** The sorted names in `names`. `of` says what they are of, and of which root, so that the list can be kept. */
+/** Return `names` sorted. `of`: a key for the list in the cache, which names the root and the owner of the names. */
 export function sortedNames(of: string, names: PersistentMap<unknown>): readonly string[] {
-  const before = kept.get(of)
+  const before = lists.get(of)
   const list = before === undefined ? sort(names) : patched(before, names)
-  kept.delete(of)
-  kept.set(of, { names, list })
-  if (kept.size > keptLists) kept.delete(kept.keys().next().value!)
+  lists.delete(of)
+  lists.set(of, { names, list })
+  if (lists.size > listsMax) lists.delete(lists.keys().next().value!)
   return list
 }
 
@@ -30,32 +30,34 @@ function sort(names: PersistentMap<unknown>): string[] {
 
 function patched({ names: old, list }: Sorted, names: PersistentMap<unknown>): readonly string[] {
   if (old === names) return list
-  if (Math.abs(old.size - names.size) > patchedChanges) return sort(names)
+  if (Math.abs(old.size - names.size) > patchedMax) return sort(names)
   const { gone, added } = old.keysThatDiffer(names)
   if (gone.length + added.length === 0) return list
-  if (gone.length + added.length > patchedChanges) return sort(names)
+  if (gone.length + added.length > patchedMax) return sort(names)
   const patch = list.slice()
-  for (const name of gone) patch.splice(placeOf(patch, name), 1)
-  for (const name of added) patch.splice(placeOf(patch, name), 0, name)
+  for (const name of gone) patch.splice(positionOf(patch, name), 1)
+  for (const name of added) patch.splice(positionOf(patch, name), 0, name)
   return patch
 }
 
-/** Where a name stands, or would. */
-function placeOf(list: readonly string[], name: string): number {
+/** Return the position of a name, or where to insert it. */
+function positionOf(list: readonly string[], name: string): number {
   return partitionPoint(list.length, i => list[i]! < name)
 }
 
+/** Return the sorted names of the tables in a namespace. */
 export function tableNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {
   return sortedNames(`tables ${state.root} ${pathKey(node.id)}`, node.tables)
 }
 
+/** Return the sorted names of the direct child namespaces. */
 export function namespaceNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {
   return sortedNames(`namespaces ${state.root} ${pathKey(node.id)}`, node.namespaces)
 }
 
 const paths = new WeakMap<CatalogState['namespaces'], readonly (readonly string[])[]>()
 
-/** The paths of all tables, namespaces before what is in them. They change only when a name does. */
+/** Return the paths of all tables, each namespace before its contents. Cached: the list changes only when a name does. */
 export function tablePaths(state: CatalogState): readonly (readonly string[])[] {
   let list = paths.get(state.namespaces)
   if (list === undefined) {
@@ -69,13 +71,13 @@ export function tablePaths(state: CatalogState): readonly (readonly string[])[] 
   return list
 }
 
-/** A namespace and everything below it, parents first. */
+/** Yield a namespace and everything below it, parents first. */
 export function* subtree(state: CatalogState, top: NamespaceNode): Generator<NamespaceNode> {
-  const waiting = [top]
-  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+  const pending = [top]
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     yield node
     for (const name of namespaceNamesIn(state, node).toReversed()) {
-      waiting.push(state.namespaces.get(pathKey([...node.id, name]))!)
+      pending.push(state.namespaces.get(pathKey([...node.id, name]))!)
     }
   }
 }

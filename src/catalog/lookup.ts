@@ -1,4 +1,4 @@
-/** Finds things by name in one state, or says precisely what is missing. */
+/** Finds namespaces, tables, versions and tags by name in a state, or throws what is missing. */
 import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
@@ -12,7 +12,7 @@ import {
   type TableHead,
 } from './state.js'
 
-/** Throws code 1 when there is no such namespace. */
+/** Find a namespace. Throws NamespaceNotFound. */
 export function findNamespace(state: CatalogState, id: readonly string[]): NamespaceNode {
   const node = state.namespaces.get(pathKey(id))
   if (node !== undefined) return node
@@ -20,15 +20,15 @@ export function findNamespace(state: CatalogState, id: readonly string[]): Names
 }
 
 /**
- * The table of that name; or, for a handle bound to `uuid`, that very table, whatever it is called now. Throws code 4
- * when there is none, with the nearest name beside it as hint.
+ * Find a table by name; or, for a handle bound to `uuid`, by uuid, whatever the table's name is now. Throws
+ * TableNotFound, with the nearest name as a hint.
  */
 export function findTable(state: CatalogState, id: readonly string[], uuid?: string): TableHead {
   if (uuid !== undefined) {
     const head = state.tables.get(uuid)
     if (head !== undefined) return head
     throw new SheafError(ErrorCode.TableNotFound, `table ${idText(id)} was dropped or deregistered`, {
-      hint: 'a table that has its name since is another one: open it',
+      hint: 'a table with this name now is another table: open it again',
     })
   }
   const named = tableNamed(state, id)
@@ -40,20 +40,20 @@ export function findTable(state: CatalogState, id: readonly string[], uuid?: str
   })
 }
 
-/** The table of that name, if there is one. */
+/** Return the table of that name; undefined if there is none. */
 export function tableNamed(state: CatalogState, id: readonly string[]): TableHead | undefined {
   const uuid = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables.get(id.at(-1) ?? '')
   return uuid === undefined ? undefined : state.tables.get(uuid)
 }
 
-/** A version of a table, the newest when `version` is absent. Throws code 11. */
+/** Return an existing version: `version`, or the newest if absent. Throws TableVersionNotFound. */
 export function versionOf(head: TableHead, version?: number): number {
   const latest = latestOf(head)
   if (version === undefined ? latest !== undefined : hasNumber(head.live, version)) return version ?? latest!
   const what =
     version === undefined
       ? 'has no version'
-      : `has no version ${version}${isUnused(head, version) ? '' : ': it was deleted or passed over'}`
+      : `has no version ${version}${isUnused(head, version) ? '' : ': it was deleted or skipped'}`
   throw new SheafError(ErrorCode.TableVersionNotFound, `table ${idText(head.id)} ${what}`, {
     hint: latest === undefined ? hintWithoutVersions(head) : `latest is ${latest}`,
   })
@@ -63,14 +63,14 @@ function hintWithoutVersions({ kind }: TableHead): string {
   return kind === 'declared' ? 'it is only declared; insert rows first' : 'all of them were deleted'
 }
 
-/** Among more names than this none is suggested: looking at all of them takes longer than a suggestion is worth. */
+/** Among more names than this no suggestion is searched for: the search takes too long. */
 const suggestedAmong = 1000
 
 function nearestKey(name: string, names: PersistentMap<unknown>): string | undefined {
   return names.size > suggestedAmong ? undefined : nearestName(name, [...names.keys()])
 }
 
-/** Refuses tables whose rows are not ours (code 0): they are read and written by whoever keeps them. */
+/** Throw Unsupported for a table whose rows are not in Sheaf's format: a Lance engine reads and writes them. */
 export function checkRows(head: TableHead): void {
   if (head.kind === 'lance') {
     throw unsupported(`the rows of table ${idText(head.id)} are kept by a Lance engine, not by Sheaf`, {
@@ -82,18 +82,21 @@ export function checkRows(head: TableHead): void {
   }
 }
 
-/** As `checkRows`, of a table that is to be changed: those of a view are made by its refreshes (code 19). */
+/**
+ * Like `checkRows`, for a table that is to be changed. Throws InvalidTableState for a view: only its refreshes change
+ * it.
+ */
 export function checkWritable(head: TableHead): void {
   checkRows(head)
   if (head.view === null) return
   throw new SheafError(
     ErrorCode.InvalidTableState,
     `table ${idText(head.id)} is a materialized view: only a refresh changes it`,
-    { hint: 'change its source and refresh it; or drop it and create a table of that name' },
+    { hint: 'change its source and refresh it; or drop it and create a table with that name' },
   )
 }
 
-/** The version a tag names. Throws code 8. */
+/** Return the version of a tag. Throws TagNotFound. */
 export function tagOf(head: TableHead, tag: string): number {
   const version = head.tags.get(tag)
   if (version !== undefined) return version
@@ -103,7 +106,7 @@ export function tagOf(head: TableHead, tag: string): number {
   })
 }
 
-/** Whether a Lance engine may have written versions of a table. */
+/** Return whether a Lance engine may have written versions of a table. */
 export function mayHaveManifests({ kind }: Pick<TableHead, 'kind'>): boolean {
   return kind === 'lance' || kind === 'declared'
 }

@@ -1,4 +1,4 @@
-/** Decides what a change of namespaces means: a request and a state in, operations out, nothing done. */
+/** Decides changes of namespaces: from a request and a state to operations, without side effects. */
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
 import { findNamespace } from './lookup.js'
@@ -7,7 +7,10 @@ import { type CatalogState, pathKey } from './state.js'
 
 export type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
 
-/** No operations: the namespace is as asked already. */
+/**
+ * Decide the creation of a namespace. Returns no operations if the namespace is as requested already. Throws
+ * NamespaceAlreadyExists.
+ */
 export function decideCreateNamespace(
   state: CatalogState,
   id: readonly string[],
@@ -15,7 +18,7 @@ export function decideCreateNamespace(
   props: Properties,
 ): readonly CatalogOp[] {
   if (id.length === 0 && mode !== 'ExistOk') {
-    throw new SheafError(ErrorCode.NamespaceAlreadyExists, 'the root namespace exists always')
+    throw new SheafError(ErrorCode.NamespaceAlreadyExists, 'the root namespace always exists')
   }
   const known = state.namespaces.get(pathKey(id))
   const create: NamespaceOp = { op: 'namespace', id, props }
@@ -28,7 +31,10 @@ export function decideCreateNamespace(
   throw new SheafError(ErrorCode.NamespaceAlreadyExists, `namespace ${idText(id)} already exists`)
 }
 
-/** `Skip` makes dropping what is not there a success; `Cascade` takes everything below along. */
+/**
+ * Decide to drop a namespace. `Skip`: dropping a missing namespace succeeds. `Cascade`: drop everything below it too.
+ * Throws NamespaceNotFound and NamespaceNotEmpty.
+ */
 export function decideDropNamespace(
   state: CatalogState,
   id: readonly string[],

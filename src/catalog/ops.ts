@@ -1,4 +1,4 @@
-/** What a commit does to the catalog, as it stands in a slot (docs/format.md). Plain data. */
+/** The operations of a commit on the catalog, as stored in a slot (docs/format.md). Plain data. */
 import type { Json } from '../commit/machine.js'
 import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
@@ -6,26 +6,27 @@ import type { Runs } from '../manifest/runs.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
 import type { PartOp, UploadedOp, UploadOp } from './uploads.js'
 
+/** Properties of a namespace, table or transaction, by name. */
 export type Properties = Readonly<Record<string, string>>
 
-/** Creates a namespace or replaces its properties; `props: null` drops it with everything below. */
+/** Create a namespace or replace its properties. `props: null` drops the namespace and everything below it. */
 export interface NamespaceOp {
   readonly op: 'namespace'
   readonly id: readonly string[]
   readonly props: Properties | null
 }
 
-/** A new table: a name, a fresh uuid, no version yet. */
+/** Declare a table: a name and a fresh uuid, without versions. */
 export interface DeclareOp {
   readonly op: 'declare'
   readonly t: string
   readonly id: readonly string[]
-  /** `tables/<t>`, or a folder the caller chose. */
+  /** `tables/<t>`, or a folder that the caller chose. */
   readonly location: string
   readonly props: Properties
 }
 
-/** A deregistered table is back, under this name and with these properties. */
+/** Attach a deregistered table, under this name and with these properties. */
 export interface AttachOp {
   readonly op: 'attach'
   readonly t: string
@@ -34,70 +35,70 @@ export interface AttachOp {
   readonly props: Properties
 }
 
-/** The name is gone; the table waits at its location to be attached again. */
+/** Deregister a table: remove its name. The table can be attached again at its location. */
 export interface DeregisterOp {
   readonly op: 'deregister'
   readonly t: string
 }
 
-/** The table and its name are gone; a location of ours waits in the queue of drops. */
+/** Drop a table and its name. A location that Sheaf chose is queued for deletion. */
 export interface DropOp {
   readonly op: 'drop'
   readonly t: string
 }
 
-/** The files at a dropped location are gone. */
+/** The files at a dropped location were deleted. */
 export interface DroppedOp {
   readonly op: 'dropped'
   readonly location: string
 }
 
-/** The table has another name, perhaps in another namespace. */
+/** Rename a table, possibly into another namespace. */
 export interface RenameOp {
   readonly op: 'rename'
   readonly t: string
   readonly id: readonly string[]
 }
 
-/** Properties of a table, merged by key. */
+/** Merge properties into those of a table, by key. */
 export interface PropsOp {
   readonly op: 'props'
   readonly t: string
   readonly set: Properties
 }
 
-/** The table is a materialized view from now on: its rows are made by refreshes alone. */
+/** Make a table a materialized view: from now on only refreshes change its rows. */
 export interface ViewOp {
   readonly op: 'view'
   readonly t: string
   readonly definition: ViewDefinition
 }
 
-/** What the rows of a view show; in the entry that brings them. */
+/** Set the source version that the rows of a view show. In the same entry as these rows. */
 export interface ShowsOp {
   readonly op: 'shows'
   readonly t: string
   readonly src: ShownSource
 }
 
-/** What makes the rows of a view, as its creator gave it. */
+/** The definition of a view, as its creator gave it. */
 export interface ViewDefinition {
   readonly kind: 'query' | 'udtf' | 'chunker'
   readonly source_query: string
   readonly udtf_spec?: Json
   readonly auto_refresh: boolean
-  /** The table it is made of; null where the query is none that Sheaf runs. */
+  /** The source table; null if Sheaf cannot run the query. */
   readonly source: { readonly id: readonly string[]; readonly uuid: string } | null
 }
 
-/** A version of a table, whose row `n` is row `firstRow + n` of the view. */
+/** A version of the source table. Its row `n` is row `firstRow + n` of the view. */
 export interface ShownSource {
   readonly uuid: string
   readonly version: number
   readonly firstRow: number
 }
 
-/** Points a tag at a version; `v: null` removes it. */
+/** Set a tag to a version; `v: null` removes the tag. */
 export interface TagOp {
   readonly op: 'tag'
   readonly t: string
@@ -105,7 +106,7 @@ export interface TagOp {
   readonly v: number | null
 }
 
-/** Versions that no longer exist. */
+/** End the existence of versions. */
 export interface ExpireOp {
   readonly op: 'expire'
   readonly t: string
@@ -113,8 +114,9 @@ export interface ExpireOp {
 }
 
 /**
- * From now on no entry may bring a file that was born before slot `floor`, so that those which nothing refers to can be
- * deleted (STORAGE S7). Versions that ceased to exist up to that slot are forgotten.
+ * Raise the watermark of garbage collection: from now on no entry may add a file that was created before slot `floor`,
+ * so that unreferenced older files can be deleted (STORAGE S7). Versions that ceased to exist up to that slot are
+ * dropped from the state.
  */
 export interface SweepOp {
   readonly op: 'sweep'
@@ -122,8 +124,8 @@ export interface SweepOp {
 }
 
 /**
- * A checkpoint counts: it was written on a state in which the checkpoints that count were the same as before this entry. The
- * two newest of these stay, with everything they name.
+ * Adopt a checkpoint, which was written on a state with the same adopted checkpoints as the state before this entry.
+ * The two newest adopted checkpoints are kept, with everything they name.
  */
 export interface CheckpointOp {
   readonly op: 'checkpoint'
@@ -131,13 +133,13 @@ export interface CheckpointOp {
   readonly name: string
 }
 
-/** What readers of a checkpoint must know where the log names checkpoints. */
+/** The feature that readers of checkpoints must know if the log names checkpoints. */
 export const checkpointsFeature = 'checkpoints'
 
-/** What readers of a checkpoint must know where versions expired or a floor was set. */
+/** The feature that readers of checkpoints must know if versions expired or a GC watermark was set. */
 export const sweepFeature = 'sweep'
 
-/** Notes on a transaction. */
+/** Change the properties of a transaction. */
 export interface TxnOp {
   readonly op: 'txn'
   readonly id: string
@@ -145,6 +147,7 @@ export interface TxnOp {
   readonly unset: readonly string[]
 }
 
+/** Every operation that an entry of the log may have. */
 export type CatalogOp =
   | NamespaceOp
   | DeclareOp

@@ -1,14 +1,17 @@
-/** Decides which versions of tables with rows of ours may go, and which must stay although they ceased to exist. */
+/** Decides which versions of sheaf tables may expire, and which expired versions must keep their data. */
 import { difference, intersection, lastOf, type Runs, union } from '../manifest/runs.js'
 import type { ExpireOp } from './ops.js'
 import type { CatalogState, TableHead } from './state.js'
 
-/** By table: what open jobs work with. */
+/** By table: the versions that open jobs use. */
 export type JobVersions = ReadonlyMap<string, Runs>
 
 const all: Runs = [[0, Number.MAX_SAFE_INTEGER]]
 
-/** A job that says in its spec what it reads (`pinned: [{"table", "version"}]`) needs just that, another all of its table. */
+/**
+ * Return the versions that open jobs use. A job with `pinned: [{"table", "version"}]` in its spec uses just these
+ * versions; any other job uses all versions of its table.
+ */
 export function versionsOfJobs({ jobs }: Pick<CatalogState, 'jobs'>): JobVersions {
   const found = new Map<string, Runs[]>()
   const add = (table: string, runs: Runs) => found.set(table, [...(found.get(table) ?? []), runs])
@@ -25,7 +28,10 @@ export function versionsOfJobs({ jobs }: Pick<CatalogState, 'jobs'>): JobVersion
   return new Map([...found].map(([table, sets]) => [table, union(sets)]))
 }
 
-/** The versions of a table that may cease to exist once they are old: neither the newest, nor tagged, nor of a job. */
+/**
+ * Return the versions of a table that may expire once they are old: all but the newest, tagged ones, and those that
+ * jobs use.
+ */
 export function expendableVersions(head: TableHead, jobs: JobVersions): Runs {
   const newest = lastOf(head.live)
   if (head.kind !== 'sheaf' || newest === undefined || head.live[0]![0] === newest) return []
@@ -34,7 +40,7 @@ export function expendableVersions(head: TableHead, jobs: JobVersions): Runs {
   return difference(head.live, union(kept))
 }
 
-/** What of `wanted` may cease to exist on `state`. */
+/** Return the operations of `wanted`, reduced to versions that may expire on `state`. */
 export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): readonly ExpireOp[] {
   const jobs = versionsOfJobs(state)
   return wanted.flatMap(({ t, runs }): readonly ExpireOp[] => {
@@ -45,10 +51,11 @@ export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): 
 }
 
 /**
- * The versions of a table whose data must be there: those that exist, and those that existed at the sweep floor or later. No
- * sweep passes an open job, so what jobs work with is among them.
+ * Return a function that returns the versions of a table whose data must exist: those that exist, and those that
+ * existed at the GC watermark or later. The watermark never passes an open job, so the versions that jobs use are among
+ * them.
  */
-export function heldVersions(state: CatalogState): (head: TableHead) => Runs {
+export function versionsWithData(state: CatalogState): (head: TableHead) => Runs {
   const expired = new Map<string, Runs[]>()
   for (const { t, runs } of state.expired) {
     const sets = expired.get(t)

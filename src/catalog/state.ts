@@ -1,8 +1,9 @@
 /**
- * What exists: the fold of the log. Immutable; a newer state shares all that did not change with the older.
+ * The catalog state: what exists after a prefix of the log. Immutable; a newer state shares everything unchanged with
+ * the older one.
  *
- * It grows with what exists, not with what happened: of a table's past it knows which version numbers are alive; their
- * records lie in the history (manifest/history), which never changes.
+ * Its size depends on what exists, not on what happened. Of a table's past it has only the numbers of the existing
+ * versions. Their records are in the history (manifest/history), and never change.
  */
 import type { OpenJob } from '../jobs/job-op.js'
 import type { Counters } from '../manifest/change.js'
@@ -15,54 +16,59 @@ import type { Properties, ShownSource, ViewDefinition } from './ops.js'
 import type { EndedUpload, Upload } from './uploads.js'
 import { Window } from './window.js'
 
+/** A namespace. */
 export interface NamespaceNode {
   readonly id: readonly string[]
   readonly props: Properties
-  /** Names of the namespaces right below. */
+  /** Names of the direct child namespaces. */
   readonly namespaces: PersistentMap<true>
   /** Table name to uuid. */
   readonly tables: PersistentMap<string>
 }
 
 /**
- * `declared` until the first version decides what the table is: rows written here (`sheaf`), a manifest staged by a
- * Lance engine (`lance`), or any other path (`pointer`).
+ * `declared` until the first version decides the kind: `sheaf` (rows written by Sheaf), `lance` (a manifest staged by a
+ * Lance engine), or `pointer` (any other path).
  */
 export type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
 
+/** A table: its name, its kind, and the state of its newest version. */
 export interface TableHead {
   readonly uuid: string
   readonly id: readonly string[]
   readonly kind: TableKind
   /** Folder of its files, relative to the root. */
   readonly location: string
-  /** The caller chose the location: its files are not ours to delete. One of our own is never used by another table. */
+  /**
+   * Whether the caller chose the location: then its files are not ours to delete. A location that Sheaf chose is never
+   * reused.
+   */
   readonly external: boolean
   readonly props: Properties
   /** The highest version number ever used. */
   readonly mark: number
-  /** The versions there are. */
+  /** The existing versions. */
   readonly live: Runs
   readonly next: Counters
-  /** Id of the current schema; 0 before there is one. */
+  /** Id of the current schema; 0 before the first version. */
   readonly schemaId: number
-  /** The version whose stored layout the newest one's is folded from; 0: from nothing. */
+  /** The version whose base the newest manifest is derived from; 0: derived from nothing. */
   readonly start: number
-  /** How many fragments the newest version has. */
+  /** Number of fragments of the newest version. */
   readonly fragments: number
   /** Tag name to version. */
   readonly tags: PersistentMap<number>
-  /** Null: a table like any other. */
+  /** Null if the table is not a view. */
   readonly view: ViewState | null
 }
 
-/** A materialized view: what makes its rows, and what they show; null before the first refresh. */
+/** A materialized view: its definition, and the source version that its rows show. `src`: null before the first refresh. */
 export interface ViewState {
   readonly definition: ViewDefinition
   readonly src: ShownSource | null
 }
 
-/** A location whose files wait to be deleted. */
+/** A location whose files must still be deleted. */
 export interface Dropped {
   readonly uuid: string
   readonly slot: number
@@ -70,97 +76,101 @@ export interface Dropped {
   readonly ts: number
 }
 
-/** A commit that carried an idempotency key. */
+/** A commit with an idempotency key. */
 export interface KeyedCommit {
   readonly hash: string
   readonly slot: number
   readonly entry: number
 }
 
-/** Work that is waiting or under way. Its id is the transaction id of the commit that queued it. */
+/** A queued or running job. Its id is the transaction id of the commit that queued it. */
 export interface Job extends OpenJob {
-  /** What callers noted on it. */
+  /** Properties that callers set. */
   readonly props: Properties
 }
 
-/** What is known of a transaction beyond its entry: how a job ended, what was noted on it. */
+/** What the state knows of a transaction in addition to its entry: how a job ended, and its properties. */
 export interface TransactionNote {
   readonly status: TransactionStatus
   readonly props: Properties
-  /** Of a job. */
+  /** For a job. */
   readonly kind?: string
   readonly table?: string
   readonly reason?: string
 }
 
-/** Versions of a table with rows of ours that ceased to exist. */
+/** Versions of a sheaf table that ceased to exist. */
 export interface Expired {
   readonly slot: number
   readonly t: string
   readonly runs: Runs
 }
 
-/** How far files that nothing refers to were given up. */
+/** The watermark of garbage collection. */
 export interface SweepMark {
-  /** Files born before this slot enter the log no more. */
+  /** Files created before this slot cannot be committed any more. */
   readonly floor: number
-  /** When the floor was last raised, milliseconds since 1970. */
+  /** When the watermark was last raised, milliseconds since 1970. */
   readonly ts: number
 }
 
 /** A checkpoint that the log names. */
 export interface KeptCheckpoint {
   readonly name: string
-  /** The slot that it holds the fold of, and the later one that names it. */
+  /** The slot that it holds the state of, and the later slot that names it. */
   readonly slot: number
   readonly at: number
 }
 
+/** Everything that exists in a root. See the head of this file. */
 export interface CatalogState {
   readonly root: string
-  /** By path key; the root namespace is always there. */
+  /** By path key; includes the root namespace. */
   readonly namespaces: PersistentMap<NamespaceNode>
   /** By uuid. */
   readonly tables: PersistentMap<TableHead>
   /** Deregistered tables, by location. */
   readonly detached: PersistentMap<TableHead>
-  /** Locations of tables, attached or not, that callers chose; to the table's uuid. */
+  /** Locations that callers chose, of attached and deregistered tables, to the table's uuid. */
   readonly external: PersistentMap<string>
-  /** Views that follow their sources by themselves, by uuid. */
+  /** Views with automatic refresh, by uuid. */
   readonly following: PersistentMap<true>
-  /** Locations of dropped tables whose files are still there. */
+  /** Locations of dropped tables whose files are not deleted yet. */
   readonly drops: PersistentMap<Dropped>
   readonly keys: Window<KeyedCommit>
-  /** Open uploads in parts, by id; and those that ended not long ago. */
+  /** Open uploads by id, and recently ended ones. */
   readonly uploads: PersistentMap<Upload>
   readonly endedUploads: Window<EndedUpload>
   /** Open jobs, by id. */
   readonly jobs: PersistentMap<Job>
   /** Ended jobs and transactions with notes, by transaction id. */
   readonly notes: Window<TransactionNote>
-  /** Builds of indexes that failed, as long as nothing came in their place. */
+  /** Failed index builds that nothing has replaced. */
   readonly failedBuilds: FailedBuilds
-  /** What ceased to exist after slot `sweep.floor`, oldest first: who began to read before then may still do so. */
+  /**
+   * Versions that ceased to exist after slot `sweep.floor`, oldest first. Readers that began earlier may still read
+   * them.
+   */
   readonly expired: PersistentQueue<Expired>
   readonly sweep: SweepMark
-  /** The newest two, the older first. No file that one of them names may go. */
+  /** The two newest checkpoints, the older first. No file that they name may be deleted. */
   readonly checkpoints: readonly KeptCheckpoint[]
 }
 
 /**
- * A namespace path as a map key. Names hold no control character (A-120), so NUL separates; a path with a name that does
- * gets the key of none.
+ * Return a namespace path as a map key. Names have no control characters (A-120), so NUL separates them. A path with
+ * such a name gets a key that no namespace has.
  */
 export function pathKey(id: readonly string[]): string {
   return id.some(name => name.includes('\0')) ? '\0' : id.join('\0')
 }
 
-/** The newest version there is. */
+/** Return the newest existing version; undefined if there is none. */
 export function latestOf(head: TableHead): number | undefined {
   return lastOf(head.live)
 }
 
-/** Whether a version may still get the number `v`. Numbers are used once; 0 only by a table's first version. */
+/** Return whether version number `v` is still unused. A number is used once; 0 only by a table's first version. */
 export function isUnused(head: TableHead, v: number): boolean {
   return v > head.mark || (v === 0 && head.kind === 'declared')
 }
@@ -170,12 +180,12 @@ const noNames = PersistentMap.empty<true>()
 const noTables = PersistentMap.empty<string>()
 const noCounters: Counters = { row: 0, frag: 0, field: 0 }
 
-/** Where the files of a table lie unless its creator says otherwise. */
+/** Return the default location of a table's files. */
 export function ownLocation(uuid: string): string {
   return `tables/${uuid}`
 }
 
-/** A table as its declaration makes it: no version yet. */
+/** Create a declared table, without versions. */
 export function newTable(
   uuid: string,
   id: readonly string[],
@@ -200,10 +210,12 @@ export function newTable(
   }
 }
 
+/** Create a namespace, without contents. */
 export function newNamespace(id: readonly string[], props: Properties): NamespaceNode {
   return { id, props, namespaces: noNames, tables: noTables }
 }
 
+/** Create the state of an empty root, with the root namespace only. `root`: the uuid of the root. */
 export function emptyState(root: string): CatalogState {
   return {
     root,
@@ -226,8 +238,8 @@ export function emptyState(root: string): CatalogState {
 }
 
 /**
- * `state` with other heads. Like `withVersion` it names every field: copying by spread takes V8 twenty times as long, and
- * these two run for every version of every commit.
+ * Return `state` with other heads. Like `withVersion` it copies each field by name: V8 takes twenty times as long to
+ * copy by spread, and these two functions run for every version of every commit.
  */
 export function withTables(state: CatalogState, tables: CatalogState['tables']): CatalogState {
   return {
@@ -250,7 +262,7 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
   }
 }
 
-/** `head` after version `v`. */
+/** Return `head` after version `v`. */
 export function withVersion(
   head: TableHead,
   kind: TableKind,

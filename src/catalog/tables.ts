@@ -1,4 +1,7 @@
-/** Decides what a change of the table directory means: a request and a state in, operations out. */
+/**
+ * Decides changes of tables' names, locations and properties: from a request and a state to operations, without side
+ * effects.
+ */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
 import type { NamingScheme } from '../protocol/manifest-name.js'
@@ -7,10 +10,13 @@ import type { CatalogOp, DeclareOp, DropOp, Properties, PropsOp, RenameOp } from
 import { type CatalogState, ownLocation, type TableHead } from './state.js'
 import { decideAdoption, type NewManifest } from './versions.js'
 
-/** Characters of names and values that the properties of one table may have together. */
+/** Limit of the characters in names and values of one table's properties, together. */
 const propertiesMax = 65_536
 
-/** Throws code 5 when the name is taken, code 1 when its namespace is missing. `location` absent: one of its own. */
+/**
+ * Decide the declaration of a table. `location`: default is a location that Sheaf chooses. Throws TableAlreadyExists,
+ * NamespaceNotFound and InvalidInput for a location in use.
+ */
 export function decideDeclareTable(
   state: CatalogState,
   id: readonly string[],
@@ -23,17 +29,20 @@ export function decideDeclareTable(
   return { op: 'declare', t: uuid, id, location, props }
 }
 
-/** What lies at a location that is to be registered. */
+/** The versions found at a location that is to be registered. */
 export interface FoundVersions {
   readonly scheme: NamingScheme
   readonly versions: readonly (readonly [version: number, size: number])[]
 }
 
 /**
- * A table that was deregistered is back as it was; anything else is a new table with the versions that were found. `found` is
- * null where nobody looked, because the state knew the table; throws code 14 where it does not any more. `since`: what a Lance engine wrote while the table
- * was deregistered.
- * Throws code 5 when the name is taken, unless it is to be overwritten: then the table it names is dropped.
+ * Decide the registration of a table. A deregistered table is attached again as it was. Any other location becomes a
+ * new table with the versions found there.
+ *
+ * - `found`: null if the location was not searched, because the state knew the table. Throws ConcurrentModification if
+ *   the state does not know it any more.
+ * - `since`: manifests that a Lance engine wrote while the table was deregistered.
+ * - `mode`: with `Overwrite` an existing table of that name is dropped. Throws TableAlreadyExists otherwise.
  */
 export function decideRegisterTable(
   state: CatalogState,
@@ -85,11 +94,15 @@ function registration(
   return [{ op: 'register', t: uuid, id, location, props, ...found }]
 }
 
+/** Decide to drop a table. */
 export function decideDropTable(head: TableHead): DropOp {
   return { op: 'drop', t: head.uuid }
 }
 
-/** No operation: it has that name already. Throws code 5 when another table has it, code 1 without the namespace. */
+/**
+ * Decide to rename a table. Returns no operation if it has that name already. Throws TableAlreadyExists and
+ * NamespaceNotFound.
+ */
 export function decideRenameTable(
   state: CatalogState,
   head: TableHead,
@@ -103,14 +116,14 @@ export function decideRenameTable(
   return [{ op: 'rename', t: head.uuid, id }]
 }
 
-/** Merges properties by key. No operation: they are so already. */
+/** Decide to merge properties by key. Returns no operation if they are set already. */
 export function decideProps(head: TableHead, props: Properties): readonly PropsOp[] {
   if (Object.entries(props).every(([key, value]) => head.props[key] === value)) return []
   merged(head, props)
   return [{ op: 'props', t: head.uuid, set: props }]
 }
 
-/** Properties of a table and those given on top. Throws code 13 when they are too many together. */
+/** Merge properties into those of a table. Throws InvalidInput when they are too long together. */
 export function merged(head: TableHead, props: Properties): Properties {
   const all = { ...head.props, ...props }
   const length = Object.entries(all).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
@@ -127,7 +140,10 @@ function checkNameIsFree(state: CatalogState, id: readonly string[]): void {
   }
 }
 
-/** A location a caller chose belongs to one table, and lies neither in nor around that of another (STORAGE S17). */
+/**
+ * Check that a location belongs to no other table, and is neither inside nor around the location of another table
+ * (STORAGE S17).
+ */
 function checkLocationIsFree(state: CatalogState, location: string): void {
   if (state.detached.has(location)) {
     throw invalidInput(`location ${quote(location)} belongs to a deregistered table`, {
@@ -135,19 +151,17 @@ function checkLocationIsFree(state: CatalogState, location: string): void {
     })
   }
   if (isAround(ownLocation(''), location) || isAround(location, ownLocation(''))) {
-    throw invalidInput(`location ${quote(location)} lies where Sheaf keeps tables of its own`, {
+    throw invalidInput(`location ${quote(location)} is in or around the folder of Sheaf's own tables`, {
       hint: 'leave location out, or choose another folder of the root',
     })
   }
   for (const [other] of state.external) {
     if (!isAround(other, location) && !isAround(location, other)) continue
-    throw invalidInput(
-      `location ${quote(location)} is, or lies in or around, ${quote(other)} of another table`,
-    )
+    throw invalidInput(`location ${quote(location)} overlaps ${quote(other)}, the location of another table`)
   }
 }
 
-/** Whether `inner` is `outer` or lies in it. */
+/** Return whether `inner` equals `outer` or is inside it. */
 function isAround(outer: string, inner: string): boolean {
   return `${inner}/`.startsWith(outer.endsWith('/') ? outer : `${outer}/`)
 }

@@ -1,11 +1,11 @@
-/** Decides what a change of tags means. A tag always names a version that exists. */
+/** Decides changes of tags. A tag always names an existing version. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
 import { tagOf, versionOf } from './lookup.js'
 import type { TagOp } from './ops.js'
 import type { TableHead } from './state.js'
 
-/** Throws code 9 when the tag exists, code 11 when the version does not. */
+/** Decide to create a tag. Throws TagAlreadyExists, and TableVersionNotFound when the version does not exist. */
 export function decideCreateTag(head: TableHead, name: string, version: number): TagOp {
   if (head.tags.has(name)) {
     throw new SheafError(
@@ -17,12 +17,13 @@ export function decideCreateTag(head: TableHead, name: string, version: number):
   return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
-/** Throws code 8 when there is no such tag, code 11 when there is no such version. */
+/** Decide to move a tag. Throws TagNotFound, and TableVersionNotFound when the version does not exist. */
 export function decideUpdateTag(head: TableHead, name: string, version: number): TagOp {
   tagOf(head, name)
   return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
+/** Decide to delete a tag. Throws TagNotFound. */
 export function decideDeleteTag(head: TableHead, name: string): TagOp {
   tagOf(head, name)
   return { op: 'tag', t: head.uuid, name, v: null }

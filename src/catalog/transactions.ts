@@ -1,19 +1,19 @@
-/** Decides what altering a transaction means (rules A-144 to A-148). */
+/** Decides alterations of transactions (rules A-144 to A-148). */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { TransactionAction, TransactionStatus } from '../protocol/transaction-shapes.js'
 import type { CatalogOp, Properties } from './ops.js'
 import type { CatalogState, Job } from './state.js'
 
-/** Where a transaction is, as far as the state knows it: a commit without notes is not in it. */
+/** The status of a transaction, as far as the state knows it. A commit without properties is not in the state. */
 export interface TransactionView {
   readonly status: TransactionStatus
-  /** What callers noted on it. */
+  /** Properties that callers set. */
   readonly props: Properties
-  /** There while the transaction is a job that has not ended. */
+  /** The job, while the transaction is an open job; otherwise null. */
   readonly job: Job | null
 }
 
-/** `id`: that of a commit or a job that is known to exist. */
+/** Return the status and properties of a transaction. `id`: of a commit or job that is known to exist. */
 export function viewTransaction(state: CatalogState, id: string): TransactionView {
   const job = state.jobs.get(id)
   if (job !== undefined) return { status: job.status, props: job.props, job }
@@ -21,12 +21,12 @@ export function viewTransaction(state: CatalogState, id: string): TransactionVie
   return { status, props, job: null }
 }
 
-/** Characters of names and values that the notes on one transaction may have together. */
-const notesMax = 65_536
+/** Limit of the characters in names and values of one transaction's properties, together. */
+const propertiesMax = 65_536
 
 /**
- * All actions in order, or none: throws code 14 for a status that cannot be set and a mode that says Fail, code 13 for a
- * property that is not the caller's to set (`computed`).
+ * Decide all actions in order, or none. Throws ConcurrentModification for a status that cannot be set, and for a
+ * property if the mode is Fail. Throws InvalidInput for a property that only Sheaf sets (`computed`).
  */
 export function decideAlterTransaction(
   id: string,
@@ -50,9 +50,9 @@ export function decideAlterTransaction(
     }
   }
   const length = [...props].reduce((sum, [key, value]) => sum + key.length + value.length, 0)
-  if (length > notesMax) {
+  if (length > propertiesMax) {
     throw invalidInput(
-      `the properties of the transaction would have ${length} characters, more than ${notesMax}`,
+      `the properties of the transaction would have ${length} characters, more than ${propertiesMax}`,
     )
   }
   const set = Object.fromEntries([...props].filter(([key, value]) => view.props[key] !== value))
@@ -63,7 +63,10 @@ export function decideAlterTransaction(
   return { ops, status, props: Object.fromEntries(props) }
 }
 
-/** A commit has ended; the status of a job is the engine's to say, but for its end by the caller's wish. */
+/**
+ * Return the status after an action. A commit has ended. Only Sheaf sets the status of a job, except that callers may
+ * cancel it.
+ */
 function nextStatus(
   view: TransactionView,
   now: TransactionStatus,
@@ -81,7 +84,7 @@ function nextStatus(
 }
 
 function checkIsNote(key: string, computed: ReadonlySet<string>): void {
-  if (computed.has(key)) throw invalidInput(`property ${quote(key)} says what happened and cannot be changed`)
+  if (computed.has(key)) throw invalidInput(`property ${quote(key)} is set by Sheaf and cannot be changed`)
 }
 
 function conflict(message: string, hint?: string): SheafError {

@@ -1,12 +1,12 @@
 /**
- * Uploads in parts: what the log says of them, and what is known of one after each entry.
+ * Uploads in parts: their operations in the log, and the state of an upload after each of them.
  *
  *     open --part--> open --+--> completed, in the entry of its change
  *                           +--> aborted
- *                           +--> lost: a sweep gave up files as old as the upload
+ *                           +--> lost: garbage collection may delete files as old as the upload
  *
- * An upload that is open has an id, the transaction id of the entry that began it. The slot in the id is older than all of its files, so
- * who pins that slot keeps them. Being open is the right to be completed: no upload is completed twice, however late it is asked for.
+ * The id of an upload is the transaction id of the entry that began it. The slot in the id is older than all files of the
+ * upload, so a pin of that slot keeps them. Only an open upload can be completed, so no upload is completed twice.
  */
 import type { Json } from '../commit/machine.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
@@ -16,26 +16,26 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
 import type { Window } from './window.js'
 
-/** What readers of slots and checkpoints must know where there are uploads. */
+/** The feature that readers of slots and checkpoints must know if there are uploads. */
 export const uploadsFeature = 'uploads'
 
 export type UploadMode = 'append' | 'overwrite' | 'merge'
 
-/** An upload begins. Its id is the transaction id of this entry. */
+/** Begin an upload. Its id is the transaction id of this entry. */
 export interface UploadOp {
   readonly op: 'upload'
   readonly t: string
-  /** Null: the first part says it. */
+  /** Null: the first part sets the mode. */
   readonly mode: UploadMode | null
-  /** Of the table when the upload began: all parts have it. */
+  /** The table's schema when the upload began: all parts have it. */
   readonly schema: TableSchema
-  /** Of a merge: the members of its request. */
+  /** For a merge: the fields of its request. */
   readonly merge?: Json
-  /** Tells callers apart, for limits. */
+  /** Identifies the caller, for limits. */
   readonly by?: string
 }
 
-/** A data file of a part; nothing refers to it but the upload. */
+/** A data file of a part. Only the upload refers to it. */
 export interface PartFile {
   readonly rows: number
   readonly file: string
@@ -44,33 +44,34 @@ export interface PartFile {
   readonly zones?: ZoneRecords
 }
 
-/** An upload gets a part, or another one under a name that it has. */
+/** Add a part to an upload, or replace the part of that name. */
 export interface PartOp {
   readonly op: 'part'
   readonly u: string
   readonly part: string
   readonly mode: UploadMode
   readonly files: readonly PartFile[]
-  /** Ids of the fields in the files, where those are not all of the upload's schema. */
+  /** Ids of the fields in the files, if not all of the upload's schema. */
   readonly fields?: readonly number[]
 }
 
-/** An upload ends: completed with this answer; or, with null, aborted. */
+/** End an upload: completed with the reply `res`, or aborted if null. */
 export interface UploadedOp {
   readonly op: 'uploaded'
   readonly u: string
   readonly res: Json | null
 }
 
+/** A part of an open upload. */
 export interface UploadPart {
   readonly name: string
-  /** Parts have the order in which their names came first. */
+  /** Position among the parts: parts are ordered by when their names first came. */
   readonly place: number
   readonly files: readonly PartFile[]
   readonly fields?: readonly number[]
 }
 
-/** One that is open. */
+/** An open upload. */
 export interface Upload {
   readonly id: string
   readonly table: string
@@ -78,31 +79,33 @@ export interface Upload {
   readonly schema: TableSchema
   readonly merge?: Json
   readonly by?: string
-  /** By name. */
+  /** By part name. */
   readonly parts: PersistentMap<UploadPart>
   readonly rows: number
-  /** Bytes of the files of all parts. */
+  /** Bytes of all files of its parts. */
   readonly bytes: number
 }
 
-/** One that is not open any more. */
+/** An ended upload. */
 export interface EndedUpload {
   readonly table: string
   readonly outcome: 'completed' | 'aborted' | 'lost'
-  /** What `complete` answered. */
+  /** The reply of `complete`. */
   readonly res?: Json
 }
 
+/** The fields of the catalog state about uploads. */
 export interface Uploads {
   readonly uploads: PersistentMap<Upload>
   readonly endedUploads: Window<EndedUpload>
 }
 
-/** The slot that an upload began in; all of its files are born then or later. */
+/** Return the slot in which an upload began. Its files were created at that slot or later. */
 export function slotOfUpload(id: string): number {
   return parseTransactionId(id)?.slot ?? 0
 }
 
+/** Return the uploads after `UploadOp`. `id`: the transaction id of its entry. */
 export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, id: string): Uploads {
   const { uploads, endedUploads } = before
   assert(!uploads.has(id), `the upload ${id} began twice`)
@@ -110,9 +113,10 @@ export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, i
   return { uploads: uploads.set(id, upload), endedUploads }
 }
 
+/** Return the uploads after `PartOp`. */
 export function addPart(before: Uploads, op: PartOp): Uploads {
   const upload = before.uploads.get(op.u)
-  assert(upload !== undefined, `a part comes for the upload ${op.u}, which is not open`)
+  assert(upload !== undefined, `a part was added to the upload ${op.u}, which is not open`)
   return { ...before, uploads: before.uploads.set(op.u, withPart(upload, op)) }
 }
 
@@ -135,12 +139,13 @@ function withPart(upload: Upload, { part: name, mode, files, fields }: PartOp): 
   }
 }
 
+/** Return the uploads after `UploadedOp`. `ts`: the time of its slot, milliseconds since 1970. */
 export function endUpload(before: Uploads, { u, res }: UploadedOp, ts: number): Uploads {
   const ended = res === null ? { outcome: 'aborted' as const } : { outcome: 'completed' as const, res }
   return without(before, u, ended, ts)
 }
 
-/** After a sweep: files born before its floor may be gone. */
+/** End the uploads that began before the GC watermark `floor`: their files may be deleted. */
 export function loseUploads(before: Uploads, floor: number, ts: number): Uploads {
   const lost = [...before.uploads.keys()].filter(id => slotOfUpload(id) < floor).sort()
   return lost.reduce((after, id) => without(after, id, { outcome: 'lost' }, ts), before)
@@ -148,13 +153,14 @@ export function loseUploads(before: Uploads, floor: number, ts: number): Uploads
 
 function without(before: Uploads, id: string, ended: Omit<EndedUpload, 'table'>, ts: number): Uploads {
   const upload = before.uploads.get(id)
-  assert(upload !== undefined, `the upload ${id} ends, and is not open`)
+  assert(upload !== undefined, `the upload ${id} ended, but was not open`)
   return {
     uploads: before.uploads.delete(id),
     endedUploads: before.endedUploads.set(id, { table: upload.table, ...ended }, ts),
   }
 }
 
+/** Return the rows and bytes of files together. */
 export function sizeOf(files: readonly PartFile[]): { readonly rows: number; readonly bytes: number } {
   let [rows, bytes] = [0, 0]
   for (const file of files) {
@@ -164,7 +170,7 @@ export function sizeOf(files: readonly PartFile[]): { readonly rows: number; rea
   return { rows, bytes }
 }
 
-/** In their order. */
+/** Return the parts of an upload, in their order. */
 export function partsOf({ parts }: Upload): readonly UploadPart[] {
   return [...parts].map(([, part]) => part).sort((a, b) => a.place - b.place)
 }

@@ -1,4 +1,4 @@
-/** Decides what creating and deleting versions means, by kind of table (STORAGE S4, S5). */
+/** Decides the creation and deletion of versions, by kind of table (STORAGE S4, S5). */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import {
   countNumbers,
@@ -15,8 +15,9 @@ import type { ExpireOp, TagOp } from './ops.js'
 import { isUnused, type TableHead } from './state.js'
 
 /**
- * The next version of a lance table, or any new version of a pointer table. The first version decides which of the two
- * a declared table is: `kind`. Throws code 14 when the number is taken, was taken, or is not the next.
+ * Decide to create the next version of a lance table, or any new version of a pointer table. `kind`: what a declared
+ * table becomes with its first version. Throws ConcurrentModification when the number exists, was used before, or is
+ * not the next one.
  */
 export function decideCreateVersion(
   head: TableHead,
@@ -26,7 +27,7 @@ export function decideCreateVersion(
 ): VersionOp {
   const table = `table ${idText(head.id)}`
   if (head.kind === 'sheaf') {
-    throw unsupported(`${table} holds rows of Sheaf: its versions are made by writing rows`)
+    throw unsupported(`${table} holds rows in Sheaf's format: its versions are created by writing rows`)
   }
   if (head.kind === 'lance' && kind === 'pointer') {
     throw invalidInput(
@@ -40,7 +41,7 @@ export function decideCreateVersion(
   return { op: 'version', t: head.uuid, v, kind: asKind, manifest }
 }
 
-/** Throws code 14 unless `v` is the next version of a lance table. */
+/** Check that `v` is the next version of a lance table. Throws ConcurrentModification otherwise. */
 export function checkIsNext(head: TableHead, v: number): void {
   checkUnused(head, v)
   if (v === head.mark + 1) return
@@ -51,7 +52,7 @@ function checkUnused(head: TableHead, v: number): void {
   if (isUnused(head, v)) return
   const what = hasNumber(head.live, v)
     ? 'exists already'
-    : 'was deleted or passed over: numbers only go up, and each is used once'
+    : 'was deleted or skipped: version numbers only increase, and each is used once'
   throw conflict(`version ${v} of table ${idText(head.id)} ${what}`, head)
 }
 
@@ -62,8 +63,8 @@ export interface NewManifest {
 }
 
 /**
- * Versions that a Lance engine wrote without asking, ascending. Those that were recorded meanwhile are left out; numbers between them that are missing
- * count as deleted.
+ * Decide to adopt versions that a Lance engine wrote without the catalog. `found`: ascending. Versions that were
+ * recorded meanwhile are left out; missing numbers between them count as deleted.
  */
 export function decideAdoption(head: TableHead, found: readonly NewManifest[]): readonly VersionOp[] {
   if (head.kind !== 'lance' && head.kind !== 'declared') return []
@@ -74,7 +75,10 @@ export function decideAdoption(head: TableHead, found: readonly NewManifest[]): 
     })
 }
 
-/** A Lance engine has taken the final name of a version that the log gave to another manifest. Tags of what was made on top of that go. */
+/**
+ * Decide what to do when a Lance engine took the final name of a version that the log gave to another manifest. Also
+ * removes the tags of versions that were based on the other manifest.
+ */
 export function decideTaken(
   head: TableHead,
   { version: v, manifest }: NewManifest,
@@ -86,16 +90,17 @@ export function decideTaken(
   ]
 }
 
+/** A decided deletion of versions, and how many versions it deletes. */
 export interface Deletion {
-  /** Null: nothing to delete. */
+  /** Null if there is nothing to delete. */
   readonly op: ExpireOp | null
   readonly count: number
 }
 
 /**
- * Versions in `ranges` (start inclusive, end exclusive, -1: through the latest) cease to exist. The newest version of a
- * table with data stays: a Lance engine could never commit again, and ours is the data. Throws code 19 naming the tags
- * that still point into the ranges.
+ * Decide to delete the versions in `ranges` (start inclusive, end exclusive, -1: through the latest). The newest
+ * version of a table with data is kept: without it a Lance engine could not commit, and a sheaf table would lose its
+ * rows. Throws InvalidTableState, naming the tags that point into the ranges.
  */
 export function decideDeleteVersions(
   head: TableHead,

@@ -1,6 +1,6 @@
 /**
- * A map that forgets its oldest keys: those that are older than a day and behind ten thousand newer ones, both. Which
- * they are depends on what was set and when, by the log's own time, so every process forgets the same.
+ * A map that drops its oldest keys: keys that are both older than a day and followed by ten thousand newer ones. Age is
+ * measured in the time of the log, so every process drops the same keys.
  */
 import { PersistentMap } from '../primitives/persistent-map.js'
 
@@ -10,24 +10,24 @@ const keptMs = 24 * 60 * 60 * 1000
 interface Item<V> {
   readonly value: V
   readonly ts: number
-  readonly place: number
+  readonly position: number
 }
 
 export class Window<V> {
   readonly #items: PersistentMap<Item<V>>
-  /** Keys by place, in the order they were first set. */
-  readonly #places: PersistentMap<string>
+  /** Keys by position, in the order in which they were first set. */
+  readonly #positions: PersistentMap<string>
   readonly #first: number
   readonly #next: number
 
   private constructor(
     items: PersistentMap<Item<V>>,
-    places: PersistentMap<string>,
+    positions: PersistentMap<string>,
     first: number,
     next: number,
   ) {
     this.#items = items
-    this.#places = places
+    this.#positions = positions
     this.#first = first
     this.#next = next
   }
@@ -44,29 +44,29 @@ export class Window<V> {
     return this.#items.get(key)?.value
   }
 
-  /** Sets a key at time `ts`. One that is there keeps its age. */
+  /** Set a key at time `ts`. A key that exists keeps its age. */
   set(key: string, value: V, ts: number): Window<V> {
     const known = this.#items.get(key)
     if (known !== undefined) {
-      return new Window(this.#items.set(key, { ...known, value }), this.#places, this.#first, this.#next)
+      return new Window(this.#items.set(key, { ...known, value }), this.#positions, this.#first, this.#next)
     }
-    const place = this.#next
-    let items = this.#items.set(key, { value, ts, place })
-    let places = this.#places.set(String(place), key)
+    const position = this.#next
+    let items = this.#items.set(key, { value, ts, position })
+    let positions = this.#positions.set(String(position), key)
     let first = this.#first
     while (items.size > keptCount) {
-      const oldest = places.get(String(first))!
+      const oldest = positions.get(String(first))!
       if (ts - items.get(oldest)!.ts < keptMs) break
       items = items.delete(oldest)
-      places = places.delete(String(first++))
+      positions = positions.delete(String(first++))
     }
-    return new Window(items, places, first, place + 1)
+    return new Window(items, positions, first, position + 1)
   }
 
-  /** Key, value and time of each, oldest first. */
+  /** Yield key, value and time of each item, oldest first. */
   *[Symbol.iterator](): Iterator<readonly [key: string, value: V, ts: number]> {
-    for (let place = this.#first; place < this.#next; place++) {
-      const key = this.#places.get(String(place))!
+    for (let position = this.#first; position < this.#next; position++) {
+      const key = this.#positions.get(String(position))!
       const { value, ts } = this.#items.get(key)!
       yield [key, value, ts]
     }

@@ -1,6 +1,6 @@
 /**
- * Rows on their way in or out of an operation. Inside a process they travel as batches; whoever needs bytes (an HTTP
- * body, a message to a worker) gets them encoded at that moment.
+ * Rows of requests and replies. Inside a process, rows travel as Arrow batches. They are encoded to bytes when an
+ * adapter needs bytes: for an HTTP body, or for a message to a worker.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeIpc } from '../arrow/decode-ipc.js'
@@ -9,11 +9,11 @@ import { concatChunks, encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ip
 import type { Schema } from '../arrow/types.js'
 import type { ArrowBody, ArrowReply, HandlerOptions } from '../protocol/calls.js'
 
-/** Rows to write, to be read once; iterated, an Arrow IPC stream. */
+/** Rows to write. They can be read only once. Iteration yields an Arrow IPC stream. */
 export class ArrowRows implements AsyncIterable<Uint8Array> {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
-  /** Lets go of whatever the rows come from, read or not. */
+  /** Release the source of the rows, whether or not they were read. */
   readonly close: () => Promise<void>
 
   constructor(
@@ -35,15 +35,17 @@ export class ArrowRows implements AsyncIterable<Uint8Array> {
 
 type BodyOptions = Pick<HandlerOptions, 'signal' | 'maxMessageBytes' | 'callKey' | 'memory'>
 
-/** Rows as they come, batch by batch. */
+/** Rows that arrive batch by batch. */
 export interface IncomingRows {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }
 
 /**
- * Schema and batches of a body, whatever it is. `keeps`: whether all of them stay in memory until the call ends. Throws code 13 for bytes that
- * are no Arrow data, with status 413 for too many, and code 17 where other calls have the memory for them.
+ * Read schema and batches of a body of any kind. `keeps`: whether all batches stay in memory until the call ends.
+ *
+ * Throws `InvalidInput` for bytes that are not Arrow data, with status 413 if there are too many. Throws
+ * `ServiceUnavailable` if other calls use the memory that the rows need.
  */
 export async function readBody(
   body: ArrowBody,
@@ -61,7 +63,7 @@ export async function readBody(
   })
 }
 
-/** Rows that were read; its chunks are an Arrow IPC file, encoded when first asked for. */
+/** Rows of an answer. `chunks` is an Arrow IPC file, encoded at the first access. */
 export class ReadRows implements ArrowReply {
   readonly version: number
   readonly schema: Schema
@@ -81,7 +83,7 @@ export class ReadRows implements ArrowReply {
   }
 }
 
-/** Schema and batches of a reply, whichever way it came. */
+/** Return schema and batches of a reply, in either representation. */
 export function readReply(reply: ArrowReply): {
   readonly schema: Schema
   readonly batches: readonly Batch[]

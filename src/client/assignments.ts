@@ -1,10 +1,10 @@
-/** What an update sets, as the fields of a request: plain values travel as parameters, never inside of SQL. */
+/** Converts the assignments of an update to wire fields. Plain values travel as parameters, never inside SQL. */
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
 
-/** By column: a value, or an expression over the old row (`` sql`price * 2` ``). */
+/** For each column, a value, or an expression over the old row (`` sql`price * 2` ``). */
 export type Assignments = Readonly<Record<string, ParameterValue | SqlFragment>>
 
 export function updateFields(set: Assignments): {

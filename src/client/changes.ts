@@ -1,4 +1,4 @@
-/** A table's versions as they come, each with what it changed. */
+/** The change feed: the versions of a table as they are committed, each with its changes. */
 import { ErrorCode, SheafError } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import { type CallOptions, callFields, type Operations, type Reply } from '../protocol/calls.js'
@@ -7,12 +7,13 @@ import { parse } from '../protocol/parse.js'
 import { options as declare, given, integer } from '../protocol/shape.js'
 import { type Diff, diffOf } from './diff.js'
 
+/** Options of `Table.changes`. */
 export interface ChangesOptions extends CallOptions {
-  /** The version the caller knows: the first that comes is the one after it. */
+  /** The last version that the caller knows. The feed begins with the next version. */
   readonly since: number
   /**
-   * Milliseconds between two looks for new versions, default 500: only where the root is open in another process, which is
-   * asked; else commits are watched.
+   * Milliseconds between polls for new versions, if another process has the root open. Default 500. In the process
+   * that has the root open, commits are watched, without polling.
    */
   readonly pollMs?: number | undefined
 }
@@ -29,28 +30,32 @@ export const changesShape = declare<ChangesOptions>()(
   { since: true },
 )
 
-/** A version and how it differs from the one before. */
+/** A version, and its difference to `previous`. */
 export interface TableChange extends Diff {
+  /** The version. */
   readonly version: number
-  /** The version it is compared with: the one that came before, or `since`. Those between were deleted. */
+  /** The version to compare with: the one before `version`, or `since`. Versions between the two were deleted. */
   readonly previous: number
-  /** When it was committed. */
+  /** Time of the commit. */
   readonly timestamp: Date
-  /** What made it: `append`, `update`, `merge`, `delete`, `overwrite`, `restore`, ... */
+  /** The operation that created it: `append`, `update`, `merge`, `delete`, `overwrite`, `restore`, ... */
   readonly operation: string
 }
 
-/** Yields when there may be commits, at once for the first time. */
+/** Yields once at the beginning, and then whenever there may be new commits. */
 export type Watch = (options: CallOptions) => AsyncIterable<unknown>
 
 type VersionRecord = Reply<'listTableVersions'>['versions'][number]
 
-/** Versions listed at once: few at first, since mostly there is one or none, and more as there turn out to be more. */
+/** Versions per listing: few at first, since there is mostly one or none; more with each further page. */
 const listedFirst = 2
 const listedMost = 1000
 const defaultPollMs = 500
 
-/** Every later version of a table, in order; waits for the next, until the signal. `watch`: absent where one has to poll. */
+/**
+ * Yield every later version of a table, in order; then wait for new versions until the signal aborts. `watch` is
+ * absent if the client must poll.
+ */
 export async function* tableChanges(
   operations: Operations,
   id: readonly string[],
@@ -66,8 +71,8 @@ export async function* tableChanges(
         previous = version
         continue
       }
-      // While the caller was busy with those before, it may have been deleted.
-      if (i > 0 && !(await isThere(operations, id, version, call))) continue
+      // It may have been deleted while the caller processed earlier versions.
+      if (i > 0 && !(await versionExists(operations, id, version, call))) continue
       const diff = diffOf(operations, id, previous, version)
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
@@ -80,7 +85,7 @@ async function* ticks(pollMs: number, signal: AbortSignal | undefined): AsyncGen
   for (; ; await systemClock.sleep(pollMs, signal, true)) yield
 }
 
-/** The versions after one that is there, in order. Costs what it gives. */
+/** Return the versions after an existing version, in order. The cost depends on their number only. */
 async function versionsAfter(
   operations: Operations,
   id: readonly string[],
@@ -96,15 +101,15 @@ async function versionsAfter(
     for (const record of versions) {
       if (record.version > previous) later.push(record)
       else if (record.version === previous) return later.reverse()
-      else throw notThere(previous, later.at(-1) ?? record)
+      else throw versionNotFound(previous, later.at(-1) ?? record)
     }
     page = next
     limit = Math.min(listedMost, 8 * limit)
   } while (page.page_token !== undefined)
-  throw notThere(previous, later.at(-1))
+  throw versionNotFound(previous, later.at(-1))
 }
 
-async function isThere(
+async function versionExists(
   operations: Operations,
   id: readonly string[],
   version: number,
@@ -119,9 +124,9 @@ async function isThere(
   }
 }
 
-/** `next`: the nearest version to go on from. */
-function notThere(version: number, next: VersionRecord | undefined): SheafError {
-  const message = `there is no version ${version} that changes could be told from`
+/** `next`: the nearest version to continue from. */
+function versionNotFound(version: number, next: VersionRecord | undefined): SheafError {
+  const message = `version ${version} does not exist, so its changes are not available`
   const hint =
     next === undefined
       ? undefined

@@ -1,4 +1,4 @@
-/** Columns as callers of a handle define them, in the words of the wire. */
+/** Column definitions and changes of the client, and their conversion to wire fields. */
 import { typeToJson } from '../arrow/schema-json.js'
 import type { DataType } from '../arrow/types.js'
 import { parse } from '../protocol/parse.js'
@@ -8,31 +8,37 @@ import { array, boolean, either, given, options, record, string } from '../proto
 /** A type, or its name in any dialect: `int32`, `string`, `timestamp:ms:UTC`, `fixed_size_list:float32:768`. */
 export type ColumnType = DataType | string
 
-/** Where the values of a new column come from. Only a type: all rows are null. */
+/** Definition of a new column. With only a `type`, all values are null. */
 export interface ColumnDefinition {
-  /** SQL, evaluated once over the rows there are; later rows are null. */
+  /** An SQL expression, evaluated once for existing rows. Rows that are added later have null. */
   readonly expression?: string
-  /** SQL that is kept up to date for all rows. */
+  /** An SQL expression that is kept up to date for all rows. */
   readonly computed?: string
-  /** Name of a function the connection knows (`ConnectOptions.functions`); it fills the column when asked to. */
+  /**
+   * Name of a function that the connection knows (`ConnectOptions.functions`). A backfill fills the column with its
+   * results.
+   */
   readonly function?: string
   /** Version of the function. */
   readonly version?: string
-  /** Columns the function is given. */
+  /** Columns that the function receives. */
   readonly inputs?: readonly string[]
-  /** Whether the function fills the column by itself: now, and for rows that come or change. Default false. */
+  /** Whether to start backfills automatically: now, and for rows that are added or changed. Default false. */
   readonly autoBackfill?: boolean
-  /** Default: that of the expression. A function needs one. */
+  /** Default: the type of the expression. Required for a function. */
   readonly type?: ColumnType
 }
 
-/** New columns by name; a text is an expression. */
+/** New columns by name. A string is an expression. */
 export type NewColumns = Readonly<Record<string, string | ColumnDefinition>>
 
+/** Changes of a column. */
 export interface ColumnChanges {
+  /** The new name; for a field of a struct, without the path. */
   readonly rename?: string
+  /** Whether the column may contain null. Changing it to false requires that no value is null. */
   readonly nullable?: boolean
-  /** Every value must fit. */
+  /** The new type. Every value must fit. */
   readonly type?: ColumnType
 }
 
@@ -65,6 +71,7 @@ export const columnChangesShape = options<ColumnChanges>()({
   type: columnType,
 })
 
+/** Return the wire fields of new columns. */
 export function newColumns(columns: NewColumns): readonly NewColumn[] {
   return Object.entries(parse(newColumnsShape, columns, 'addColumns')).map(([name, column]) => {
     return typeof column === 'string' ? { name, expression: column } : newColumn(name, column)
@@ -74,17 +81,17 @@ export function newColumns(columns: NewColumns): readonly NewColumn[] {
 function newColumn(name: string, column: ColumnDefinition): NewColumn {
   const { expression, computed, function: udf_name, version, inputs, autoBackfill, type } = column
   const data_type = type === undefined ? {} : { data_type: jsonType(type) }
-  const made = {
+  const definition = {
     name,
     ...(expression !== undefined && { expression }),
     ...(computed !== undefined && { computed }),
   }
   if (udf_name === undefined) {
     const isEmpty = expression === undefined && computed === undefined
-    return { ...made, ...(isEmpty && { all_null: true }), ...data_type }
+    return { ...definition, ...(isEmpty && { all_null: true }), ...data_type }
   }
   return {
-    ...made,
+    ...definition,
     virtual_column: {
       udf_name,
       input_columns: inputs ?? [],
@@ -95,6 +102,7 @@ function newColumn(name: string, column: ColumnDefinition): NewColumn {
   }
 }
 
+/** Return the wire fields of column changes. */
 export function alterations(changes: Readonly<Record<string, ColumnChanges>>): readonly ColumnAlteration[] {
   const checked = parse(record(columnChangesShape, Number.POSITIVE_INFINITY), changes, 'alterColumns')
   return Object.entries(checked).map(([path, { type, ...change }]) => {
@@ -102,7 +110,7 @@ export function alterations(changes: Readonly<Record<string, ColumnChanges>>): r
   })
 }
 
-/** The names of Lance say all of a type. */
+/** The names of the dialect `lance` describe every type completely. */
 function jsonType(type: ColumnType): JsonDataType {
   return typeof type === 'string' ? { type } : typeToJson(type, 'lance')
 }

@@ -10,43 +10,47 @@ import { type ColumnFunction, functionShape } from '../write/functions.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 import { type MaintenanceSettings, maintenanceShape } from './maintenance-settings.js'
 
+/** Options of `connect`. */
 export interface ConnectOptions {
-  /** Whether to make the root when it is not there. Default true. */
+  /** Whether to create the root if it does not exist. Default true. */
   readonly create?: boolean
-  /** Whether to refuse every write; the root may then lie on read-only media. Default false. */
+  /** Whether to refuse every write; the root may then be on read-only media. Default false. */
   readonly readOnly?: boolean
-  /** Where the bytes lie, instead of at `path`, which is then only a name for messages. */
+  /** Storage to use instead of the directory `path`, which then only appears in messages. */
   readonly store?: BlobStore
   /**
-   * Bytes of what was read that may stay in memory, of all tables together. Default: a quarter of the memory there is, 1 GiB
-   * at most. 0 keeps nothing, so that every query begins with the log; a scan wants at least 128 MiB, twice a batch.
+   * Size of the cache in bytes, for all tables together. Default: a quarter of the machine's memory, at most 1 GiB.
+   * With 0, nothing is cached, and every query reads the log again. Scans should have at least 128 MiB, the size of
+   * two batches.
    */
   readonly cacheBytes?: number
   /**
-   * Threads that one vector index over many rows is built with at most, 1 to 64. Default: as many as there are cores, 4 at most. With more than
-   * one the graph of an HNSW index is as good, but not the same every time; with 1 all work is done in this thread.
+   * Most threads that build one vector index over many rows, 1 to 64. Default: the number of cores, at most 4. With
+   * more than one thread, an HNSW graph is as good, but not reproducible. With 1, all work runs on the calling
+   * thread.
    */
   readonly buildThreads?: number
-  /** Functions that fill columns (`virtual_column`), by the name the columns give. */
+  /** Functions that fill columns (`virtual_column`), by the name that the columns use. */
   readonly functions?: readonly ColumnFunction[]
   /**
-   * What text indexes can cut texts with, beside what is built in: an index names one in `baseTokenizer`. Where it is not registered, or gives other tokens
-   * than it did (`version`), rows are read one by one instead: the index says so.
+   * Custom tokenizers for text indexes; an index names its tokenizer in `baseTokenizer`. If the tokenizer of an index
+   * is not registered, or its `version` differs, queries read the rows one by one, and the index reports it.
    */
   readonly tokenizers?: readonly CustomTokenizer[]
-  /** Source of time and randomness, for tests that replay. */
+  /** Source of time and randomness, for deterministic tests. */
   readonly clock?: Clock
   /**
-   * Told of what no call fails of, but somebody should know: a checkpoint that is damaged, maintenance that has to be tried again.
-   * Default: a warning of the process.
+   * Called for problems that fail no call: a damaged checkpoint, maintenance that must be retried. Default: a process
+   * warning.
    */
   readonly onWarning?: (message: string, cause: unknown) => void
-  /** How the root is kept in order in the background, by processes that write. */
+  /** Settings of background maintenance, which runs in processes that write. */
   readonly maintenance?: MaintenanceSettings
-  /** Told of what maintenance has done in the background. Default: nobody is. Must not throw. */
+  /** Called after maintenance has done something in the background. Must not throw. Default: no callback. */
   readonly onMaintenance?: (event: MaintenanceEvent) => void
-  /** Other engines of this process over this root that have loaded data together with this one. `connectWorker` sees to that. */
+  /** Other engines of this process over this root, which share loaded data. `connectWorker` sets it. */
   readonly sharing?: Sharing
+  /** Aborts the opening. Has no effect after `connect` has returned. */
   readonly signal?: AbortSignal
 }
 

@@ -1,9 +1,9 @@
 /**
- * What differs between two versions of a table, told by row id: read from either side with `differs_from`, which gives the
- * rows that do not live at the same place in the other version. An id that only one side gives was added or removed; of
- * one that both give the values are compared, since a row may have moved, or been written again as it was.
+ * The difference between two versions of a table, by row id. A query with `differs_from` returns the rows that are
+ * not stored at the same address in the other version. A row id of only one version was added or removed. For a row
+ * id of both versions, the values are compared, since a row may have moved, or been rewritten with equal values.
  *
- * Ids are held in memory, sixteen bytes for each that differs; rows are read a few thousand at a time.
+ * Row ids are held in memory, 16 bytes per differing row. Rows are read a few thousand at a time.
  */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
@@ -24,38 +24,40 @@ import { type SchemaDifference, schemaDifference, sharedColumns } from './schema
 import { type ArrowBatch, type BatchesOptions, batchesShape } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
 
-const comparing = lazyImport(() => import('./differing.js'))
+const importDiffering = lazyImport(() => import('./differing.js'))
 
-/** Ids read at once. */
+/** Row ids per query. */
 const idsAtOnce = 32 * 1024
 
-/** A version, or a tag, which stands for the version that it names when the difference is first read. */
+/** A version number, or a tag. A tag is resolved when the difference is first read. */
 export type VersionOrTag = number | string
 
+/** A row that differs, as it is in both versions. */
 export interface ChangedRow {
   readonly before: RowObject
   readonly after: RowObject
 }
 
+/** A batch of rows that differ, in both versions. */
 export interface ChangedBatch {
-  /** Row `i` of the one was row `i` of the other. */
+  /** Row `i` of `before` and row `i` of `after` are the same row. */
   readonly before: ArrowBatch
   readonly after: ArrowBatch
 }
 
-/** What differs between two versions, `from` and `to`. Nothing is read before it is asked for. */
+/** The difference between the versions `from` and `to`. Each part is read on demand. */
 export interface Diff {
-  /** Rows that only `to` has, with its columns and `_rowid`, by which they are in order. */
+  /** Rows that only `to` has: its columns and `_rowid`, ordered by `_rowid`. */
   readonly added: DiffRows
-  /** Rows that only `from` has, in the same way. */
+  /** Rows that only `from` has, in the same form. */
   readonly removed: DiffRows
-  /** Rows that both have, with another value in a column that both have, whatever it is called. */
+  /** Rows of both versions that differ in a column of both versions, even if the column was renamed. */
   readonly changed: ChangedRows
-  /** What became of the columns. What rows hold in one that only one version has is no change of theirs. */
+  /** Compare the columns. Rows do not count as changed because of columns that only one version has. */
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
-/** `from` and `to` may be in any order, and are resolved when something is read. */
+/** Compare two versions in any order. Tags are resolved when something is read. */
 export function diffOf(
   operations: Operations,
   id: readonly string[],
@@ -72,13 +74,13 @@ export function diffOf(
   }
 }
 
-/** A version, by its number or by a tag. */
+/** A version number or a tag. */
 export const versionShape = either<VersionOrTag>(
   { is: value => typeof value === 'string', shape: string('nonEmpty') },
   { is: () => true, shape: integer(0) },
 )
 
-/** Rows of one version that the other does not have. */
+/** Rows of one version that the other version does not have. */
 export class DiffRows {
   readonly #pair: VersionPair
   readonly #what: 'added' | 'removed'
@@ -88,17 +90,18 @@ export class DiffRows {
     this.#what = what
   }
 
-  /** How many there are; no row is read for it. */
+  /** Count the rows, without reading them. */
   async count(options: CallOptions = {}): Promise<number> {
     return (await this.#pair.ids(parse(callShape, options, 'count')))[this.#what].length
   }
 
+  /** Return the rows as objects. */
   async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
     const options = parse(rowsShape, given, 'toArray')
     return rowObjects(this.#batches(callOptions(options)), options)
   }
 
-  /** The rows as record batches of apache-arrow, of which one is in memory at a time. */
+  /** Yield the rows as record batches of apache-arrow. One batch is in memory at a time. */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows, ...call } = parse(batchesShape, options, 'batches')
     for await (const piece of pieces(this.#batches(call), rows, call)) yield arrowBatch(piece)
@@ -113,7 +116,7 @@ export class DiffRows {
 
 takeNoMore(DiffRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
-/** Rows that both versions have, with other values. */
+/** Rows that both versions have, with different values. */
 export class ChangedRows {
   readonly #pair: VersionPair
 
@@ -121,7 +124,7 @@ export class ChangedRows {
     this.#pair = pair
   }
 
-  /** How many there are; of rows that may have changed, the columns that both versions have are read and compared. */
+  /** Count the rows. Reads and compares the shared columns of the rows that may have changed. */
   async count(options: CallOptions = {}): Promise<number> {
     let count = 0
     const call = parse(callShape, options, 'count')
@@ -129,6 +132,7 @@ export class ChangedRows {
     return count
   }
 
+  /** Return the rows as objects. */
   async toArray(given: RowsOptions = {}): Promise<ChangedRow[]> {
     const options = parse(rowsShape, given, 'toArray')
     const rows: ChangedRow[] = []
@@ -140,7 +144,7 @@ export class ChangedRows {
     return rows
   }
 
-  /** The rows before and after as record batches of apache-arrow, of which one of each is in memory at a time. */
+  /** Yield the rows of both versions as record batches of apache-arrow. One pair of batches is in memory at a time. */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
     const { rows, ...call } = parse(batchesShape, options, 'batches')
     for await (const { before, after } of this.#pair.changed(false, call)) {
@@ -159,11 +163,11 @@ takeNoMore(ChangedRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
 type Side = 'from' | 'to'
 
-/** What the parts of a difference have in common; what was found out once is kept. */
+/** Two versions, with their row ids and schemas, which are read once. */
 class VersionPair {
   readonly #operations: Operations
   readonly #id: readonly string[]
-  readonly #named: Readonly<Record<Side, VersionOrTag>>
+  readonly #requested: Readonly<Record<Side, VersionOrTag>>
   #versions: Readonly<Record<Side, number>> | undefined
   #ids: DifferingIds | undefined
   #schemas: Readonly<Record<Side, Schema>> | undefined
@@ -171,7 +175,7 @@ class VersionPair {
   constructor(operations: Operations, id: readonly string[], from: VersionOrTag, to: VersionOrTag) {
     this.#operations = operations
     this.#id = id
-    this.#named = { from, to }
+    this.#requested = { from, to }
   }
 
   async ids(options: CallOptions): Promise<DifferingIds> {
@@ -188,7 +192,7 @@ class VersionPair {
     return schemaDifference(from, to)
   }
 
-  /** Rows of one side, in the order of their ids. */
+  /** Yield rows of one side, ordered by row id. */
   async *rows(
     side: Side,
     ids: Float64Array,
@@ -206,7 +210,7 @@ class VersionPair {
       yield* batches
   }
 
-  /** The rows that both sides have with other values. `compared`: only the columns that are compared. */
+  /** Yield the rows that differ. `compared`: read only the columns that are compared. */
   async *changed(
     compared: boolean,
     options: CallOptions,
@@ -218,20 +222,20 @@ class VersionPair {
     if (shared.length === 0) return
     const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
     const pacer = new Pacer(options.signal)
-    const { differing } = await comparing()
+    const { differing } = await importDiffering()
     for (let at = 0; at < both.length; at += takenAtOnce) {
       const some = both.subarray(at, at + takenAtOnce)
-      const before = await sole(this.rows('from', some, options, columnsOf('from')))
-      const after = await sole(this.rows('to', some, options, columnsOf('to')))
+      const before = await firstBatch(this.rows('from', some, options, columnsOf('from')))
+      const after = await firstBatch(this.rows('to', some, options, columnsOf('to')))
       const rows = (await differing(before, after, shared, pacer)).toIndices()
       if (rows.length > 0) yield { before: takeBatch(before, rows), after: takeBatch(after, rows) }
       await pacer.turn()
     }
   }
 
-  /** Ids of the rows of one side that are not at the same place on the other, ascending. */
+  /** Return the ids of the rows of one side that are not at the same address on the other side, ascending. */
   async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
-    const request = { ...(await this.#against(side, options)), columns: { column_names: ['_rowid'] } }
+    const request = { ...(await this.#differenceQuery(side, options)), columns: { column_names: ['_rowid'] } }
     const found: Float64Array[] = []
     for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
       for (const { columns } of page.batches) found.push(idNumbers(columns[0]!.values as BigUint64Array))
@@ -249,14 +253,14 @@ class VersionPair {
 
   async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
     const reply = await this.#operations.queryTable(
-      { ...(await this.#against(side, options)), k: 0 },
+      { ...(await this.#differenceQuery(side, options)), k: 0 },
       options,
     )
     return readReply(reply).schema
   }
 
-  /** A query of what one side has and the other has not. */
-  async #against(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
+  /** Return a query for the rows of one side that the other side does not have at the same address. */
+  async #differenceQuery(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
     const { from, to } = await this.#resolved(options)
     const [version, differs_from] = side === 'from' ? [from, to] : [to, from]
     return { id: this.#id, version, differs_from, vector: null, k: Number.MAX_SAFE_INTEGER }
@@ -264,10 +268,10 @@ class VersionPair {
 
   async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {
     if (this.#versions === undefined) {
-      const { from, to } = this.#named
-      const version = async (named: VersionOrTag) => {
-        if (typeof named !== 'string') return named
-        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: named }, options)).version
+      const { from, to } = this.#requested
+      const version = async (requested: VersionOrTag) => {
+        if (typeof requested !== 'string') return requested
+        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: requested }, options)).version
       }
       this.#versions = { from: await version(from), to: await version(to) }
     }
@@ -275,7 +279,7 @@ class VersionPair {
   }
 }
 
-async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
+async function firstBatch(batches: AsyncGenerator<Batch>): Promise<Batch> {
   const { value } = await batches.next()
   await batches.return(undefined)
   return value as Batch
@@ -283,7 +287,7 @@ async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
 
 // ---- batches
 
-/** Rows of a batch where the caller does not say: as they are read. */
+/** Cut batches into pieces of at most `rows` rows; by default, as they are read. */
 async function* pieces(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   rows = takenAtOnce,

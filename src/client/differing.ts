@@ -7,7 +7,10 @@ import { castable, castColumn } from '../sql/kernels/cast.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import type { SharedColumn } from './schema-difference.js'
 
-/** The rows of two batches, of the same ids in the same order, that differ in one of the columns. */
+/**
+ * Return the rows of two batches that differ in a shared column. Both batches must have the same row ids in the same
+ * order.
+ */
 export async function differing(
   before: Batch,
   after: Batch,
@@ -18,7 +21,7 @@ export async function differing(
   const all = new Bitset(after.length)
   for (const { from, to } of shared) {
     const [was, is] = [decoded(old.get(from.name)!), decoded(now.get(to.name)!)]
-    // Of another type, a value is the same that casts to the one there is.
+    // Values of different types are equal if the old value casts to the new one.
     const cast = castable(was.type, is.type)
       ? castColumn(was, is.type, true, null, () => from.name, 'refuse')
       : null

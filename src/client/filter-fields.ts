@@ -1,21 +1,22 @@
-/** SQL as the handles take it, as the fields of a request. */
+/** Converts SQL conditions of the client to wire fields. */
 import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
 
-/** SQL as an option of a call. */
+/** An SQL condition as an option of a call. */
 export const conditionShape = either<string | SqlFragment>(
   { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
   { is: () => true, shape: string('nonBlank') },
 )
 
-/** Values of the SQL of a request, as they travel. */
+/** Parameter values as wire fields. */
 type Values = ReturnType<typeof writeParameters>
 
 /**
- * SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. `call`: whose argument it is; `known`: values that
- * other SQL of the request has.
+ * Return the wire fields of a condition: SQL text with the values of its parameters, or a fragment of the tag `sql`,
+ * which brings its own values. `call`: the name of the method, for messages. `known`: values of other SQL in the
+ * request.
  */
 export function filterFields(
   call: string,
@@ -30,15 +31,20 @@ export function filterFields(
     return { filter, parameters: writeParameters(parameters) }
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
-    throw invalidInput(`${call}: a condition is SQL text, or what the tag sql makes, not ${quote(filter)}`)
+    throw invalidInput(
+      `${call}: a condition is SQL text, or a fragment made by the tag sql, not ${quote(filter)}`,
+    )
   }
   if (parameters !== undefined)
-    throw invalidInput(`${call}: parameters are given beside a condition that has its own`)
+    throw invalidInput(`${call}: parameters are given, but the condition has its own`)
   const { text, values } = fragmentFields(call, filter, known)
   return { filter: text, ...(values !== undefined && { parameters: values }) }
 }
 
-/** The text of a fragment and the values of the request, those of the fragment behind the `known` ones. Throws code 13 where the known ones go by name. */
+/**
+ * Return the text of a fragment, and the values of the request: `known`, then the fragment's own. Throws
+ * `InvalidInput` if `known` values are named.
+ */
 export function fragmentFields(
   call: string,
   fragment: SqlFragment,
@@ -53,7 +59,7 @@ export function fragmentFields(
 }
 
 function mixedValues(call: string) {
-  return invalidInput(`${call}: SQL with parameters stands beside what the tag sql made`, {
-    hint: 'write all SQL of one call with the tag sql, its values inside',
+  return invalidInput(`${call}: SQL with parameters cannot be combined with fragments of the tag sql`, {
+    hint: 'write all SQL of the call with the tag sql, with its values inside',
   })
 }

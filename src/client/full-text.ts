@@ -1,4 +1,4 @@
-/** Queries for text as callers write them, in the words of the wire. */
+/** Full-text queries of the client, and their conversion to wire fields. */
 import { invalidInput } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import type { FtsQuery } from '../protocol/query-shapes.js'
@@ -14,59 +14,75 @@ import {
   type Shape,
   string,
 } from '../protocol/shape.js'
-import { checkDepth } from '../query/settle-text.js'
+import { checkDepth } from '../query/plan-text-search.js'
 
-/** Rows with words of a text. */
+/** Finds rows with words of a text. */
 export interface MatchWords {
-  /** A text: its words are looked for, made terms as those of the column are. */
+  /** The words to look for. They are analyzed like the text of the column. */
   readonly match: string
-  /** Default: all that are searched. */
+  /** Column to search. Default: all columns that the query searches. */
   readonly column?: string
-  /** Whether one of the words is enough (default `or`), or all must be there. */
+  /** Whether a row needs one of the words (`or`, the default) or all of them (`and`). */
   readonly operator?: 'or' | 'and'
-  /** How many edits a word may be away: 0 (default) to 2, or `auto`: 0 up to two letters, 1 up to five, then 2. */
+  /**
+   * Most edits between a word and a matching word: 0 (default) to 2. `auto`: 0 for up to two letters, 1 for up to
+   * five, else 2.
+   */
   readonly fuzziness?: number | 'auto'
-  /** Letters at the beginning that may not differ. Default 0. */
+  /** Number of letters at the beginning that must be equal in a fuzzy match. Default 0. */
   readonly prefixLength?: number
-  /** Words that a fuzzy one stands for at most, the nearest. Default 50. */
+  /** Most words that a fuzzy word expands to, nearest first. Default 50. */
   readonly maxExpansions?: number
-  /** Factor on the score, 0 to 1e9. Default 1. */
+  /** Factor of the score, 0 to 1e9. Default 1. */
   readonly boost?: number
 }
 
-/** Rows with these words in a row. Where an index is asked, it must keep positions (`withPosition`). */
+/** Finds rows with these words in sequence. An index of the column must store positions (`withPosition`). */
 export interface MatchPhrase {
+  /** The words of the phrase, analyzed like the text of the column. */
   readonly phrase: string
-  /** Default: all that are searched. */
+  /** Column to search. Default: all columns that the query searches. */
   readonly column?: string
-  /** How many places each word may stand further behind the word before it than in the phrase. The words keep their order. Default 0. */
+  /** Most additional positions between two neighboring words. The order of the words must stay. Default 0. */
   readonly slop?: number
 }
 
-/** Rows with words of a text in one of some columns, with the best of their scores. */
+/** Finds rows with words of a text in any of the columns. The score is the best score of a column. */
 export interface MatchColumns {
+  /** The words to look for, as in `MatchWords.match`. */
   readonly multiMatch: string
+  /** Columns to search, at least one. */
   readonly columns: readonly string[]
-  /** A factor for each column. Default 1. */
+  /** A score factor for each column. Default 1. */
   readonly boosts?: readonly number[]
+  /** As in `MatchWords.operator`. */
   readonly operator?: 'or' | 'and'
+  /** As in `MatchWords.fuzziness`. */
   readonly fuzziness?: number | 'auto'
 }
 
-/** Rows of `positive`, with a part (`negativeBoost`, default 0.5) of what `negative` gives them taken from their score. */
+/** Finds rows of `positive`. Subtracts `negativeBoost` (default 0.5) times the score of `negative` from their score. */
 export interface BoostText {
   readonly positive: TextQuery
   readonly negative: TextQuery
+  /** Factor of the subtracted score. Default 0.5. */
   readonly negativeBoost?: number
 }
 
-/** Rows that all of `must` find, or without those one of `should`, and none of `mustNot`; with the sum of their scores. */
+/**
+ * Finds rows that match all of `must` (without `must`: at least one of `should`) and none of `mustNot`. The score is
+ * the sum of the scores.
+ */
 export interface CombineText {
+  /** Queries that a row must match, all of them. */
   readonly must?: readonly TextQuery[]
+  /** Queries that add to the score. Without `must`, a row must match at least one of them. */
   readonly should?: readonly TextQuery[]
+  /** Queries that a row must not match. */
   readonly mustNot?: readonly TextQuery[]
 }
 
+/** A structured full-text query. Queries can be nested. */
 export type TextQuery = MatchWords | MatchPhrase | MatchColumns | BoostText | CombineText
 
 const words = {
@@ -120,7 +136,7 @@ const combineText: Shape<CombineText> = options<CombineText>()({
   mustNot: array(textQuery),
 })
 
-/** Words, or a query of parts. */
+/** Words, or a structured query. */
 export const textShape = either<string | TextQuery>(
   { is: value => typeof value === 'string', shape: string() },
   { is: value => typeof value === 'object' && value !== null, shape: textQuery },
@@ -128,14 +144,17 @@ export const textShape = either<string | TextQuery>(
 
 type FullText = NonNullable<Request<'queryTable'>['full_text_query']>
 
-/** `query` is checked. `columns`: to search; default all that have an index of text, or without any all of text. */
+/**
+ * Return the wire field of a checked query. `columns`: columns to search. Default: all columns with an FTS index, or
+ * all text columns if none has an index.
+ */
 export function fullTextField(query: string | TextQuery, columns: readonly string[] | undefined): FullText {
   if (typeof query === 'string') {
     return { string_query: { query, ...(columns !== undefined && { columns }) } }
   }
   if (columns !== undefined) {
-    throw invalidInput('columns are given beside a query of several parts', {
-      hint: 'name them in its parts',
+    throw invalidInput('columns are given together with a structured query', {
+      hint: 'name the columns in the parts of the query',
     })
   }
   return { structured_query: { query: wireQuery(query, 0) } }

@@ -1,17 +1,17 @@
-/** Waits for a job, over any door. */
+/** Waits for a job, over any transport. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 
-/** Between two questions, milliseconds: */
-const askedMinMs = 2
-const askedMaxMs = 1000
-/** this part of how long it has been, so that an end is known soon for what it took. */
-const askedPart = 1 / 8
+/** Shortest and longest time between polls, milliseconds. */
+const pollMinMs = 2
+const pollMaxMs = 1000
+/** The wait is this fraction of the time since the call began, so that the delay stays in proportion to the job. */
+const pollFraction = 1 / 8
 
-/** Returns when the job has succeeded; throws code 19 with the reason when it has failed or was canceled. */
+/** Wait until the job has succeeded. Throws `InvalidTableState` with the reason if it failed or was canceled. */
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
-  // The key names the call that queued the job.
+  // The idempotency key belongs to the call that queued the job.
   const { idempotencyKey: _, ...options } = call
   for await (const _ of pauses(options.signal)) {
     const { status, properties = {} } = await operations.describeTransaction({ id: [id] }, options)
@@ -24,12 +24,12 @@ export async function jobEnded(operations: Operations, id: string, call: CallOpt
   }
 }
 
-/** Yields when it is time to ask again, at once for the first time. Throws `signal.reason`. */
+/** Yield at once, and then whenever it is time to poll again. Throws `signal.reason`. */
 export async function* pauses(signal: AbortSignal | undefined): AsyncGenerator<void> {
   const began = systemClock.elapsed()
   for (;;) {
     yield
-    const ms = (systemClock.elapsed() - began) * askedPart
-    await systemClock.sleep(Math.min(askedMaxMs, Math.max(askedMinMs, ms)), signal, true)
+    const ms = (systemClock.elapsed() - began) * pollFraction
+    await systemClock.sleep(Math.min(pollMaxMs, Math.max(pollMinMs, ms)), signal, true)
   }
 }

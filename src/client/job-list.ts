@@ -1,17 +1,17 @@
-/** Jobs as users of a namespace see them, over any door. */
+/** Jobs as `listJobs` and `cancelJob` show them, over any transport. */
 import { ErrorCode, SheafError } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import type { JobState } from '../protocol/job-shapes.js'
 
-/** Work that outlives the call that asked for it. */
+/** A job: work that continues after the call that started it has returned. */
 export interface JobInfo {
-  /** Also that of the transaction which queued it. */
+  /** Id of the job, and of the transaction that queued it. */
   readonly id: string
   /** `create_index`, `backfill_column` or `refresh`. */
   readonly type: string
-  /** Path of the table it works on; null when that is gone. */
+  /** Path of the table; null if the table was dropped. */
   readonly table: readonly string[] | null
-  /** `running` also while it waits. */
+  /** `running` includes jobs that are still queued. */
   readonly state: 'running' | 'finished' | 'failed' | 'cancelled'
   readonly createdAt: Date
 }
@@ -23,22 +23,22 @@ const states: Readonly<Record<JobState, JobInfo['state']>> = {
   CANCELLED: 'cancelled',
 }
 
-/** The newest first. */
+/** List the jobs, newest first. */
 export async function listJobs(operations: Operations, call: CallOptions): Promise<readonly JobInfo[]> {
-  const found: JobInfo[] = []
+  const jobs: JobInfo[] = []
   let page_token: string | undefined
   do {
     const page = await operations.listJobs({ page_token }, call)
     for (const { job_id, job_type, table_id = null, state, created_at_millis } of page.jobs) {
       const createdAt = new Date(created_at_millis)
-      found.push({ id: job_id, type: job_type, table: table_id, state: states[state], createdAt })
+      jobs.push({ id: job_id, type: job_type, table: table_id, state: states[state], createdAt })
     }
     page_token = page.page_token
   } while (page_token !== undefined)
-  return found
+  return jobs
 }
 
-/** Whether there is such a job. */
+/** Cancel a job. Returns false if there is no such job. */
 export async function cancelJob(operations: Operations, id: string, call: CallOptions): Promise<boolean> {
   try {
     await operations.cancelJob({ job_id: id }, call)

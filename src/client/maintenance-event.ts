@@ -1,69 +1,71 @@
-/** What maintenance has done, for who wants to know. */
+/** Events of background maintenance, for `ConnectOptions.onMaintenance`. */
 
-/** A checkpoint of the catalog was written: who opens the root reads the log from there on. */
+/** A checkpoint of the catalog was written: a process that opens the root reads the log from there. */
 export interface CheckpointWritten {
   readonly kind: 'checkpoint'
-  /** The last slot in it. */
+  /** The last slot in the checkpoint. */
   readonly slot: number
   readonly bytes: number
 }
 
-/** The files of a dropped table are gone. */
+/** The files of a dropped table were deleted. */
 export interface DropEmptied {
   readonly kind: 'drop'
-  /** Relative to the root. */
+  /** Location of the table, relative to the root. */
   readonly location: string
 }
 
-/** Fragments of a table were made fewer; its rows are the same, in the same order. */
+/** Fragments of a table were compacted; rows and their order are unchanged. */
 export interface TableCompacted {
   readonly kind: 'compaction'
   readonly table: readonly string[]
-  /** The version it made. */
+  /** The version that the compaction created. */
   readonly version: number
   readonly fragmentsBefore: number
   readonly fragmentsAfter: number
-  /** Written anew. */
+  /** Rows that were rewritten. */
   readonly rows: number
   readonly bytes: number
+  /** Duration in milliseconds. */
   readonly ms: number
 }
 
-/** Rows of a table that no index had are in it now. */
+/** Unindexed rows of a table were added to an index. */
 export interface RowsIndexed {
   readonly kind: 'indexed'
   /** UUID of the table. */
   readonly table: string
   readonly index: string
-  /** The version it made. */
+  /** The version that the commit created. */
   readonly version: number
-  /** Of the segments that were written. */
+  /** Rows in the segments that were written. */
   readonly rows: number
 }
 
-/** Old versions of a table have ceased to exist. */
+/** Old versions of a table expired. */
 export interface VersionsExpired {
   readonly kind: 'expired'
   /** UUID of the table. */
   readonly table: string
-  /** How many. */
+  /** Number of versions. */
   readonly versions: number
 }
 
-/** Files that nothing refers to are gone. */
+/** Garbage collection deleted unreferenced files. */
 export interface FilesSwept {
   readonly kind: 'swept'
   readonly files: number
   readonly bytes: number
 }
 
-/** Slots of the log that are dispensable are gone. */
+/** Slots of the log that are no longer needed were deleted. */
 export interface LogTrimmed {
   readonly kind: 'trimmed'
-  /** How many. */
+  /** Number of slots. */
   readonly slots: number
 }
 
+/** What maintenance did in the background. */
 export type MaintenanceEvent =
   | CheckpointWritten
   | DropEmptied

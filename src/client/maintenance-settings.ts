@@ -1,27 +1,28 @@
-/** How a root is kept in order, as callers may set it. */
+/** Settings of background maintenance, with their defaults. */
 import { invalidInput } from '../errors.js'
 import { boolean, given, options } from '../protocol/shape.js'
 
+/** Settings of background maintenance. */
 export interface MaintenanceSettings {
-  /** Whether small and thinned-out fragments are made one in the background. Default true. */
+  /** Whether to compact small fragments, and fragments with many deleted rows, in the background. Default true. */
   readonly compact?: boolean
-  /** Bytes, or 524,288 rows, from which a fragment is large enough to be left alone. Default 256 MiB. */
+  /** Size in bytes from which a fragment is not compacted; so are fragments of 524,288 rows or more. Default 256 MiB. */
   readonly fragmentBytes?: number
   /**
-   * How long a version that is neither the newest of its table nor tagged stays readable, milliseconds, by the clocks of the
-   * processes that write. Infinity: for ever. Default 7 days.
+   * Milliseconds that an old version stays readable, by the clocks of the processes that write. The newest version of
+   * a table and tagged versions never expire. Infinity: forever. Default 7 days.
    */
   readonly keepVersionsMs?: number
   /**
-   * How long files that nothing refers to stay, milliseconds: longer than any write takes from its first file to its commit.
-   * A slower one is told to try again. Not infinity. Default 24 hours.
+   * Milliseconds that unreferenced files are kept. It must be longer than any write takes from its first file to its
+   * commit; a slower write fails and must be retried. Must be finite. Default 24 hours.
    */
   readonly keepOrphansMs?: number
-  /** How long slots of the log stay that a checkpoint makes dispensable, milliseconds. Infinity: for ever. Default 7 days. */
+  /** Milliseconds that slots of the log are kept after a checkpoint has replaced them. Infinity: forever. Default 7 days. */
   readonly keepLogMs?: number
   /**
-   * How long this process keeps an upload in parts, or a read session, that gets no request, milliseconds. Another request takes it up again,
-   * as long as no garbage collection was faster. Default 1 hour.
+   * Milliseconds that this process keeps an upload or a read session that receives no request. A later request
+   * resumes it, unless garbage collection has deleted its files. Default 1 hour.
    */
   readonly keepIdleMs?: number
 }
@@ -44,7 +45,7 @@ export type ResolvedMaintenance = Required<MaintenanceSettings>
 
 const hourMs = 60 * 60 * 1000
 
-/** Throws code 13 where orphans are to be kept for ever. */
+/** Apply the defaults. Throws `InvalidInput` if `keepOrphansMs` is infinite. */
 export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaintenance {
   return {
     compact: settings.compact ?? true,
@@ -58,7 +59,10 @@ export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaint
 
 function finite(name: string, ms: number): number {
   if (ms < Number.POSITIVE_INFINITY) return ms
-  throw invalidInput(`maintenance.${name} cannot be infinite: what expires has to be remembered as long`, {
-    hint: 'keepVersionsMs: Infinity keeps all versions',
-  })
+  throw invalidInput(
+    `maintenance.${name} cannot be infinite: expired files must be remembered for that time`,
+    {
+      hint: 'keepVersionsMs: Infinity keeps all versions',
+    },
+  )
 }

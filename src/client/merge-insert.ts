@@ -1,4 +1,4 @@
-/** A merge as it is written down, step by step; nothing runs until `execute`. */
+/** MergeInsert: an immutable builder of a merge. `execute` or `upload` runs it. */
 import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
@@ -12,13 +12,18 @@ import { TableUpload } from './table-upload.js'
 
 type MergeRequest = Request<'mergeInsertIntoTable'>
 
+/** Options of `whenMatchedUpdateAll` and `whenNotMatchedBySourceDelete`. */
 export interface MergeCondition {
-  /** SQL, or what the tag `sql` makes; replacing: over `source.x` and `target.x`, deleting: over the columns of the table. Default: all. */
+  /**
+   * An SQL predicate, or a fragment made by the tag `sql`. For updates, it reads `source.x` and `target.x`; for
+   * deletes, the columns of the table. Default: all rows.
+   */
   readonly where?: string | SqlFragment
 }
 
+/** Options of `MergeInsert.execute`. */
 export interface MergeOptions extends CallOptions {
-  /** Longest time to try, milliseconds. Default: no limit. */
+  /** Milliseconds after which the merge fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 
@@ -32,6 +37,7 @@ export const mergeShape = declare<MergeOptions>()({
   ...callFields,
 })
 
+/** The new version, and how many rows a merge updated, inserted and deleted. */
 export interface MergeResult {
   readonly version: number
   readonly updated: number
@@ -39,13 +45,19 @@ export interface MergeResult {
   readonly deleted: number
 }
 
-/** `table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows)`: an upsert. Immutable. */
+/**
+ * A merge of rows into a table, by key. Immutable. This is an upsert:
+ *
+ * ```js
+ * await table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows)
+ * ```
+ */
 export class MergeInsert {
   readonly #operations: Operations
   readonly #request: MergeRequest
   readonly #rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>
 
-  /** `rowsOf`: the rows of a source with the types of the table. */
+  /** `rowsOf`: converts input to rows with the types of the table. */
   constructor(
     operations: Operations,
     request: MergeRequest,
@@ -56,7 +68,10 @@ export class MergeInsert {
     this.#rowsOf = rowsOf
   }
 
-  /** Replaces rows of the table whose key a row of the source has; columns the source does not have stay as they are. */
+  /**
+   * Update each row of the table that has the same key as a source row. Columns that the source does not have stay
+   * unchanged.
+   */
   whenMatchedUpdateAll(condition: MergeCondition = {}): MergeInsert {
     const { filter, ...values } = this.#where('whenMatchedUpdateAll', condition)
     return this.#with({
@@ -66,12 +81,12 @@ export class MergeInsert {
     })
   }
 
-  /** Inserts rows of the source whose key no row of the table has. */
+  /** Insert each source row that has a key which no row of the table has. */
   whenNotMatchedInsertAll(): MergeInsert {
     return this.#with({ when_not_matched_insert_all: true })
   }
 
-  /** Deletes rows of the table whose key no row of the source has. */
+  /** Delete each row of the table that has a key which no source row has. */
   whenNotMatchedBySourceDelete(condition: MergeCondition = {}): MergeInsert {
     const { filter, ...values } = this.#where('whenNotMatchedBySourceDelete', condition)
     return this.#with({
@@ -82,8 +97,9 @@ export class MergeInsert {
   }
 
   /**
-   * Merges `data`, in one commit. A key with a NULL matches nothing. Throws code 12 for unknown columns, 13 for two rows
-   * with one key, 20 for rows that do not fit, 17 when the time is over.
+   * Merge `data` in one commit. A key with a NULL matches no row. Throws `ColumnNotFound` for unknown columns,
+   * `InvalidInput` if two source rows have the same key, `SchemaValidation` for rows that do not fit, and
+   * `ServiceUnavailable` after `timeoutMs`.
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
     const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')
@@ -107,8 +123,9 @@ export class MergeInsert {
   }
 
   /**
-   * Begins an upload in parts (`Table.upload`) whose rows are merged when it is committed. All parts bring the same columns; all rows are held in
-   * memory then. Throws what `execute` throws for columns and conditions, of keys that two rows have only when it is committed.
+   * Begin an upload in parts (`Table.upload`) whose commit merges the rows. All parts must have the same columns. The
+   * commit holds all rows in memory. Throws what `execute` throws for columns and conditions; only the commit checks
+   * for repeated keys.
    */
   async upload(options: CallOptions = {}): Promise<TableUpload> {
     const call = parse(callShape, options, 'upload')
@@ -121,7 +138,7 @@ export class MergeInsert {
     const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
     if (updates || inserts || this.#request.when_not_matched_by_source_delete) return
     throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
-      hint: 'say what it does: whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
+      hint: 'call at least one of whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
     })
   }
 

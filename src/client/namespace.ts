@@ -1,6 +1,6 @@
 /**
- * The public face: a namespace of tables, however it is reached. Conveniences of a few lines each over the
- * operations of the specification; what they send is what any client could send.
+ * Namespace: a handle on tables and child namespaces, over any transport. Each method is a few lines over the
+ * operations of the specification, and sends only requests that any client could send.
  */
 
 import type { RowOf } from '../arrow/row-type.js'
@@ -24,10 +24,10 @@ import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
-const ingesting = lazyImport(() => import('./table-rows.js'))
-const conforming = lazyImport(() => import('../write/conform.js'))
+const importTableRows = lazyImport(() => import('./table-rows.js'))
+const importConform = lazyImport(() => import('../write/conform.js'))
 
-/** `'a$b$t'`, or the names as an array (which may then contain `$`). */
+/** A path such as `'a$b$t'`, or its names as an array. Names in an array may contain `$`. */
 export type Identifier = string | readonly string[]
 
 const identifierShape = either<Identifier>(
@@ -35,50 +35,68 @@ const identifierShape = either<Identifier>(
   { is: () => true, shape: array(string()) },
 )
 
+/** Options of `Namespace.createTable`. */
 export interface CreateTableOptions extends CallOptions, IngestOptions {
-  /** What to do when the table exists: fail (`create`, the default), keep it as it is, or replace rows and schema. */
+  /**
+   * What to do when the table exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` replaces rows and
+   * schema.
+   */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
   /**
-   * Types of the columns. Absent: inferred from the rows, those of an array all together, those of another iterable from its
-   * first 65,536 rows or 32 MiB: later ones must fit them. No value is changed by it: numbers are float64, bigints int64 or
+   * Types of the columns. Default: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
+   * another iterable; later rows must fit. Inference changes no value: numbers become float64, bigints int64 or
    * uint64, arrays of numbers lists of float64.
    *
-   * Two kinds of columns are vectors (`fixed_size_list`), and all of their arrays must have one length (`badVectors`): columns of typed
-   * arrays (Float32Array, Float64Array, Int8Array); and columns called `vector`, `embedding`, `..._vector` or `..._embedding`, whose
-   * plain arrays become float32.
+   * Two kinds of columns become vectors (`fixed_size_list`):
+   * - columns of typed arrays (Float32Array, Float64Array, Int8Array);
+   * - columns of plain arrays that are named `vector`, `embedding`, `..._vector` or `..._embedding`; their elements
+   *   become float32.
+   *
+   * All arrays of a vector column must have the same length (see `badVectors`).
    */
   readonly schema?: Schema
   /**
-   * Columns of plain objects that hold vectors, whatever they are called: their arrays of numbers become float32. Not together
-   * with `schema`. Throws `InvalidInput` where the arrays of such a column have several lengths, `ColumnNotFound` where there
-   * is none.
+   * Names of columns of plain objects that hold vectors, in addition to the names above: their arrays of numbers
+   * become float32. Not allowed together with `schema`. Throws `InvalidInput` if the arrays of such a column differ
+   * in length, and `ColumnNotFound` if no row has the column.
    */
   readonly vectorColumns?: readonly string[] | undefined
+  /** Properties of the table. Sheaf stores and returns them. */
   readonly properties?: Readonly<Record<string, string>>
-  /** Whether to create missing namespaces on the way. Default false. */
+  /** Whether to create missing parent namespaces. Default false. */
   readonly createParents?: boolean
 }
 
+/** Options of `Namespace.createView`. */
 export interface CreateViewOptions extends CallOptions {
-  /** The table whose rows it shows. */
+  /** The table that the view reads. */
   readonly source: Identifier
-  /** Columns of the source, or SQL over them by the names they get. Default: all there are now. */
+  /** Columns of the source, or SQL expressions keyed by column name. Default: all columns that the source has now. */
   readonly columns?: readonly string[] | Readonly<Record<string, string>>
-  /** SQL: rows of the source for which it is true. Default: all. */
+  /** An SQL predicate: the view shows the rows of the source for which it is true. Default: all rows. */
   readonly where?: string
-  /** Whether commits to the source make it refresh itself in the background. Default false. */
+  /** Whether commits to the source start a refresh in the background. Default false. */
   readonly autoRefresh?: boolean
-  /** Whether to fill it, and wait until it is. Default true. */
+  /** Whether to fill the view before `createView` returns. Default true. */
   readonly withData?: boolean
 }
 
+/** Options of `Namespace.createNamespace`. */
 export interface CreateNamespaceOptions extends CallOptions {
+  /**
+   * What to do when the namespace exists: `create` (default) fails, `exist_ok` keeps it, `overwrite` drops it with
+   * everything in it, and creates it again.
+   */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
+  /** Properties of the namespace. Sheaf stores and returns them. */
   readonly properties?: Readonly<Record<string, string>>
 }
 
+/** Options of `Namespace.dropNamespace`. */
 export interface DropNamespaceOptions extends CallOptions {
+  /** What to do when the namespace does not exist: `fail` (default), or `skip`, which does nothing. */
   readonly mode?: 'fail' | 'skip'
+  /** What to do when the namespace is not empty: `restrict` (default) fails, `cascade` drops everything in it. */
   readonly behavior?: 'restrict' | 'cascade'
 }
 
@@ -120,7 +138,7 @@ export const dropNamespaceShape = options<DropNamespaceOptions>()({
   ...callFields,
 })
 
-/** What needs the root itself, not only its operations; each as `Namespace` has it. */
+/** Features that need the opened root in addition to its operations. `Namespace` describes each of them. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
@@ -131,14 +149,15 @@ export interface LocalFeatures {
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
 
+/** A namespace of tables and child namespaces. `connect` returns the root of a database as a namespace. */
 export class Namespace implements AsyncDisposable {
-  /** Every operation, with its wire names. */
+  /** All operations of the protocol, with their wire names. */
   readonly operations: Operations
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
   readonly #scope = new TransactionScope()
 
-  /** `local`: what only the process that has the root open can do, in whichever thread. */
+  /** `local`: features of the process that has the root open, from any of its threads. Absent for a remote root. */
   constructor(operations: Operations, close: () => Promise<void>, local?: LocalFeatures) {
     this.operations = local === undefined ? operations : this.#scope.guard(operations)
     this.#close = close
@@ -146,14 +165,18 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit.
-   * With a schema that is written down in the call, or `as const`, the rows of the table are typed.
+   * Create a table from rows, or an empty table from a schema. If the call spells out the schema, or declares it `as
+   * const`, the rows of the table are typed.
+   *
+   * Throws `TableAlreadyExists` if the table exists and `mode` is `create`, and `SchemaValidation` for rows that do
+   * not fit.
    */
   async createTable<const S extends Schema>(
     id: Identifier,
     data: TableData<NoInfer<RowOf<S>>>,
     options: CreateTableOptions & { readonly schema: S },
   ): Promise<Table<RowOf<S>>>
+  /** Create a table from rows. Column types are inferred, unless `options.schema` has them. */
   async createTable<R extends object = Row>(
     id: Identifier,
     data: TableData<NoInfer<R>>,
@@ -171,9 +194,9 @@ export class Namespace implements AsyncDisposable {
       ...call
     } = parse(createTableShape, options, 'createTable')
     const path = tablePathOf('createTable', id)
-    const request = { id: path, mode: createModes[mode], ...(properties && { properties }) }
+    const request = { id: path, mode: wireModes[mode], ...(properties && { properties }) }
     const { signal } = call
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
       const body = await withSchema(rows, schema)
@@ -186,7 +209,7 @@ export class Namespace implements AsyncDisposable {
   }
 
   async #createParents(path: readonly string[], call: CallOptions): Promise<void> {
-    // The key names the creation of the table; what exists already needs none.
+    // The idempotency key belongs to the creation of the table. Creating the parents is idempotent without a key.
     const { idempotencyKey: _, ...parents } = call
     for (let depth = 1; depth < path.length; depth++) {
       await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
@@ -194,9 +217,12 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Creates a materialized view: a table of the rows of another, as they are when it is refreshed (`Table.refresh`). Only a
-   * refresh changes it. Throws code 5 when the name is taken, 12, 13 or 20 where the query does not fit the source, 19 where
-   * `withData` is set and the first refresh fails: the view is there then, and empty.
+   * Create a materialized view: a table that holds the result of a query over another table as of its last refresh
+   * (`Table.refresh`). Only a refresh changes the view.
+   *
+   * Throws `TableAlreadyExists` if the name is taken, and `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if
+   * the query does not fit the source. Throws `InvalidTableState` if `withData` is set and the first refresh fails:
+   * the view then exists and is empty.
    */
   async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
     const {
@@ -226,8 +252,9 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * A table that exists. The handle stays with it when it is renamed, and fails with code 4 once it was dropped, whatever
-   * has its name then. Throws code 4 when there is none.
+   * Open an existing table. The handle follows the table when it is renamed. After the table is dropped, calls of the
+   * handle throw `TableNotFound`, even if another table has taken the name. Throws `TableNotFound` if there is no
+   * such table.
    */
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
     const path = tablePathOf('openTable', id)
@@ -235,12 +262,18 @@ export class Namespace implements AsyncDisposable {
     return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
-  /** A handle on whichever table has the name when it is used; nothing is looked up now. */
+  /**
+   * Return a handle that resolves the name with every call, so it may refer to different tables over time. Sends no
+   * request.
+   */
   table(id: Identifier): Table {
     return new Table(this.operations, tablePathOf('table', id), { watch: this.#local?.watch })
   }
 
-  /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
+  /**
+   * Rename a table, or move it into another namespace. Throws `NamespaceNotFound`, `TableNotFound` or
+   * `TableAlreadyExists`.
+   */
   async renameTable(from: Identifier, to: Identifier, options: CallOptions = {}): Promise<void> {
     const target = tablePathOf('renameTable', to)
     const namespace = target.slice(0, -1)
@@ -252,27 +285,36 @@ export class Namespace implements AsyncDisposable {
     await this.operations.renameTable(request, parse(callShape, options, 'renameTable'))
   }
 
+  /** Drop a table. Throws `TableNotFound` if there is no such table. */
   async dropTable(id: Identifier, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'dropTable')
     await this.operations.dropTable({ id: tablePathOf('dropTable', id) }, call)
   }
 
-  /** Names of the tables in a namespace (default: the root), sorted. */
+  /** List the names of the tables in a namespace (default: the root), sorted. */
   async tableNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
     const call = parse(callShape, options, 'tableNames')
     return (await this.operations.listTables({ id: pathOf('tableNames', namespace) }, call)).tables
   }
 
+  /**
+   * Create a namespace. Throws `NamespaceNotFound` if its parent does not exist, and `NamespaceAlreadyExists` if the
+   * namespace exists and `mode` is `create`.
+   */
   async createNamespace(id: Identifier, options: CreateNamespaceOptions = {}): Promise<void> {
     const { mode = 'create', properties, ...call } = parse(createNamespaceShape, options, 'createNamespace')
     const request = {
       id: pathOf('createNamespace', id),
-      mode: createModes[mode],
+      mode: wireModes[mode],
       ...(properties && { properties }),
     }
     await this.operations.createNamespace(request, call)
   }
 
+  /**
+   * Drop a namespace. Throws `NamespaceNotFound` if it does not exist and `mode` is `fail`, and `NamespaceNotEmpty`
+   * if it is not empty and `behavior` is `restrict`.
+   */
   async dropNamespace(id: Identifier, options: DropNamespaceOptions = {}): Promise<void> {
     const {
       mode = 'fail',
@@ -287,110 +329,133 @@ export class Namespace implements AsyncDisposable {
     await this.operations.dropNamespace(request, call)
   }
 
-  /** Names of the namespaces below one (default: the root), sorted. */
+  /** List the names of the child namespaces of a namespace (default: the root), sorted. */
   async namespaceNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
     const call = parse(callShape, options, 'namespaceNames')
     const request = { id: pathOf('namespaceNames', namespace) }
     return (await this.operations.listNamespaces(request, call)).namespaces
   }
 
-  /** Builds of indexes, backfills and refreshes of views that are under way or ended not long ago, the newest first. */
+  /** List index builds, backfills and view refreshes that are under way or ended recently, newest first. */
   async listJobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
     return listJobs(this.operations, parse(callShape, options, 'listJobs'))
   }
 
-  /** Stops a job; nothing it did shows. One that has ended stays as it is. False where there is none of that id, or not any more. */
+  /**
+   * Cancel a job: none of its work becomes visible. A job that has ended stays as it is. Returns false if no job has
+   * this id, or the job is no longer known.
+   */
   async cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
     const job = parse(string('nonEmpty'), id, 'cancelJob: the id')
     return cancelJob(this.operations, job, parse(callShape, options, 'cancelJob'))
   }
 
   /**
-   * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it. Until it is closed
-   * no process deletes what it shows, as long as this one lives; one that a worker holds, as long as that worker lives.
-   * Throws code 0 where the root is open in another process.
+   * Open a read-only namespace with all tables, tags and versions as they are now. Later commits do not show in it.
+   * The files that the snapshot needs are kept until it is closed or its process ends (its worker, if a worker opened
+   * it).
+   *
+   * Throws `Unsupported` if another process has the root open.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
-    return this.#here('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
+    return this.#localFeatures('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
   }
 
   /**
-   * Runs `work` and commits everything it did through `tx`, any number of tables, tags and namespaces, as one change: all of
-   * it or, when `work` throws, nothing. Reads through `tx` see its own writes, and otherwise one state. When others changed
-   * meanwhile what it looked at, `work` runs again from its beginning, so it should have no other effects. Versions and
-   * transaction ids that calls in it answer are those of a draft; a table gets one new version, however often it was changed.
+   * Run `work`, and commit everything that it did through `tx` as one change: any number of tables, tags and
+   * namespaces. If `work` throws, nothing is committed. Reads through `tx` see the writes of the transaction, and
+   * otherwise one state.
    *
-   * Inside of `work`, calls through this namespace and its table handles fail with code 13: they would neither see the transaction nor be part
-   * of it. Use `tx.table(...)`. To read the state from before on purpose, take a `snapshot()`.
+   * If another commit changed something that `work` read, `work` runs again from its beginning, so it should have no
+   * other effects. Versions and transaction ids that calls return inside `work` are provisional. A table gets one new
+   * version, however many calls changed it.
    *
-   * Gives what `work` gives. Throws what `work` throws, code 14 after 20 conflicts, and 0 where the root is open in another
-   * process.
+   * Inside `work`, calls through this namespace and its table handles throw `InvalidInput`: such a call would neither
+   * see the transaction nor be part of it. Use `tx.table(...)`. To read the state before the transaction, use a
+   * `snapshot()`.
+   *
+   * Returns the result of `work`. Throws what `work` throws, `ConcurrentModification` after 20 conflicts, and
+   * `Unsupported` if another process has the root open.
+   *
+   * ```js
+   * await ns.transaction(async tx => {
+   *   await tx.table('stock').update({ n: sql`n - 1` }, 'id = ?', [7])
+   *   await tx.table('orders').add([{ item: 7 }])
+   * })
+   * ```
    */
   async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
     const call = parse(callShape, options, 'transaction')
     parse(workShape, work, 'transaction: the work')
-    const local = this.#here('a transaction')
-    const error = this.#scope.outside()
+    const local = this.#localFeatures('a transaction')
+    const error = this.#scope.errorInside()
     if (error !== null) throw error
     return local.transaction(tx => this.#scope.run(() => work(tx)), call)
   }
 
   /**
-   * A number that grows with every commit, by this process or any other: the current one at once, then each time it is
-   * another. Ends with `signal.reason`. Throws code 0 where the root is open in another process.
+   * Yield a number that grows with every commit by any process: first the current number, then each new one. Throws
+   * `signal.reason` when the signal aborts, and `Unsupported` if another process has the root open.
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
-    return this.#here('watching').watch(parse(callShape, options, 'watch'))
+    return this.#localFeatures('watching').watch(parse(callShape, options, 'watch'))
   }
 
   /**
-   * Does now all maintenance there is to do, whether it would be worth its while in the background yet or not: compacts tables, lets
-   * go of versions and files past their time, writes a checkpoint. Nobody needs to call this. Says because of whom files stay that are old
-   * enough to go. Throws code 0 where the root is open in another process.
+   * Run all maintenance now, including tasks that the background would postpone: compact tables, update indexes,
+   * expire old versions, delete unreferenced files, write a checkpoint. Calling it is never required.
+   *
+   * The result lists the readers and jobs that keep expired files from being deleted. Throws `Unsupported` if another
+   * process has the root open.
    */
   async optimize(options: CallOptions = {}): Promise<Optimized> {
-    return this.#here('maintenance').optimize(parse(callShape, options, 'optimize'))
+    return this.#localFeatures('maintenance').optimize(parse(callShape, options, 'optimize'))
   }
 
   /**
-   * The id of the table at a location: the one that it has or, where it was deregistered, had last; null where no table is known there. Throws
-   * code 13 for what is no location of this root, 0 where the root is open in another process.
+   * Return the id of the table at a location, or null if no table is known there. For a deregistered table, returns
+   * the last id that it had.
+   *
+   * Throws `InvalidInput` if `location` is not a location of this root, and `Unsupported` if another process has the
+   * root open.
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
     const call = parse(callShape, options, 'tableAt')
-    return this.#here('the table at a location').tableAt(parse(string(), location, 'tableAt'), call)
+    return this.#localFeatures('the table at a location').tableAt(parse(string(), location, 'tableAt'), call)
   }
 
   /**
-   * What this process keeps in memory of the root, how far it has read the log, and what its maintenance did. Reads nothing. Throws
-   * code 0 where the root is open in another process or thread, and of a snapshot.
+   * Return facts about the open root: cache contents, how far this process has read the log, and counts of its
+   * maintenance. Reads no file. Throws `Unsupported` for a snapshot, and if another process or thread has the root
+   * open.
    */
   stats(): RootStats {
-    return this.#here('the state of a root').stats()
+    return this.#localFeatures('the state of a root').stats()
   }
 
   /**
-   * Checks the whole root as it is now: every byte of the log, all that is kept of it, and every column of every version there
-   * is, against their checksums and each other. Others may write meanwhile. With `repair`, what can be made again from the log is;
-   * the log and data are never touched. Problems are told, not thrown. Throws code 15 where a root that is opened read-only is to
-   * be repaired, 0 where the root is open in another process.
+   * Verify the whole root as it is now: the log, everything derived from it, and every column of every version,
+   * against their checksums and against each other. Other processes may write meanwhile. With `repair`, damaged files
+   * that can be derived from the log are rebuilt; the log and data files are never changed.
+   *
+   * The result lists the problems; they are not thrown. Throws `PermissionDenied` for a repair of a root that is
+   * opened read-only, and `Unsupported` if another process has the root open.
    */
   async verify(options: VerifyOptions = {}): Promise<Verification> {
-    return this.#here('a verification').verify(parse(verifyShape, options, 'verify'))
+    return this.#localFeatures('a verification').verify(parse(verifyShape, options, 'verify'))
   }
 
-  #here(what: string): LocalFeatures {
+  #localFeatures(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(
-      `${what} is only to be had of a namespace that connect() or connectWorker() gave in this process`,
-    )
+    throw unsupported(`${what} needs a namespace that connect() or connectWorker() opened in this process`)
   }
 
-  /** Lets commits that have begun end, then refuses further ones. */
+  /** Wait until commits that have begun end, and refuse further ones. */
   close(): Promise<void> {
     return this.#close()
   }
 
+  /** Close the namespace at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
@@ -419,12 +484,12 @@ takeNoMore(Namespace.prototype, {
   close: 0,
 })
 
-const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
+const wireModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
-/** Rows that came as Arrow take the types that were asked for, where they fit. */
+/** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */
 async function withSchema(rows: ArrowRows, schema: Schema | undefined): Promise<ArrowRows> {
   if (schema === undefined || rows.schema === schema) return rows
-  const { checkFits, conformBatches } = await conforming()
+  const { checkFits, conformBatches } = await importConform()
   checkFits(rows.schema, schema)
   return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }
@@ -436,6 +501,6 @@ function pathOf(call: string, id: Identifier): readonly string[] {
 
 function tablePathOf(call: string, id: Identifier): readonly string[] {
   const path = pathOf(call, id)
-  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} names no table`)
+  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} is not the name of a table`)
   return path
 }

@@ -1,32 +1,36 @@
-/** What `optimize` gives: who keeps what is old from going. */
+/** The result of `optimize`: the readers and jobs that keep old files from being deleted. */
 
-/** Somebody reads the root as it was: a snapshot, a check, a job. */
+/** A reader of an old state of the root: a snapshot, a verification, a job. */
 export interface Reader {
   readonly kind: 'reader'
-  /** What the root had at this slot, or later, stays. */
+  /** The reader keeps all files that the root needed at this slot or later. */
   readonly slot: number
-  /** The file that says so, relative to the root; null for a reader of this process. Where nobody reads any more it may be deleted. */
+  /**
+   * The pin file of the reader, relative to the root; null for a reader of this process. It may be deleted if the
+   * reader no longer exists.
+   */
   readonly file: string | null
-  /** The id of its process, where that is one of this machine. */
+  /** The id of the reader's process, if it runs on this machine. */
   readonly process: number | null
-  /** For how long it was seen to give no sign of life, milliseconds. After ten minutes it is let go. */
+  /** Milliseconds without a heartbeat, as observed. After ten minutes, the reader no longer keeps files. */
   readonly stillMs: number
 }
 
 /** A job that is queued or running. */
 export interface JobUnderWay {
   readonly kind: 'job'
-  /** What the root had at this slot, or later, stays. */
+  /** The job keeps all files that the root needed at this slot or later. */
   readonly slot: number
-  /** `ns.cancelJob` ends it. */
+  /** Id of the job. `ns.cancelJob(id)` ends it. */
   readonly id: string
   readonly status: 'Queued' | 'Running'
 }
 
+/** A reader or job that keeps old files from being deleted. */
 export type Holder = Reader | JobUnderWay
 
-/** What `optimize` could not do. */
+/** The result of `optimize`. */
 export interface Optimized {
-  /** Readers and jobs that keep files which are old enough to be deleted; the one that keeps most comes first. */
+  /** Readers and jobs that keep files which are old enough to be deleted, sorted by how much they keep, most first. */
   readonly held: readonly Holder[]
 }

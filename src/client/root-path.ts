@@ -1,7 +1,7 @@
-/** The path of a root as callers give it. */
+/** Checks the path of a root. */
 import { invalidInput, quote } from '../errors.js'
 
-/** Throws code 13 for what can be no path. */
+/** Throws `InvalidInput` unless `path` is a non-empty string without NUL. */
 export function checkRootPath(path: unknown): asserts path is string {
   if (typeof path === 'string' && path !== '' && !path.includes('\0')) return
   throw invalidInput(`path must be a directory or memory://, got ${quote(path)}`)

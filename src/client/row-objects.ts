@@ -1,4 +1,4 @@
-/** Batches as objects, a few at a time. */
+/** Converts batches to objects, a few rows at a time. */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { batchToRows, type ReadOptions } from '../arrow/values.js'
@@ -6,12 +6,13 @@ import { Pacer } from '../primitives/pacer.js'
 import { type CallOptions, callFields } from '../protocol/calls.js'
 import { oneOf, options } from '../protocol/shape.js'
 
+/** Options of methods that return rows as objects. */
 export interface RowsOptions extends CallOptions {
-  /** How 64-bit integers come: as numbers (the default; beyond 2^53 that throws), or as bigints or strings. */
+  /** Representation of 64-bit integers: `number` (default; throws beyond 2^53), `bigint` or `string`. */
   readonly int64?: ReadOptions['int64'] | undefined
   /**
-   * How vectors come: as typed arrays (`typed`, the default), or as plain arrays (`array`), which JSON.stringify writes and test
-   * matchers compare as they are.
+   * Representation of vectors: typed arrays (`typed`, the default), or plain arrays (`array`), which JSON.stringify
+   * and test matchers handle better.
    */
   readonly vectors?: ReadOptions['vectors'] | undefined
 }
@@ -24,15 +25,15 @@ export const rowsShape = options<RowsOptions>()({
 
 export type RowObject = Record<string, unknown>
 
-/** Values made into JavaScript's between two looks at the clock. */
+/** Cells that are converted between two checks of the clock. */
 const cellsAtOnce = 8 * 1024
 
-/** The options of a call without those that say how values are given. */
+/** Return the options of the call, without the options of representation. */
 export function callOptions({ int64: _, vectors: __, ...call }: RowsOptions): CallOptions {
   return call
 }
 
-/** The rows of batches, in order. */
+/** Return the rows of batches as objects, in order. */
 export async function rowObjects(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   { int64 = 'number', vectors = 'typed', signal }: RowsOptions,
@@ -47,7 +48,7 @@ export async function rowObjects(
       if (pacer.due()) await pacer.pause()
     }
   }
-  // Those that are there need not be waited for one by one.
+  // A synchronous iterable needs no await per batch.
   if (Symbol.iterator in batches) for (const batch of batches) await add(batch)
   else for await (const batch of batches) await add(batch)
   return rows

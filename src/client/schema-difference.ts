@@ -1,16 +1,18 @@
-/** What became of the columns of a table from one version to another: columns are known by their field ids. */
+/** Compares the columns of two versions of a table. A column is identified by its field id. */
 import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
 import type { Field, Schema } from '../arrow/types.js'
-import { fieldIdKey } from '../query/settle.js'
+import { fieldIdKey } from '../query/plan-query.js'
 
-/** Columns by name; those that are nowhere stayed as they are. */
+/** Changes of columns, by name. Columns in none of the lists are unchanged. */
 export interface SchemaDifference {
+  /** Columns of the later version only. */
   readonly added: readonly string[]
+  /** Columns of the earlier version only. */
   readonly removed: readonly string[]
-  /** The same column under another name. */
+  /** Columns whose name differs. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[]
-  /** The same column with another type; under its later name, types as Arrow writes them. */
+  /** Columns whose type differs, under their later names. Types as Arrow writes them. */
   readonly retyped: readonly { readonly name: string; readonly from: string; readonly to: string }[]
 }
 
@@ -20,7 +22,7 @@ export interface SharedColumn {
   readonly to: Field
 }
 
-/** Schemas as queries with `differs_from` give them: the fields say their ids. */
+/** Compare schemas from queries with `differs_from`, whose fields carry their ids. */
 export function schemaDifference(from: Schema, to: Schema): SchemaDifference {
   const shared = sharedColumns(from, to)
   const own = ({ fields }: Schema, side: keyof SharedColumn) => {
@@ -39,6 +41,7 @@ export function schemaDifference(from: Schema, to: Schema): SchemaDifference {
   }
 }
 
+/** Return the columns that both schemas have. */
 export function sharedColumns(from: Schema, to: Schema): readonly SharedColumn[] {
   const before = new Map(from.fields.map(field => [idOf(field), field]))
   return to.fields.flatMap(field => {

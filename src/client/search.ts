@@ -1,4 +1,4 @@
-/** A search being put together. Each step gives a new one; the rows come when they are asked for. */
+/** Search: an immutable query builder. Each step returns a new search; a method such as `toArray` runs the query. */
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
@@ -35,37 +35,40 @@ import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
 
-/** Rows that a search by vector or text returns where no limit is given, as in LanceDB. Groups and distinct rows all come. */
+/** Default limit of a search by vector or text, as in LanceDB. Groups and distinct rows have no default limit. */
 const defaultLimit = 10
 
-/** Rows of a batch where the caller does not say. */
+/** Default rows per batch. */
 const batchRows = 8 * 1024
 
-/** A batch of apache-arrow. */
+/** A record batch of apache-arrow. */
 export type ArrowBatch = ArrowTable['batches'][number]
 
+/** Options of `batches`. */
 export interface BatchesOptions extends CallOptions {
-  /** Rows of a batch at most; default 8,192. */
+  /** Most rows per batch. Default 8,192. */
   readonly rows?: number | undefined
 }
 
 export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
 
+/** A sort key of `Search.orderBy`. */
 export interface Order {
+  /** A column of the answer or of the table. */
   readonly column: string
-  /** Smallest first; default true. */
+  /** Whether the smallest value comes first. Default true. */
   readonly ascending?: boolean | undefined
-  /** NULL before all values; default false. */
+  /** Whether NULL comes before all values. Default false. */
   readonly nullsFirst?: boolean | undefined
 }
 
-/** How rows found by vector and by text become one list. */
+/** How a hybrid search joins the results of the vector search and the text search. */
 export interface FuseOptions {
-  /** By reciprocal ranks, which are counted from 0: the sum of 1 / (k + rank). Default, with `k` 60. */
+  /** Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default, with `k` 60. */
   readonly rrf?: { readonly k?: number | undefined } | undefined
-  /** By nearness and score, from 0 to 1 each: what nearness counts, 0 to 1. Not beside `rrf`. */
+  /** Weighted scores: the weight of the vector search, 0 to 1; both scores are scaled to 0 to 1. Not together with `rrf`. */
   readonly vectorWeight?: number | undefined
-  /** Rows that each of the two searches gives at most. Default max(200, 4 x limit), whatever the offset. */
+  /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), independent of the offset. */
   readonly candidates?: number | undefined
 }
 
@@ -88,14 +91,15 @@ const orderKeys = array(
   ),
 )
 
+/** Bounds of `Search.nprobes`. */
 export interface ProbesOptions {
-  /** Partitions that are looked at in any case. */
+  /** Partitions that every query searches. */
   readonly min?: number | undefined
-  /** Partitions that are looked at where rows are missing, at most; 0, the default: no limit. */
+  /** Most partitions to search while rows are missing. Default 0: no limit. */
   readonly max?: number | undefined
 }
 
-/** What a query may hold: steps take what its fields do. */
+/** The fields of a query request: each step checks its argument by the shape of its field. */
 const fields = queryRequest.fields
 
 const distanceType = exactly(fields.distance_type.shape)
@@ -110,8 +114,9 @@ const probes = either<number | ProbesOptions>(
   { is: () => true, shape: fields.nprobes.shape },
 )
 
+/** Options of `Search.fullText`. */
 export interface FullTextOptions {
-  /** Where to look; default all columns with an index of type FTS, or without any all of text. */
+  /** Columns to search. Default: all columns with an FTS index, or all text columns if none has an index. */
   readonly columns?: readonly string[] | undefined
   /** Whether to refuse columns without an index, instead of reading every row of them. Default false. */
   readonly requireIndex?: boolean | undefined
@@ -138,11 +143,12 @@ const fuseBy = either<FuseOptions | FuseRows>(
   { is: () => true, shape: fuseShape },
 )
 
-/** Beside a function. */
+/** Options that are allowed with a fusion function. */
 export const candidatesShape = declare<Pick<FuseOptions, 'candidates'>>()({ candidates: integer(1) })
 
+/** Options of `Search.highlight`. */
 export interface SearchHighlightOptions extends HighlightOptions {
-  /** Default: the columns that are searched. */
+  /** Columns to highlight. Default: the columns that are searched. */
   readonly columns?: readonly string[] | undefined
 }
 
@@ -155,12 +161,12 @@ export const highlightShape = declare<SearchHighlightOptions>()({
   snippets: integer(1),
 })
 
-/** Rows with those of their columns that are selected, and with what a search adds to them. */
+/** Rows reduced to the selected columns, plus the columns that a search adds. */
 export type Selected<R extends object, K extends keyof R> = string extends keyof R
   ? R
   : Pick<R, K | Extract<keyof R, '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'>>
 
-/** Rows found by a text; beside a vector by either, where what the other did not find out is null. */
+/** Rows of a text search. In a hybrid search, a row that only one of the searches found has null for the other's score. */
 export type FoundByText<R extends object> = R extends { readonly _distance: number }
   ? { readonly [K in keyof R as K extends '_distance' ? never : K]: R[K] } & {
       readonly _distance: number | null
@@ -170,14 +176,14 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
   : R & { readonly _score: number }
 
 /**
- * A search. Each step gives a new search, and the rows are read when they are asked for. A step that is given twice counts as it
- * is given last, except `where` and `fullText`: a second condition is refused, so none is lost. `R`: the rows it finds, as far as
- * they are known when the program is compiled.
+ * A search. Each step returns a new search; the query runs when the rows are read. If a step is given twice, the last
+ * one counts, except that a second `where` or `fullText` is refused. `R` is the type of the rows, as far as it is
+ * known at compile time.
  */
 export class Search<R extends object = Row> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
-  /** Null: the operation joins what was found. */
+  /** The caller's fusion function. Null: the operation fuses the results. */
   readonly #fuse: FuseRows | null
 
   constructor(
@@ -191,8 +197,8 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * Only rows for which `filter` is true: SQL, in which `?`, `$1` and `:name` take their values from `parameters`, or
-   * what the tag `sql` makes. A second `where` is refused (code 13): join the conditions by AND.
+   * Keep only rows for which `filter` is true: SQL with values for `?`, `$1` and `:name` from `parameters`, or a
+   * fragment made by the tag `sql`. Throws `InvalidInput` for a second `where`; join the conditions with AND.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
     if (this.#request.filter !== undefined) {
@@ -202,10 +208,17 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * What to return, in this order; default all columns. Names of columns, or expressions (SQL) by the names they get:
-   * `{ id: 'id', total: 'price * amount' }`. `_distance`, `_score` and
-   * `_relevance_score` follow where there are such. Expressions may read those, `_rowid` and `_rowoffset` (rows of the version before this one), take `$1` and `:name` from the parameters of
-   * `where`, or are made by the tag `sql`, which brings its own values. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
+   * Select what to return, in this order: names of columns, or SQL expressions keyed by column name. Default: all
+   * columns. `_distance`, `_score` and `_relevance_score` follow where the search has them.
+   *
+   * Expressions may read these columns, `_rowid` and `_rowoffset` (the number of rows before this one in the
+   * version). They take `$1` and `:name` from the parameters of `where`; fragments made by the tag `sql` bring their
+   * own values. If an expression contains `count`, `sum`, `min`, `max` or `avg`, the answer has one row per group
+   * (see `groupBy`).
+   *
+   * ```js
+   * table.search().select({ id: 'id', total: 'price * amount' })
+   * ```
    */
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
   select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search
@@ -214,32 +227,40 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * One row for all rows that are equal in these columns or expressions (NULL equals NULL), in the order in which they are
-   * met; without any, one row for all. Goes with a `select` of the keys and aggregates:
-   * `.groupBy('city').select({ city: 'city', mean: 'avg(price)' })`.
+   * Return one row per group of rows that are equal in these columns or expressions (NULL equals NULL), in order of
+   * first appearance; without keys, one row for all rows. Combine with a `select` of the keys and aggregates.
    *
-   * Beside a text or a `distanceRange`, groups and aggregates are made of all rows that match; `limit` and `offset` count groups. The nearest
-   * rows of a vector without a range are refused, and beside both a text and a vector `fuse({ candidates })` must say how many rows are read.
+   * With a text search or a `distanceRange`, groups and aggregates cover all matching rows; `limit` and `offset`
+   * count groups. A vector search without a range is refused. A hybrid search needs `fuse({ candidates })`, the
+   * number of rows to read.
+   *
+   * ```js
+   * table.search().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
+   * ```
    */
   groupBy(...keys: readonly string[]): Search<R> {
     refuseArray('groupBy', keys)
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
-  /** Equal rows of the answer come once. Of a search they are made of the rows that `groupBy` reads. */
+  /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */
   distinct(): Search<R> {
     return this.#with({ distinct: true })
   }
 
   /**
-   * The order of the rows, by the first key, equal ones by the next: columns of the answer or of the table. NULL is last
-   * unless `nullsFirst` says otherwise, NaN the greatest number, text in the order of its code points. Equal rows stay in
-   * row order. Beside a text or a `distanceRange` all rows that match are
-   * ordered, and `limit` counts the first of them; the nearest rows of a vector without a range are refused.
+   * Order the rows by columns of the answer or of the table: by the first key, then by the next. NULL comes last
+   * unless `nullsFirst` is set, NaN is the greatest number, text is ordered by code point. Equal rows stay in row
+   * order.
+   *
+   * With a text search or a `distanceRange`, all matching rows are ordered, and `limit` counts the first of them. A
+   * vector search without a range is refused.
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
     if (keys.length === 0) {
-      throw invalidInput('orderBy names no column', { hint: 'leave orderBy out where any order will do' })
+      throw invalidInput('orderBy names no column', {
+        hint: 'leave orderBy out if the order does not matter',
+      })
     }
     refuseArray('orderBy', keys)
     const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
@@ -253,34 +274,38 @@ export class Search<R extends object = Row> {
     return this.#with({ order_by })
   }
 
-  /** How many rows of the answer at most: default 10 by vector or text; of groups, distinct rows and scans all. */
+  /**
+   * Limit the rows of the answer. Default: 10 for a search by vector or text; no limit for scans, groups and distinct
+   * rows.
+   */
   limit(k: number): Search<R> {
     return this.#with({ k: parse(fields.k.shape, k, 'limit') })
   }
 
-  /** Rows to skip; default 0. */
+  /** Skip this number of rows. Default 0. */
   offset(offset: number): Search<R> {
     return this.#with({ offset: parse(fields.offset.shape, offset, 'offset') })
   }
 
   /**
-   * `l2` (squared), `cosine` (1 - cos), `dot` (1 - dot), or for vectors of uint8 `hamming` (bits that differ; the query holds integers
-   * from 0 to 255). Default that of the column's vector index; where there is none `l2`, for lists of vectors `cosine`. An index answers
-   * for its own alone; by another every row is measured.
+   * Set the distance: `l2` (squared), `cosine` (1 - cos), `dot` (1 - dot), or `hamming` for vectors of uint8 (number
+   * of different bits; the query holds integers from 0 to 255). Default: the distance type of the column's vector
+   * index; without an index `l2`, for lists of vectors `cosine`. An index answers only for its own distance type; for
+   * another one, every row is measured.
    */
   distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
     return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
   /**
-   * The vector column to search, or the path of a field inside of structs (`image.embedding`); needed only where several have the
-   * dimension of the vector.
+   * Choose the vector column to search, or a field of a struct by its path (`image.embedding`). Only needed if
+   * several columns have the dimension of the query vector.
    */
   column(name: string): Search<R> {
     return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }
 
-  /** Only rows with `lower <= _distance < upper`. */
+  /** Keep only rows with `lower <= _distance < upper`. */
   distanceRange(lower?: number, upper?: number): Search<R> {
     if (lower === undefined && upper === undefined) {
       throw invalidInput('distanceRange needs a lower bound, an upper bound, or both')
@@ -293,14 +318,14 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * How many partitions of a vector index to look at: so many in any case, and more only where rows are missing, up to `max` (0:
-   * no limit, the default). With `max` an answer may have fewer rows than there are. Default: as many as the index found it
-   * takes when it was built.
+   * Set how many partitions of a vector index to search. A number, or `min`: at least this many. `max`: the most
+   * partitions to search while rows are missing (0, the default: no limit); with `max`, an answer may have fewer rows
+   * than match. Default: the number that the index was tuned to when it was built.
    */
   nprobes(n: number | ProbesOptions): Search<R> {
-    const settled = parse(probes, n, 'nprobes')
-    if (typeof settled === 'number') return this.#with({ nprobes: settled })
-    const { min, max } = settled
+    const count = parse(probes, n, 'nprobes')
+    if (typeof count === 'number') return this.#with({ nprobes: count })
+    const { min, max } = count
     return this.#with({
       ...(min !== undefined && { minimum_nprobes: min }),
       ...(max !== undefined && { maximum_nprobes: max }),
@@ -308,25 +333,30 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * How many candidates a walk through the graph of a vector index keeps; raised to the rows wanted. Default: as many as the index
-   * found it takes when it was built.
+   * Set how many candidates a graph search of an HNSW index keeps; at least the number of rows asked for. Default:
+   * the number that the index was tuned to when it was built.
    */
   ef(n: number): Search<R> {
     return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })
   }
 
   /**
-   * Measures `n` candidates of each segment of a vector index for each row wanted, no more. Default: as many as the index found it takes,
-   * and more until the nearest rows no longer change. The fewer, the faster, and the fewer of the nearest rows are found. Distances are exact in any case.
+   * Measure exactly `n` candidates per row asked for, in each segment of a vector index. Default: the number that the
+   * index was tuned to, and more until the nearest rows no longer change. A smaller `n` is faster and finds fewer of
+   * the nearest rows. Returned distances are always exact.
    */
   refineFactor(n: number): Search<R> {
     return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })
   }
 
   /**
-   * Looks for a text: words, of which a row has one or more (`a b`), or a query of parts. Rows come by their `_score` (BM25), the best first.
-   * `columns`: where to look; default all with an index of type FTS, or without any all of text. Columns without an index are read row by row, in
-   * the way an index has by default; with `requireIndex` they are refused. Beside a vector: a row is found by either, ranked as `fuse` says.
+   * Search for a text: words, of which a row must contain at least one (`a b`), or a structured query. Rows are
+   * ordered by `_score` (BM25), best first. In a hybrid search, a row is found by vector or by text, and ranked as
+   * `fuse` describes.
+   *
+   * `columns` defaults to all columns with an FTS index, or all text columns if none has an index. Columns without an
+   * index are read row by row, and analyzed with the default options of an index; with `requireIndex` they are
+   * refused.
    */
   fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>> {
     if (this.#request.full_text_query !== undefined) {
@@ -342,41 +372,44 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * How rows found by vector and by text become one list, by `_relevance_score`: by reciprocal ranks (the default: 1 / (k + rank), ranks
-   * counted from 0, `k` 60), or by nearness and score, each brought to 0 for the worst to 1 for the best that was found, of which the first
-   * counts `vectorWeight` (0 to 1) and the second the rest. A row that one of them did not find has null for it.
+   * Set how a hybrid search joins its two results into one list ordered by `_relevance_score`. Default: reciprocal
+   * rank fusion, 1 / (k + rank), with ranks from 0 and `k` 60. With `vectorWeight` (0 to 1): the weighted sum of both
+   * scores, each scaled from 0 for the worst to 1 for the best result; the text score has the remaining weight. A row
+   * that only one of the searches found has null for the other's score.
    *
-   * `candidates`: rows that each of the two searches gives, of which the list is made; default 4 times the limit, and 200 at least. It
-   * does not depend on the offset: pages of one limit are pages of one list, and so are all limits up to 50. For larger limits the default
-   * grows, and relevances may change with it; give `candidates` where their answers are to agree. A page that ends beyond the candidates throws
-   * InvalidInput, and so do aggregates, groups, distinct rows and an order without `candidates`.
+   * `candidates`: rows that each search contributes. Default: 4 times the limit, at least 200. The default does not
+   * depend on the offset: pages of one limit are pages of one list, and so are all limits up to 50. For larger limits
+   * the default grows, and relevance scores may change; set `candidates` to keep answers of different limits
+   * consistent. Throws `InvalidInput` for a page that ends beyond the candidates, and for aggregates, groups,
+   * distinct rows or an order without `candidates`.
    *
-   * A function gets the rows of both and says how relevant each is; its rows come as objects alone (`toArray`), in no other order. A second
-   * `fuse` takes the place of the first.
+   * A function receives the rows of both searches and returns how relevant each is. Its rows are returned by
+   * `toArray` only, ordered by relevance. A second `fuse` replaces the first.
    */
   fuse(by: FuseOptions): Search<R>
+  /** Set a function that joins the rows of both searches. `candidates`: rows of each search that it receives. */
   fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
   fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
-    const how = parse(fuseBy, by, 'fuse')
-    const beside = parse(candidatesShape, options, 'fuse')
-    const isFunction = typeof how === 'function'
-    if (!isFunction && beside.candidates !== undefined) {
-      throw invalidInput('fuse: candidates go with the other options, in one object')
+    const fusionOption = parse(fuseBy, by, 'fuse')
+    const functionOptions = parse(candidatesShape, options, 'fuse')
+    const isFunction = typeof fusionOption === 'function'
+    if (!isFunction && functionOptions.candidates !== undefined) {
+      throw invalidInput('fuse: candidates belongs in the object with the other options')
     }
-    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? beside : how
+    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? functionOptions : fusionOption
     const fusion = {
       ...(rrf !== undefined && { rrf }),
       ...(vectorWeight !== undefined && { weighted: { vector_weight: vectorWeight } }),
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? how : null)
+    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null)
   }
 
   /**
-   * Adds `_highlights`: for each column that is searched (or those named) its text with the words marked that were looked for (not those of
-   * `negative` or `mustNot`), of the first
-   * 16,384 UTF-16 units of it; or the snippets that have most of them.
+   * Add `_highlights`: for each searched column (or each of `columns`), the text with the query's words marked. Words
+   * of `negative` and `mustNot` are not marked. Covers the first 16,384 UTF-16 units of the text, or the snippets
+   * with the most matches.
    */
   highlight(
     options: SearchHighlightOptions = {},
@@ -390,13 +423,13 @@ export class Search<R extends object = Row> {
     return this.#with<R & { readonly _highlights: Readonly<Record<string, string | null>> }>({ highlight })
   }
 
-  /** Measures every row instead of asking a vector index: the answer is exact. */
+  /** Measure every row instead of using a vector index: the answer is exact. */
   bypassVectorIndex(): Search<R> {
     return this.#with({ bypass_vector_index: true })
   }
 
   /**
-   * Passes over rows that no index of the vectors, or of the text, covers yet: over all rows, where there is none. Of vectors it changes nothing beside
+   * Search indexed rows only. Without an index, nothing is found. For vectors, it has no effect together with
    * `bypassVectorIndex`, which measures every row.
    */
   fastSearch(): Search<R> {
@@ -404,53 +437,54 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * Filters the rows found instead of the rows searched: may return fewer than asked for. By vector or by text, `limit` and `offset` count the
-   * rows found, before the filter, so pages are pages of one list, and one that is empty need not be the last; beside both a vector and a
-   * text they count what the filter leaves of the candidates.
+   * Apply the filter to the rows found, not to the rows searched: the answer may be shorter than the limit. In a
+   * search by vector or by text, `limit` and `offset` count rows before the filter: pages are pages of one list, and
+   * an empty page need not be the last. In a hybrid search, they count the candidates that pass the filter.
    */
   postfilter(): Search<R> {
     return this.#with({ prefilter: false })
   }
 
-  /** Adds `_rowid`. */
+  /** Add `_rowid`. */
   withRowId(): Search<R & { readonly _rowid: number }> {
     return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
-  /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
+  /** Return the rows as objects. Throws for int64 values beyond 2^53 unless `int64` is `bigint` or `string`. */
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
   async toArray(options: RowsOptions): Promise<Row[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
     if (this.#fuse !== null) {
-      return fusedRows(this.#operations, this.#settled(), this.#fuse, options, call)
+      return fusedRows(this.#operations, this.#resolvedRequest(), this.#fuse, options, call)
     }
     const { batches } = readReply(await this.#run(call))
     return rowObjects(batches, options)
   }
 
-  /** The rows as a table of apache-arrow. */
+  /** Return the rows as a table of apache-arrow. */
   async toArrow(options: CallOptions = {}): Promise<ArrowTable> {
     const { schema, batches } = readReply(await this.#run(parse(callShape, options, 'toArrow')))
     return toArrowTable(schema, batches)
   }
 
-  /** The rows as an Arrow IPC file. */
+  /** Return the rows as an Arrow IPC file. */
   async toIpc(options: CallOptions = {}): Promise<Uint8Array> {
     const { chunks } = await this.#run(parse(callShape, options, 'toIpc'))
     return concatChunks(chunks)
   }
 
   /**
-   * The rows as record batches of apache-arrow, one after the other: of a plain scan only one is in memory, and the stored
-   * columns it is cut from (at most 131,072 rows of them at a time), however large the table is; all are of the version
-   * that was the latest when the first one was read. A search by vector, with groups, distinct rows or an order has its
-   * answer as a whole, and hands it out piece by piece.
+   * Yield the rows as record batches of apache-arrow. All batches are of one version: the latest when the first batch
+   * was read.
+   *
+   * A scan keeps only one batch in memory, with the stored columns that the batch is cut from (at most 131,072 rows).
+   * A search, groups, distinct rows or an order computes the whole answer first.
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
-    const request = this.#settled()
+    const request = this.#resolvedRequest()
     const pacer = new Pacer(call.signal)
     const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
@@ -465,27 +499,27 @@ export class Search<R extends object = Row> {
     }
   }
 
-  /** What would be done, step by step, the filter as it is understood. Nothing is read but what is known of the table. */
+  /** Return the query plan as text, step by step, with the filter as the planner understands it. Reads only metadata. */
   async explain(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'explain')
-    const { id, version, ...query } = this.#settled()
+    const { id, version, ...query } = this.#resolvedRequest()
     const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
     return this.#operations.explainTableQueryPlan(request, call)
   }
 
-  /** The query carried out, step by step as `explain` has them, with the rows and milliseconds of each. The rows are not kept. */
+  /** Run the query, and return the plan with rows and milliseconds of each step. The rows are discarded. */
   async analyze(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'analyze')
-    return this.#operations.analyzeTableQueryPlan(this.#settled(), call)
+    return this.#operations.analyzeTableQueryPlan(this.#resolvedRequest(), call)
   }
 
-  #settled(): QueryRequest {
+  #resolvedRequest(): QueryRequest {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
       throw invalidInput(
-        'orderBy puts all rows that match in an order, but without a range of distances a search by vector has no matching rows, only nearest ones',
-        { hint: 'say which rows match with distanceRange(lower, upper), or sort the rows of toArray()' },
+        'orderBy orders all matching rows, but a vector search without a distance range has only nearest rows',
+        { hint: 'set distanceRange(lower, upper), or sort the rows of toArray()' },
       )
     }
     const isSearch = vector !== null || full_text_query !== undefined
@@ -496,13 +530,13 @@ export class Search<R extends object = Row> {
 
   #run(options: CallOptions) {
     if (this.#fuse !== null) {
-      throw invalidInput('rows joined by a function come as objects', { hint: 'ask for them by toArray()' })
+      throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
     }
-    return this.#operations.queryTable(this.#settled(), options)
+    return this.#operations.queryTable(this.#resolvedRequest(), options)
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
-    // What follows a spread in a literal takes ten times as long, which a small query notices.
+    // Properties after a spread in an object literal take ten times as long; small queries notice.
     return new Search<T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse)
   }
 }

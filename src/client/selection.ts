@@ -1,4 +1,4 @@
-/** The columns of an answer as the handles take them, and as the field of a request. */
+/** Converts selected columns of the client to wire fields. */
 import { invalidInput, quote } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import { isObject, parse } from '../protocol/parse.js'
@@ -11,7 +11,7 @@ import { fragmentFields } from './filter-fields.js'
 type Selected = Pick<Request<'queryTable'>, 'columns'>
 type Values = Request<'queryTable'>['parameters']
 
-/** Names of columns, or expressions (SQL) by the names they get. */
+/** Names of columns, or SQL expressions keyed by column name. */
 export type Columns = readonly string[] | Readonly<Record<string, string>>
 
 export const columnsShape = either<Columns>(
@@ -19,7 +19,7 @@ export const columnsShape = either<Columns>(
   { is: value => typeof value === 'object' && value !== null, shape: record(string('nonBlank')) },
 )
 
-/** `call`: whose argument the columns are. */
+/** Return the wire field of selected columns. `call`: the name of the method, for messages. */
 export function columnsField(call: string, columns: Columns): Selected {
   if (typeof columns !== 'object' || columns === null) {
     const hint = typeof columns === 'string' ? `name them in an array: [${quote(columns)}]` : undefined
@@ -37,7 +37,10 @@ export function columnsField(call: string, columns: Columns): Selected {
   return { columns: isNames(checked) ? { column_names: checked } : { column_aliases: checked } }
 }
 
-/** As `columnsField`, of expressions that the tag `sql` made too. `known`: values that other SQL of the request has. */
+/**
+ * Return the wire fields of selected columns, including fragments of the tag `sql`. `known`: values of other SQL in
+ * the request.
+ */
 export function selectedFields(
   call: string,
   columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
@@ -53,21 +56,21 @@ export function selectedFields(
       texts[name] = expression
       continue
     }
-    const made = fragmentFields(call, expression, values)
-    texts[name] = made.text
-    values = made.values
+    const fields = fragmentFields(call, expression, values)
+    texts[name] = fields.text
+    values = fields.values
   }
   return { ...columnsField(call, texts), ...(values !== undefined && { parameters: values }) }
 }
 
-/** Whether a column that queries make is among those selected. */
+/** Return whether a generated column such as `_rowid` is selected. */
 export function selects({ columns }: Selected, name: string): boolean {
   if (columns === undefined) return false
   const names = 'column_names' in columns ? columns.column_names! : Object.keys(columns.column_aliases!)
   return names.some(selected => selected.toLowerCase() === name)
 }
 
-/** Whether a row of the answer is one of a group. */
+/** Return whether a row of the answer stands for a group of rows. */
 export function isOfGroups({
   group_by,
   columns,
@@ -78,7 +81,7 @@ export function isOfGroups({
     try {
       return containsAggregate(parseExpression(text))
     } catch {
-      // The query will say what is wrong with it.
+      // The query reports the syntax error.
       return false
     }
   })

@@ -1,4 +1,4 @@
-/** Whatever a caller can iterate, pulled item by item. Nobody waits for it longer than the caller wants to. */
+/** Pulls items from an iterable of the caller. An aborted signal ends the wait for an item. */
 import { EventEmitter } from 'node:events'
 
 export class Source {
@@ -6,54 +6,54 @@ export class Source {
   readonly #isAsync: boolean
   readonly #signal: AbortSignal | undefined
   #ended = false
-  /** Ends the wait for the item that is on its way. */
-  #giveUp: ((reason: unknown) => void) | null = null
-  readonly #aborted = () => this.#giveUp?.(this.#signal!.reason)
+  /** Rejects the pending item. */
+  #rejectPending: ((reason: unknown) => void) | null = null
+  readonly #aborted = () => this.#rejectPending?.(this.#signal!.reason)
 
   constructor(items: AsyncIterable<unknown> | Iterable<unknown>, signal?: AbortSignal) {
     this.#isAsync = Symbol.asyncIterator in items
     this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
     this.#signal = signal
-    // A stream that fails while nobody listens ends the process; whoever pulls it is told of it even so.
+    // An 'error' event without a listener would end the process. The iterator reports the error as well.
     if (items instanceof EventEmitter) items.on('error', () => {})
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
 
   /**
-   * The next item: at once where the source has it at once. Throws what the source throws, and `signal.reason` without
-   * waiting for the source.
+   * Return the next item, synchronously if the source is synchronous. Throws what the source throws. When the signal
+   * aborts, throws `signal.reason` without waiting for the source.
    */
   next(): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
     this.#signal?.throwIfAborted()
-    return this.#isAsync ? this.#wait() : this.#noted(this.#step() as IteratorResult<unknown>)
+    return this.#isAsync ? this.#wait() : this.#noteEnd(this.#step() as IteratorResult<unknown>)
   }
 
-  /** Tells the source that no more is wanted, if it has more. A source that is busy with an item is not waited for. */
+  /** Close the source if it has more items. Does not wait for a source that is busy with an item. */
   async close(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#aborted)
     if (this.#ended) return
     this.#ended = true
-    const busy = this.#giveUp
-    busy?.(new Error('the source is closed'))
+    const pending = this.#rejectPending
+    pending?.(new Error('the source is closed'))
     try {
       const closed = this.#iterator.return?.()
-      if (busy === null && this.#signal?.aborted !== true) await closed
+      if (pending === null && this.#signal?.aborted !== true) await closed
       else Promise.resolve(closed).catch(() => {})
     } catch {
-      // Why the call ends is more than how its source took it.
+      // The error of the call matters more than an error of closing its source.
     }
   }
 
   #wait(): Promise<IteratorResult<unknown>> {
     return new Promise((resolve, reject) => {
-      this.#giveUp = reject
+      this.#rejectPending = reject
       Promise.resolve(this.#step()).then(
         result => {
-          this.#giveUp = null
-          resolve(this.#noted(result))
+          this.#rejectPending = null
+          resolve(this.#noteEnd(result))
         },
         error => {
-          this.#giveUp = null
+          this.#rejectPending = null
           this.#ended = true
           reject(error)
         },
@@ -71,7 +71,7 @@ export class Source {
     }
   }
 
-  #noted(result: IteratorResult<unknown>): IteratorResult<unknown> {
+  #noteEnd(result: IteratorResult<unknown>): IteratorResult<unknown> {
     if (result.done === true) this.#ended = true
     return result
   }

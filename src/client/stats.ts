@@ -1,23 +1,27 @@
-/** What an open root can tell of itself at once, without reading anything. */
+/** Facts that an open root reports about itself without reading a file. */
 import type { MemoryStats } from '../primitives/memory.js'
 import type { MaintenanceEvent } from './maintenance-event.js'
 
+/** The result of `stats`. */
 export interface RootStats {
-  /** Of the root, wherever it is copied to. */
+  /** Id of the root. Copies of the root have the same id. */
   readonly id: string
-  /** Of its files (docs/format.md). */
+  /** Version of the file format (docs/format.md). */
   readonly format: 1
   /**
-   * What is kept of what was read, by sort: columns and the other rooms, each with its entries, bytes, and how often something
-   * was found there (`hits`) or had to be read or made (`misses`).
+   * The cache by partition, for example columns. Each partition has its number of entries, their bytes, the lookups
+   * that found an entry (`hits`), and the lookups that had to load it (`misses`).
    */
   readonly memory: MemoryStats
   readonly log: {
-    /** The newest slot this process has read or written. */
+    /** The newest slot that this process has read or written. */
     readonly slot: number
-    /** The slot of the newest checkpoint that this process knows: who opens the root reads the log from there on. 0: there is none. */
+    /**
+     * Slot of the newest checkpoint that this process knows; a process that opens the root reads the log from there.
+     * 0: none.
+     */
     readonly checkpoint: number
   }
-  /** How often maintenance of this process has done what, since the root was opened; absent: never. */
+  /** How often each kind of maintenance ran in this process since the root was opened; absent: never. */
   readonly maintenance: Readonly<Partial<Record<MaintenanceEvent['kind'], number>>>
 }

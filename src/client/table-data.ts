@@ -1,14 +1,14 @@
-/** What callers may hand in as rows, and how it is taken. */
+/** The inputs that writes accept as rows, and the options of ingestion. */
 import type { BadVectors } from '../arrow/bad-vectors.js'
 import type { Schema } from '../arrow/types.js'
 import { callback, given, oneOf, optionFields } from '../protocol/shape.js'
 
-/** A row whose columns are not known when the program is compiled. */
+/** A row whose columns are not known at compile time. */
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * What is taken for a row that is read as `R`: columns that may be null may be missing, vectors may be arrays, integers
- * bigints, and points in time text or counts.
+ * The input type of a row that is read as `R`. Nullable columns may be missing, vectors may be arrays, integers may
+ * be bigints, and points in time may be strings or counts.
  */
 export type RowInput<R extends object> = string extends keyof R
   ? object
@@ -42,18 +42,21 @@ type NumberArray =
 
 type Each<T> = Iterable<T> | AsyncIterable<T>
 
-/** A table or a record batch of apache-arrow, of any version. */
+/** A table or record batch of any version of apache-arrow. */
 type ArrowInput =
   | { readonly schema: object; readonly batches: readonly object[] }
   | { readonly schema: object; readonly data: object }
 
 /**
- * - An array of plain objects;
+ * Rows to write, as one of:
+ * - an array of plain objects;
  * - an Arrow table or record batch, of any version of apache-arrow;
  * - the bytes of an Arrow IPC file or stream;
- * - an iterable or async iterable of plain objects, of arrays of them, of Arrow tables or record batches, or of the bytes of
- *   an IPC file or stream in chunks (a stream of Node's or of the web). All its items are of the kind of the first. It is
- *   read as far as rows are needed, and closed when no more are.
+ * - an iterable or async iterable of plain objects, of arrays of plain objects, or of Arrow tables or record batches;
+ * - a stream (of Node or of the web) or another iterable of byte chunks of an IPC file or stream.
+ *
+ * All items of an iterable must be of the same kind. Items are read as they are needed; the iterable is closed at the
+ * end of the call.
  */
 export type TableData<R extends object = Row> =
   | Each<RowInput<R>>
@@ -63,23 +66,27 @@ export type TableData<R extends object = Row> =
   | ArrowInput
   | Uint8Array
 
-/** How far the rows of a call are. */
+/** Progress of an ingestion. */
 export interface Progress {
-  /** Rows taken so far; those that were left out do not count. */
+  /** Rows read so far, without skipped rows. */
   readonly rows: number
   /** Bytes of these rows as Arrow data. */
   readonly bytes: number
 }
 
-/** How rows are taken in. */
+/** Options of calls that take rows. */
 export interface IngestOptions {
-  /** Called after each batch of rows that was taken. What it throws ends the call. */
+  /** Called after each batch of rows that was read. An error that it throws ends the call. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /**
-   * What becomes of a vector (a value of a fixed_size_list of floats) that holds NaN, an infinity or a null, or in plain
-   * objects has another length than its column: the call is refused (`error`, the default), the vector is null (code 20 where
-   * the column allows none), or its row is left out (`skip`). With `null` and `skip`, where types are inferred, the length of
-   * a column is the most frequent one of its vectors; where two are equally frequent the call is refused.
+   * What to do with a bad vector: one that contains NaN, an infinity or a null, or, in plain objects, differs in
+   * length from its column. A vector is a value of a fixed_size_list of floats.
+   * - `error` (default) refuses the call;
+   * - `null` replaces the vector with null (throws `SchemaValidation` if the column is not nullable);
+   * - `skip` leaves the row out.
+   *
+   * When `null` or `skip` infers the length of a column, it is the most frequent length of its vectors; if two
+   * lengths are equally frequent, the call is refused.
    */
   readonly badVectors?: BadVectors | undefined
 }
@@ -89,5 +96,5 @@ export const ingestFields = optionFields<IngestOptions>()({
   badVectors: oneOf('error', 'null', 'skip'),
 })
 
-/** Whether it is one is checked where it is used (code 20). */
+/** Accepts any value. The code that uses the schema checks it, and throws `SchemaValidation`. */
 export const schemaShape = given<Schema>('a schema', () => true)

@@ -1,4 +1,4 @@
-/** The indexes of a table as its handle shows them. */
+/** The indexes of a table: options of `createIndex`, and the facts that the handle reports about indexes. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { isScalarKind } from '../indexes/kind.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
@@ -25,133 +25,145 @@ import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
 
 interface AnyIndexOptions extends CallOptions {
-  /** Default: that of the column, with its dots, and `_idx`. */
+  /** Default: the path of the column, including dots, followed by `_idx`. */
   readonly name?: string
-  /** Whether it takes the place of another index of that name. Default true. */
+  /** Whether the index replaces another one with the same name. Default true. */
   readonly replace?: boolean
-  /** Milliseconds to wait until it is built, as `waitForIndex` does. Default: none, the call returns at once. */
+  /** Milliseconds to wait until the index is built, as `waitForIndex` does. Default: none, the call returns at once. */
   readonly waitTimeoutMs?: number
 }
 
+/** Options of an index on scalars or lists of scalars; without `type`, of an index of the default type of the column. */
 export interface ScalarIndexOptions extends AnyIndexOptions {
   /**
-   * What it finds rows by: `BTREE` and `BITMAP` by values and ranges of values, the latter best where there are few of
-   * them; `LABEL_LIST` by elements of lists. Default, by the type of the column: `LABEL_LIST` for lists; for vectors `IVF_HNSW_SQ`
-   * where that takes no more than half of `cacheBytes`, else `IVF_PQ`; `BTREE` for all others.
+   * `BTREE` and `BITMAP` find rows by values and ranges of values; `BITMAP` is best for few distinct values.
+   * `LABEL_LIST` finds rows by elements of lists. Default, by the type of the column: `LABEL_LIST` for lists; for
+   * vectors `IVF_HNSW_SQ` if it takes at most half of `cacheBytes`, else `IVF_PQ`; `BTREE` for all others.
    */
   readonly type?: ScalarKind
 }
 
 /**
- * All vector indexes divide rows into partitions, each with a centroid near which its rows lie. Elements count as float32s, as in every
- * search: those of float64 lose what that cannot tell.
+ * Options of all vector indexes. Each divides rows into partitions by their nearest centroid. Elements are converted
+ * to float32, as in every search: float64 values lose precision.
  */
 interface AnyVectorOptions extends AnyIndexOptions {
   /**
-   * How near rows are told from far ones; a search by another metric does without the index. Default `l2`; `hamming` is for vectors of
-   * uint8 under `IVF_FLAT`.
+   * The distance that the index is built for; a search with another distance does not use the index. Default `l2`.
+   * `hamming` is for vectors of uint8 and type `IVF_FLAT`.
    */
   readonly distanceType?: Metric
-  /** Partitions, 1 to 65,536, at most as many as the table has rows. Default: about the square root of the rows; 1 where a graph joins them. */
+  /**
+   * Number of partitions, 1 to 65,536, at most the number of rows. Default: about the square root of the number of
+   * rows; 1 for types with a graph.
+   */
   readonly partitions?: number
-  /** Rows of a partition on average, instead of `partitions`. */
+  /** Average number of rows per partition, instead of `partitions`. */
   readonly targetPartitionSize?: number
-  /** Rows for each partition that centroids are looked for with, 1 to 65,536. Default 64. */
+  /** Rows per partition that k-means trains on, 1 to 65,536. Default 64. */
   readonly sampleRate?: number
-  /** Rounds of that search at most, 1 to 10,000. Default 12. */
+  /** Most k-means iterations, 1 to 10,000. Default 12. */
   readonly maxIterations?: number
 }
 
 interface ProductOptions {
-  /** Parts that vectors are cut into, each kept as one code: a divisor of the dimension. Default: an eighth of the dimension, rounded up. */
+  /** Number of sub-vectors, each stored as one code: a divisor of the dimension. Default: dimension / 8, rounded up. */
   readonly subVectors?: number
-  /** Bits of a code: 4 or 8 (default). */
+  /** Bits per code: 4 or 8 (default). */
   readonly bits?: number
 }
 
 interface GraphOptions {
-  /** Edges of a row, 2 to 128; more find more, and take more memory. Default 16. */
+  /** Edges per row in the graph, 2 to 128. More edges give better recall and take more memory. Default 16. */
   readonly m?: number
-  /** Rows that are looked at to choose them, 1 to 10,000; more find more, and take longer to build. Default 100, in graphs of more than 2^18 rows more: 140 for a million. */
+  /**
+   * Candidates considered when a row's edges are chosen, 1 to 10,000. More give better recall and a slower build.
+   * Default 100; larger in graphs of more than 2^18 rows (140 for a million).
+   */
   readonly efConstruction?: number
 }
 
-/** Lists of rows: with their vectors, with a byte for each element, or with a bit. */
+/** Indexes with an inverted list per partition: full vectors, one byte per element (SQ), or one bit per element (RQ). */
 export interface VectorListOptions extends AnyVectorOptions {
   readonly type: 'IVF_FLAT' | 'IVF_SQ' | 'IVF_RQ'
 }
 
-/** Lists of rows, with codes of the parts of their vectors. */
+/** Indexes with an inverted list per partition, and product quantization of the vectors. */
 export interface ProductListOptions extends AnyVectorOptions, ProductOptions {
   readonly type: 'IVF_PQ'
 }
 
-/** Graphs of rows: with their vectors, or with a byte for each element. */
+/** Indexes with an HNSW graph per partition: full vectors, or one byte per element (SQ). */
 export interface VectorGraphOptions extends AnyVectorOptions, GraphOptions {
   readonly type: 'IVF_HNSW_FLAT' | 'IVF_HNSW_SQ'
 }
 
-/** Graphs of rows, with codes of the parts of their vectors. */
+/** Indexes with an HNSW graph per partition, and product quantization of the vectors. */
 export interface ProductGraphOptions extends AnyVectorOptions, ProductOptions, GraphOptions {
   readonly type: 'IVF_HNSW_PQ'
 }
 
-/** Indexes of vectors, which find rows that are near to one. */
+/** Options of a vector index, which finds rows near a vector. */
 export type VectorIndexOptions =
   | VectorListOptions
   | ProductListOptions
   | VectorGraphOptions
   | ProductGraphOptions
+/** The types of vector indexes. */
 export type VectorIndexType = VectorIndexOptions['type']
 
 /**
- * Indexes of texts, and of lists of texts, which find rows by their words. A text is cut into tokens; what is too long is dropped, the rest
- * lower-cased, made a stem, dropped where that is a stop word, and folded to ASCII, in that order. The words of a query go the same way.
+ * Options of a text index, which finds rows by words, in columns of texts or of lists of texts. The words of a query
+ * are analyzed in the same way as the texts. The analyzer runs these steps, in this order:
+ * - cut a text into tokens, and drop tokens that are too long;
+ * - lower-case and stem the tokens;
+ * - drop stop words, and fold characters to ASCII.
  */
 export interface TextIndexOptions extends AnyIndexOptions {
   readonly type: 'FTS'
-  /** Whether it is kept where in a text words stand, which phrases need. Default false. */
+  /** Whether to store positions of words, which phrase queries need. Default false. */
   readonly withPosition?: boolean
   /**
-   * What tokens are: `simple` (default) cuts at white space and punctuation, `whitespace` at white space, `raw` not at all, `ngram` into
-   * all parts of so many characters, `icu` into words of languages that do not put spaces between them; or the name of one
-   * that `connect` was given.
+   * How a text is cut into tokens. `simple` (default) splits at white space and punctuation, `whitespace` at white
+   * space, `raw` not at all. `ngram` makes all substrings of `ngramMinLength` to `ngramMaxLength` characters. `icu`
+   * finds words of languages without spaces between words. Or the name of a tokenizer that was passed to `connect`.
    */
   readonly baseTokenizer?: string
-  /** Of stems and stop words. Default `English`. */
+  /** Language of stemming and stop words. Default `English`. */
   readonly language?: Language
-  /** Tokens of so many bytes of UTF-8 or more are dropped; null: none is. Default 40. */
+  /** Tokens of this many UTF-8 bytes or more are dropped; null: none is dropped. Default 40. */
   readonly maxTokenLength?: number | null
-  /** Whether upper and lower case are the same. Default true. */
+  /** Whether to ignore case. Default true. */
   readonly lowerCase?: boolean
-  /** Whether words count by their stems. Default true, with `ngram` false. */
+  /** Whether to stem words. Default true, with `ngram` false. */
   readonly stem?: boolean
-  /** Whether words are dropped that most texts have. Default true, with `ngram` false. */
+  /** Whether to drop stop words. Default true, with `ngram` false. */
   readonly removeStopWords?: boolean
-  /** Instead of those of the language. */
+  /** Replaces the stop words of the language. */
   readonly customStopWords?: readonly string[]
-  /** Whether letters with accents and without are the same. Default true. */
+  /** Whether to ignore accents. Default true. */
   readonly asciiFolding?: boolean
-  /** Characters of the shortest part, with `ngram`. Default 3. */
+  /** Characters of the shortest n-gram. Default 3. */
   readonly ngramMinLength?: number
-  /** Characters of the longest. Default 3. */
+  /** Characters of the longest n-gram. Default 3. */
   readonly ngramMaxLength?: number
-  /** Whether only parts count with which a text begins. Default false. */
+  /** Whether to index only n-grams at the beginning of the text. Default false. */
   readonly prefixOnly?: boolean
 }
 
-/** An index of vectors of the default type. */
-interface UsualVectorOptions extends AnyVectorOptions {
+/** Options of a vector index of the default type. */
+interface DefaultVectorOptions extends AnyVectorOptions {
   readonly type?: never
 }
 
+/** Options of `createIndex`. `type` decides which options are allowed. */
 export type CreateIndexOptions =
   | ScalarIndexOptions
   | VectorIndexOptions
   | TextIndexOptions
-  | UsualVectorOptions
+  | DefaultVectorOptions
 
-/** All that an index of any type may be told; what a type has no use for is refused where its definition is made. */
+/** The options of all types of index. `createIndex` refuses options that the type does not have. */
 type AnyCreateIndexOptions = {
   readonly [K in CreateIndexOptions extends infer O
     ? O extends unknown
@@ -223,90 +235,106 @@ export const createIndexShape = withHints(anyIndexShape, {
   config: 'type',
 }) as Shape<CreateIndexOptions> & OptionsShape
 
+/** Options of `Table.waitForIndex`. */
 export interface WaitForIndexOptions extends CallOptions {
-  /** Milliseconds. Default: as long as it takes. */
+  /** Milliseconds to wait. Default: no limit. */
   readonly timeoutMs?: number
 }
 
 export const waitForIndexShape = options<WaitForIndexOptions>()({ timeoutMs: milliseconds, ...callFields })
 
+/** An index of a table, as `listIndices` reports it. */
 export interface IndexInfo {
   readonly name: string
-  /** New with every definition. */
+  /** Changes with every new definition. */
   readonly uuid: string
-  /** Paths of the columns it finds rows by. */
+  /** Paths of the indexed columns. */
   readonly columns: readonly string[]
+  /** Type of the index, for example `BTREE` or `IVF_PQ`. */
   readonly type: string
   /**
-   * `pending`: waits to be built; `building`; `ready`: has all rows; `stale`: lacks some, which queries look at one by one, or
-   * has terms that cannot be asked for here, as `reason` says then; `failed`: could not be built, `reason` says why.
+   * - `pending`: waits to be built;
+   * - `building`: is being built;
+   * - `ready`: covers all rows;
+   * - `stale`: some rows are unindexed, and queries read them one by one; or this process cannot query the terms (see
+   *   `reason`);
+   * - `failed`: could not be built (see `reason`).
    */
   readonly status: 'pending' | 'building' | 'ready' | 'stale' | 'failed'
-  /** Living rows that it has. */
+  /** Live rows that the index covers. */
   readonly indexedRows: number
-  /** Living rows that it lacks. */
+  /** Live rows that the index does not cover. */
   readonly unindexedRows: number
+  /** Number of segments. Maintenance adds segments for new rows, and merges segments. */
   readonly segments: number
+  /** Size of the segments in bytes. */
   readonly bytes: number
   readonly created: Date
+  /** Why the status is `failed` or `stale`, where there is a reason. */
   readonly reason?: string
 }
 
-/** How far the construction of an index is: of the `total` rows of a phase, `done`. An index is built in several phases. */
+/** Progress of an index build: `done` of the `total` rows of the current phase. A build has several phases. */
 export interface IndexProgress {
+  /** Rows that the phase has processed. */
   readonly done: number
+  /** Rows that the phase must process. */
   readonly total: number
+  /** Name of the phase. */
   readonly phase: string
-  /** Rows a second since the phase began. Absent in its first second. */
+  /** Rows per second since the phase began. Absent in the first second of a phase. */
   readonly perSecond?: number
-  /** Seconds that the rest of the phase takes at that rate. */
+  /** Estimated seconds until the end of the phase, at that rate. */
   readonly secondsLeft?: number
 }
 
+/** Coverage, build progress and measured recall of an index. */
 export interface IndexStats {
   readonly type: string
-  /** Of a vector index. */
+  /** Null for indexes on scalars and texts. */
   readonly distanceType: string | null
   readonly status: IndexInfo['status']
-  /** Living rows that it has. */
+  /** Live rows that the index covers. */
   readonly indexedRows: number
-  /** Living rows that it lacks. */
+  /** Live rows that the index does not cover. */
   readonly unindexedRows: number
   readonly segments: number
+  /** Why the status is `failed` or `stale`, where there is a reason. */
   readonly reason?: string
-  /** How far its construction is. */
+  /** Progress of the build, while the index is being built. */
   readonly progress?: IndexProgress
-  /** Of a vector index: of the ten nearest rows of sampled rows, the part that a search without tuning finds, measured when it was built. */
+  /** Recall@10 of an untuned search for sampled rows, 0 to 1, measured when the index was built. Vector indexes only. */
   readonly recall?: number
-  /** As `recall`, for points between rows and away from rows. */
+  /** Recall@10 for query points between rows and away from rows. */
   readonly recallBetween?: number
-  /** As `recall`, for rows whose nearest rows a filter excludes. Absent for a graph that was built without cells. */
+  /** Recall@10 when a filter excludes the nearest rows. Absent for a graph that was built without cells. */
   readonly recallExcluded?: number
 }
 
-/** A table as far as its indexes are concerned. */
-interface Indexed {
+/** A table, for the functions of this file. */
+interface IndexedTable {
   readonly operations: Operations
   readonly id: readonly string[]
-  /** Absent where one has to ask. */
+  /** Notifies of commits. Absent: the client must poll. */
   readonly watch: Watch | undefined
 }
 
+/** Create an index, and wait for it if `waitTimeoutMs` is set. */
 export async function createIndex(
-  { operations, id, watch }: Indexed,
+  { operations, id, watch }: IndexedTable,
   column: string,
   options: CreateIndexOptions,
 ): Promise<{ readonly name: string }> {
   const { type, name, replace = true, waitTimeoutMs } = options
-  const { said, call } = parted(options)
-  if (type !== undefined && isScalarKind(type)) checkNothing(said, type)
+  const { wireFields, call } = splitOptions(options)
+  if (type !== undefined && isScalarKind(type)) refuseOtherFields(wireFields, type)
   const request = {
     id,
     column,
     replace,
     ...(type !== undefined && { index_type: type }),
     ...(name !== undefined && { name }),
-    ...said,
+    ...wireFields,
   }
   const { index_name } = await operations.createTableIndex(request, call)
   if (waitTimeoutMs !== undefined) {
@@ -315,20 +343,20 @@ export async function createIndex(
   return { name: index_name }
 }
 
-/** What is said of vectors or texts, in the words of the wire, and what the call is given. */
-function parted(options: CreateIndexOptions): {
-  readonly said: Partial<Request<'createTableIndex'>>
+/** Split the options into wire fields of the index and options of the call. */
+function splitOptions(options: CreateIndexOptions): {
+  readonly wireFields: Partial<Request<'createTableIndex'>>
   readonly call: CallOptions
 } {
   const { type: _, name: _name, replace: _replace, waitTimeoutMs: _wait, ...others } = options
-  const said: Record<string, unknown> = {}
+  const wireFields: Record<string, unknown> = {}
   const call: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(others)) {
     const wire = vectorOptions[option] ?? textOptions[option]
     if (wire === undefined) call[option] = value
-    else if (value !== undefined) said[wire] = value
+    else if (value !== undefined) wireFields[wire] = value
   }
-  return { said, call }
+  return { wireFields, call }
 }
 
 const vectorOptions: Readonly<Record<string, string | undefined>> = {
@@ -336,37 +364,40 @@ const vectorOptions: Readonly<Record<string, string | undefined>> = {
   ...wireNames,
 }
 
-const { positions, ngramMin, ngramMax, ...alike } = textWireNames
+const { positions, ngramMin, ngramMax, ...sameNames } = textWireNames
 const textOptions: Readonly<Record<string, string | undefined>> = {
   withPosition: positions,
   ngramMinLength: ngramMin,
   ngramMaxLength: ngramMax,
-  ...alike,
+  ...sameNames,
 }
 
-/** What is said of texts, in the words of the wire. */
-export function textFieldsOf(said: Readonly<Record<string, unknown>>): Partial<Request<'createTableIndex'>> {
-  const fields = Object.entries(said).flatMap(([option, value]) => {
+/** Return the options of a text index as wire fields. */
+export function textFieldsOf(
+  wireFields: Readonly<Record<string, unknown>>,
+): Partial<Request<'createTableIndex'>> {
+  const fields = Object.entries(wireFields).flatMap(([option, value]) => {
     const wire = textOptions[option]
     return wire === undefined || value === undefined ? [] : [[wire, value] as const]
   })
   return Object.fromEntries(fields)
 }
 
-function checkNothing(said: object, type: ScalarKind): void {
-  const saidOf = (options: typeof vectorOptions) =>
-    Object.keys(options).find(each => Object.hasOwn(said, options[each]!))
-  const ofVectors = saidOf(vectorOptions)
-  const option = ofVectors ?? saidOf(textOptions)
+function refuseOtherFields(wireFields: object, type: ScalarKind): void {
+  const firstFieldOf = (options: typeof vectorOptions) =>
+    Object.keys(options).find(each => Object.hasOwn(wireFields, options[each]!))
+  const vectorOption = firstFieldOf(vectorOptions)
+  const option = vectorOption ?? firstFieldOf(textOptions)
   if (option === undefined) return
   throw invalidInput(`a ${type} index has no use for ${option}`, {
     hint:
-      ofVectors === undefined
-        ? 'it is for indexes of texts: say so in type, FTS'
-        : 'it is for indexes of vectors: say which in type, e.g. IVF_PQ',
+      vectorOption === undefined
+        ? 'it is for text indexes: set type to FTS'
+        : 'it is for vector indexes: set type, e.g. to IVF_PQ',
   })
 }
 
+/** List the indexes of a version. */
 export async function indexesAt(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number },
@@ -393,6 +424,7 @@ function infoOf(record: IndexRecord): IndexInfo {
   }
 }
 
+/** Return coverage and progress of an index. */
 export async function indexStatsAt(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number; readonly index_name: string },
@@ -423,22 +455,25 @@ function progressOf({
   return { ...steps, perSecond: per_second, secondsLeft: seconds_left }
 }
 
-/** Returns when none of them waits to be built any more. Throws codes 6, 17 and 19. */
+/**
+ * Wait until none of the indexes is pending or building. Throws `IndexNotFound`, `InvalidTableState` for a failed
+ * build, and `ServiceUnavailable` after `timeoutMs`.
+ */
 export async function indexesBuilt(
-  { operations, id, watch }: Indexed,
+  { operations, id, watch }: IndexedTable,
   names: readonly string[],
   { timeoutMs, ...options }: WaitForIndexOptions,
 ): Promise<void> {
-  // The key names the call that asked for them.
+  // The idempotency key belongs to the call that created the indexes.
   const { idempotencyKey: _, ...call } = options
   const { signal, end } =
     timeoutMs === undefined
       ? { signal: call.signal, end: () => {} }
-      : deadline(systemClock, timeoutMs, notInTime(names, timeoutMs), call.signal)
-  const asked = { ...call, signal }
+      : deadline(systemClock, timeoutMs, buildTimeout(names, timeoutMs), call.signal)
+  const pollOptions = { ...call, signal }
   try {
-    for await (const _ of watch === undefined ? pauses(signal) : watch(asked)) {
-      const { indexes } = await operations.listTableIndices({ id }, asked)
+    for await (const _ of watch === undefined ? pauses(signal) : watch(pollOptions)) {
+      const { indexes } = await operations.listTableIndices({ id }, pollOptions)
       if (names.map(name => isBuilt(indexes, name)).every(Boolean)) return
     }
   } finally {
@@ -461,9 +496,9 @@ function isBuilt(indexes: readonly IndexRecord[], name: string): boolean {
   return record.status === 'ready' || record.status === 'stale'
 }
 
-function notInTime(names: readonly string[], ms: number): SheafError {
+function buildTimeout(names: readonly string[], ms: number): SheafError {
   const what = `index ${names.map(quote).join(', ')}`
   return new SheafError(ErrorCode.ServiceUnavailable, `${what} was not built within ${ms} ms`, {
-    hint: 'its construction goes on, and queries do without it until then',
+    hint: 'the build continues, and queries do not use the index until then',
   })
 }

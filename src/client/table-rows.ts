@@ -1,4 +1,4 @@
-/** How what callers hand in as rows becomes Arrow: as far as possible only when it is asked for. */
+/** Converts rows from callers to Arrow, as far as possible only when they are consumed. */
 import { types } from 'node:util'
 import { type BadVectors, soundBatch, soundSchema } from '../arrow/bad-vectors.js'
 import { checkSchemaShape } from '../arrow/check-schema.js'
@@ -18,27 +18,33 @@ import { ArrowRows } from './arrow-rows.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
 
+/** Options of `tableRows`. */
 export interface TableRowsOptions extends IngestOptions {
   /**
-   * Types of plain objects. Absent: inferred over all rows of an array; of others over the first 65,536 rows or 32 MiB, which
-   * later ones must fit.
+   * Types of plain objects. Absent: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
+   * another iterable, which later rows must fit.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
-  /** Columns of plain objects that hold vectors, beside those whose names say so; not together with `schema`. */
+  /** Columns of plain objects that hold vectors, in addition to names that mean vectors. Not together with `schema`. */
   readonly vectorColumns?: readonly string[] | undefined
-  /** Leave out columns of the schema that no plain object has; to know which, all of them are read at once. Default false. */
+  /**
+   * Whether to leave out columns of the schema that no plain object has. Reads all rows first, to know the columns.
+   * Default false.
+   */
   readonly onlyBrought?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
 const inferenceWindow = { rows: 64 * 1024, bytes: 32 * 1024 * 1024 } as const
 
-/** Rows of a batch looked at in one go for bad vectors. */
+/** Rows that are checked for bad vectors between two turns of the event loop. */
 const rowsAtOnce = 8 * 1024
 
 /**
- * The rows as Arrow; whoever takes them closes them. Throws code 13 for what is no rows, 20 for rows that do not fit the
- * schema or each other, here or while the rows are read.
+ * Convert rows to Arrow. The caller closes the result.
+ *
+ * Throws `InvalidInput` for values that are not rows. Throws `SchemaValidation` for rows that do not fit the schema
+ * or each other; this may happen now, or while the rows are read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
@@ -75,7 +81,7 @@ async function* reported(
   }
 }
 
-interface Reading {
+interface ReadingOptions {
   readonly schema: Schema | undefined
   readonly vectorColumns: readonly string[] | undefined
   readonly onlyBrought: boolean
@@ -88,29 +94,29 @@ interface Batches {
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }
 
-interface Opened {
-  rows(reading: Reading): Promise<Batches>
+interface OpenedSource {
+  rows(reading: ReadingOptions): Promise<Batches>
   close(): Promise<void>
 }
 
-function open(data: object, signal: AbortSignal | undefined): Opened {
+function open(data: object, signal: AbortSignal | undefined): OpenedSource {
   if (types.isUint8Array(data)) {
-    const rows = async (reading: Reading) => {
+    const rows = async (reading: ReadingOptions) => {
       return withoutBadVectors(await runPaced(decodeIpcSteps(data), new Pacer(signal)), reading)
     }
     return { rows, close: async () => {} }
   }
-  if (typeof data !== 'object' || data === null) throw noRows(data)
+  if (typeof data !== 'object' || data === null) throw notRows(data)
   const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
-  if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw noRows(data)
-  // Rows that lie there anyway are one chunk.
+  if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw notRows(data)
+  // An array of rows is one chunk.
   const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
   const window = Array.isArray(data) ? undefined : inferenceWindow
   const source = new Source(items, signal)
   return { rows: reading => readSource(source, window, reading), close: () => source.close() }
 }
 
-function noRows(data: unknown) {
+function notRows(data: unknown) {
   return invalidInput(
     `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
   )
@@ -137,7 +143,7 @@ function kindOfItem(item: unknown): Kind | null {
 async function readSource(
   source: Source,
   window: typeof inferenceWindow | undefined,
-  reading: Reading,
+  reading: ReadingOptions,
 ): Promise<Batches> {
   const first = await source.next()
   const kind = first.done === true ? 'row' : kindOfItem(first.value)
@@ -162,22 +168,25 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items
 }
 
-/** The fields that any row has, all where there are no rows; what the schema does not have is refused with all its names. */
+/**
+ * Return the fields that at least one row has. Returns the whole schema if there are no rows, or if a row has a
+ * column that the schema lacks: the conversion then refuses that column, and names all of them.
+ */
 function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
-  // What is no row is refused with its number when its turn comes.
+  // The conversion refuses a value that is not a row, with its number.
   for (const rows of pieces)
     for (const row of rows) for (const name of Object.keys(row ?? {})) names.add(name)
   const fields = schema.fields.filter(({ name }) => names.has(name))
   return fields.length === names.size && fields.length > 0 ? { ...schema, fields } : schema
 }
 
-/** What is left of a source, all of one kind. */
+/** The remaining items of a source, all of one kind. */
 class Items {
   readonly #source: Source
   readonly #kind: Kind
   #first: IteratorResult<unknown> | null
-  /** Items taken. */
+  /** Number of items taken. */
   #taken = 0
 
   constructor(source: Source, kind: Kind, first: IteratorResult<unknown>) {
@@ -186,7 +195,7 @@ class Items {
     this.#first = first
   }
 
-  /** Takes the next item. Throws code 13, naming its place, for one of another kind. */
+  /** Take the next item. Throws `InvalidInput` with the item's index if it is of another kind. */
   next(): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
     const first = this.#first
     this.#first = null
@@ -212,16 +221,16 @@ class Items {
     if (kind === this.#kind) return next
     const got = kind === null ? quote(value) : kindNames[kind]
     throw invalidInput(
-      `item ${index} of the rows is ${got}, those before it are of another kind: ${kindNames[this.#kind]}`,
+      `item ${index} of the rows is ${got}, earlier items are of another kind: ${kindNames[this.#kind]}`,
     )
   }
 }
 
-/** Where a piece of rows ends: a few milliseconds of work, a few megabytes of memory. */
+/** A piece of rows ends here: a few milliseconds of work, a few megabytes of memory. */
 const pieceRows = 1024
 const pieceBytes = 4 * 1024 * 1024
 
-/** The rows of single objects, or of arrays of them, in pieces. */
+/** Yield the rows of single objects, or of arrays of objects, in pieces. */
 async function* rowPieces(items: Items, pacer: Pacer): AsyncGenerator<readonly object[]> {
   let piece: object[] = []
   let bytes = 0
@@ -260,14 +269,14 @@ async function arrowBatches(items: Items): Promise<Batches> {
   return { schema: first.schema, batches: batches() }
 }
 
-/** Arrow data as it came, but for its bad vectors. */
+/** Return Arrow data unchanged, except for bad vectors. */
 function withoutBadVectors(
   { schema: own, batches }: Batches,
-  { schema: target, vectorColumns, badVectors, signal }: Reading,
+  { schema: target, vectorColumns, badVectors, signal }: ReadingOptions,
 ): Batches {
   if (vectorColumns !== undefined) {
     throw invalidInput('vectorColumns is given for Arrow data, which has types of its own', {
-      hint: 'give a schema where its columns are to have other types',
+      hint: 'pass a schema to convert its columns to other types',
     })
   }
   if (badVectors === 'error') return { schema: own, batches }

@@ -1,4 +1,4 @@
-/** One version of a table in slices, which any number of readers read. */
+/** A scan: one version of a table in slices, for any number of readers. */
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { corrupted } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
@@ -13,21 +13,29 @@ import { selectedFields } from './selection.js'
 
 type ArrowBatch = ArrowTable['batches'][number]
 
+/** Options of `Table.scan`. */
 export interface ScanOptions extends CallOptions {
-  /** Slices at most, 1 to 10,000. Default: one for every 64 MiB of the columns that are read. */
+  /** Most slices, 1 to 10,000. Default: one per 64 MiB of the columns that are read. */
   readonly slices?: number
-  /** Rows to read: SQL, or what the tag `sql` makes. Default: all. */
+  /** An SQL predicate, or a fragment made by the tag `sql`: reads the rows for which it is true. Default: all rows. */
   readonly where?: string | SqlFragment
-  /** Names of columns, or expressions (SQL) by the names they get, as in `Search.select`. Default: all columns. */
+  /** Names of columns, or SQL expressions keyed by column name, as in `Search.select`. Default: all columns. */
   readonly select?: readonly string[] | Readonly<Record<string, string | SqlFragment>>
   /** Whether to add `_rowid`. Default false. */
   readonly withRowId?: boolean
-  /** Whether to say in which files the rows lie (`slice.ranges`). Not with `where`, expressions or `withRowId`. Default false. */
+  /**
+   * Whether to report the files that hold the rows (`slice.ranges`). Not together with `where`, expressions or
+   * `withRowId`. Default false.
+   */
   readonly files?: boolean
 }
 
+/** Options of `TableSlice.batches`. */
 export interface SliceOptions extends CallOptions {
-  /** Where to go on: `batch.metadata.get('sheaf:after')` of the last batch that was read. Default: at the beginning. */
+  /**
+   * Cursor to continue after: `batch.metadata.get('sheaf:after')` of the last batch that was read. Default: the
+   * beginning of the slice.
+   */
   readonly after?: string
 }
 
@@ -45,12 +53,12 @@ export const scanShape = declare<ScanOptions>()({
 
 export const sliceShape = declare<SliceOptions>()({ after: string('nonEmpty'), ...callFields })
 
-/** Bytes of rows that one request brings, about: the memory of a reader. */
+/** About the bytes of rows per request: bounds the memory of a reader. */
 const requestBytes = 16 * 1024 * 1024
 
-/** Some rows of a scan. Its batches together are those of no other slice. */
+/** A part of the rows of a scan. The slices of a scan are disjoint. */
 export class TableSlice {
-  /** Names the slice in every process that has the root open, or asks a server of it: see `Table.slice`. */
+  /** Token of the slice, valid in every process that has the root open, or uses a server of it (see `Table.slice`). */
   readonly token: string
   readonly #operations: Operations
   readonly #table: readonly string[]
@@ -62,36 +70,38 @@ export class TableSlice {
   }
 
   /**
-   * The rows in row order, as record batches of apache-arrow of about 8 MiB; a reader holds two of them or three. The metadata of each has
-   * `sheaf:after`, with which another reader goes on behind it. Throws code 11 where the files of the version are gone.
+   * Yield the rows in row order, as record batches of apache-arrow of about 8 MiB. A reader holds two or three
+   * batches in memory. `metadata` of each batch has `sheaf:after`, the cursor for another reader to continue after
+   * it. Throws `TableVersionNotFound` if the files of the version were deleted.
    */
   async *batches(options: SliceOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { after, ...call } = parse(sliceShape, options, 'batches')
     for (let from = after; ; ) {
       const request = { id: this.#table, token: this.token, max_bytes: requestBytes }
-      const place = from === undefined ? {} : { after: from }
+      const cursor = from === undefined ? {} : { after: from }
       const { schema, batches } = readReply(
-        await this.#operations.readTableSlice({ ...request, ...place }, call),
+        await this.#operations.readTableSlice({ ...request, ...cursor }, call),
       )
       if (batches.length === 0) return
       for (const batch of batches) yield (await toArrowTable(schema, [batch])).batches[0]!
       const next = batches.at(-1)!.metadata?.[afterKey]
-      // Else it would read the same rows again and again.
+      // Without a cursor, the loop would read the same rows forever.
       if (next === undefined) throw corrupted(`a message of a slice has no ${afterKey} in its metadata`)
       from = next
     }
   }
 }
 
-/** A slice as it was cut. */
+/** A slice, with its size, as `scan` returns it. */
 export class CutSlice extends TableSlice {
-  /** Rows at most; those that pass the condition are fewer. */
+  /** An upper bound of the rows; a `where` lets fewer pass. */
   readonly rows: number
-  /** Of the columns that are read, as they are stored; about. */
+  /** About the stored bytes of the columns that are read. */
   readonly bytes: number
   /**
-   * Where the rows lie, in row order: positions `first .. first + count` of Arrow IPC files, without those that are deleted. A range with a
-   * token in place of files is read by `table.slice(token)`. Undefined where nobody asked for `files`.
+   * Where the rows are stored, in row order: rows `first` to `first + count - 1` of Arrow IPC files, minus deleted
+   * rows. A range with a token instead of files must be read by `table.slice(token)`. Undefined unless `files` was
+   * set.
    */
   readonly ranges: Reply<'createTableReadSession'>['slices'][number]['ranges']
 
@@ -108,14 +118,19 @@ export class CutSlice extends TableSlice {
 }
 
 /**
- * `const scan = await table.scan({ slices: 4 })`, then `slice.batches()` of each of `scan.slices`, here or by its token elsewhere
- * (`table.slice`). The version stays readable, even where it expires or the table is dropped, until nobody has read of it for an hour
- * (`maintenance.keepIdleMs`).
+ * A scan of one version. Read its slices with `slice.batches()`, or pass `slice.token` to another process, which
+ * reads it by `table.slice(token)`. The version stays readable, even if it expires or the table is dropped, until no
+ * reader has used the scan for an hour (`maintenance.keepIdleMs`).
+ *
+ * ```js
+ * const scan = await table.scan({ slices: 4 })
+ * for (const slice of scan.slices) for await (const batch of slice.batches()) consume(batch)
+ * ```
  */
 export class TableScan {
-  /** The version that is read. */
+  /** The version that the scan reads. */
   readonly version: number
-  /** In row order; none where no row can pass the condition. */
+  /** The slices in row order. Empty if the planner finds that no row can match. */
   readonly slices: readonly CutSlice[]
   readonly #operations: Operations
   readonly #table: readonly string[]
@@ -129,7 +144,7 @@ export class TableScan {
     this.slices = reply.slices.map(slice => new CutSlice(operations, table, slice))
   }
 
-  /** Lets go of the version. Slices that are read afterwards may find that it is gone. */
+  /** Release the version. Reading a slice afterwards may throw `TableVersionNotFound`. */
   async close(options: CallOptions = {}): Promise<void> {
     const request = { id: this.#table, session: this.#session }
     await this.#operations.closeTableReadSession(request, parse(callShape, options, 'close'))
@@ -139,7 +154,7 @@ export class TableScan {
 takeNoMore(TableSlice.prototype, { batches: 1 })
 takeNoMore(TableScan.prototype, { close: 1 })
 
-/** Begins a scan of a version of a table. */
+/** Begin a scan of a version of a table. */
 export async function beginTableScan(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number },

@@ -1,9 +1,10 @@
-/** The tags of one table: names for versions. */
+/** The tags of a table. A tag is a name of a version. */
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { integer, string } from '../protocol/shape.js'
 
+/** The tags of a table. A tag is a name of a version; a tagged version does not expire. */
 export class Tags {
   readonly #operations: Operations
   readonly #id: readonly string[]
@@ -13,7 +14,7 @@ export class Tags {
     this.#id = id
   }
 
-  /** Throws code 9 when the tag exists, 11 when the version does not. */
+  /** Create a tag. Throws `TagAlreadyExists` if the tag exists, and `TableVersionNotFound` if the version does not exist. */
   async create(tag: string, version: number, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.create')
     const named = {
@@ -23,7 +24,10 @@ export class Tags {
     await this.#operations.createTableTag({ id: this.#id, ...named }, call)
   }
 
-  /** Moves a tag. Throws code 8 when there is none, 11 when the version does not exist. */
+  /**
+   * Move a tag to another version. Throws `TagNotFound` if the tag does not exist, and `TableVersionNotFound` if the
+   * version does not exist.
+   */
   async update(tag: string, version: number, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.update')
     const named = {
@@ -33,19 +37,20 @@ export class Tags {
     await this.#operations.updateTableTag({ id: this.#id, ...named }, call)
   }
 
+  /** Delete a tag. Throws `TagNotFound` if the tag does not exist. */
   async delete(tag: string, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'tags.delete')
     await this.#operations.deleteTableTag({ id: this.#id, tag: tagOf('delete', tag) }, call)
   }
 
-  /** The version a tag names. Throws code 8. */
+  /** Return the version that a tag names. Throws `TagNotFound` if the tag does not exist. */
   async version(tag: string, options: CallOptions = {}): Promise<number> {
     const call = parse(callShape, options, 'tags.version')
     const request = { id: this.#id, tag: tagOf('version', tag) }
     return (await this.#operations.getTableTagVersion(request, call)).version
   }
 
-  /** All tags and the versions they name. */
+  /** Return all tags, with the versions that they name. */
   async list(options: CallOptions = {}): Promise<ReadonlyMap<string, number>> {
     const { tags } = await this.#operations.listTableTags(
       { id: this.#id },

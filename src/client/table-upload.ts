@@ -1,4 +1,4 @@
-/** An upload in parts: rows that come in many calls, from any number of processes, and are committed together. */
+/** An upload in parts: many calls, from any number of processes, add rows, and one commit makes all of them visible. */
 
 import { systemClock } from '../primitives/clock.js'
 import { takeNoMore } from '../protocol/arguments.js'
@@ -8,39 +8,49 @@ import { array, options as declare, oneOf, string } from '../protocol/shape.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
 
+/** Options of `Table.upload`. */
 export interface UploadOptions extends CallOptions {
-  /** `append` (default) adds the rows, `overwrite` replaces all rows by them when the upload is committed. */
+  /** `append` (default) adds the rows; `overwrite` replaces all rows of the table when the upload is committed. */
   readonly mode?: 'append' | 'overwrite'
 }
 
+/** Options of `TableUpload.add`. */
 export interface PartOptions extends CallOptions, IngestOptions {
   /**
-   * Names the part, at most 128 characters. A part of the same name gives way to this one, so that a task that runs again does not add its
-   * rows twice. Default: a name that no other part has.
+   * Name of the part, at most 128 characters. A part replaces an earlier part of the same name, so a task that runs
+   * again does not add its rows twice. Default: a random UUID.
    */
   readonly part?: string
 }
 
+/** Options of `TableUpload.commit`. */
 export interface CommitUploadOptions extends CallOptions {
-  /** Parts to commit, at least one, in that order; others are left out. Default: all of them, in the order in which their names came first. */
+  /**
+   * Names of the parts to commit, at least one, in this order; other parts are left out. Default: all parts, in the
+   * order in which their names first appeared.
+   */
   readonly parts?: readonly string[]
 }
 
+/** A part of an upload. */
 export interface UploadedPart {
   readonly part: string
   readonly rows: number
-  /** Of its files. */
+  /** Bytes of the part's files. */
   readonly bytes: number
 }
 
-/** What a commit of an upload made, or had made when it was asked for before. */
+/** The result of a commit of an upload. Repeated commits return the result of the first. */
 export interface CommittedUpload {
+  /** The version of the table after the commit. */
   readonly version: number
+  /** Number of parts that were committed. */
   readonly parts: number
+  /** Rows inserted. */
   readonly inserted: number
-  /** Of a merge. */
+  /** Rows updated by a merge. */
   readonly updated: number
-  /** Of a merge. */
+  /** Rows deleted by a merge. */
   readonly deleted: number
 }
 
@@ -57,20 +67,26 @@ export const commitUploadShape = declare<CommitUploadOptions>()({
   ...callFields,
 })
 
+/** Converts input to rows with the types of the table. */
 export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
 
 /**
- * `const upload = await table.upload()`, then `upload.add(rows, { part })` from any process that has `upload.id` (`table.resumeUpload`), then
- * `upload.commit()` once. No row is visible before.
+ * An upload in parts. No row is visible before `commit`.
+ *
+ * ```js
+ * const upload = await table.upload()
+ * await upload.add(rows, { part: 'a' }) // from any process: (await table.resumeUpload(id)).add(...)
+ * await upload.commit()
+ * ```
  */
 export class TableUpload<R extends object = Row> {
-  /** Names the upload, in every process. */
+  /** Id of the upload, valid in every process. */
   readonly id: string
   readonly #operations: Operations
   readonly #table: readonly string[]
   readonly #rowsOf: RowsOf
 
-  /** `rowsOf`: the rows of a source with the types of the table. */
+  /** `rowsOf`: converts input to rows with the types of the table. */
   constructor(operations: Operations, table: readonly string[], id: string, rowsOf: RowsOf) {
     this.#operations = operations
     this.#table = table
@@ -79,10 +95,16 @@ export class TableUpload<R extends object = Row> {
   }
 
   /**
-   * Adds a part. When this resolves, its rows are durable, and every later `commit` has them. The rows get the columns that the table had
-   * when the upload began: columns that the table got since are null in them, and rows that bring such a column are refused. Throws codes 12
-   * and 20 for rows that do not fit the table, 4 where the table was dropped, 10 where the upload was given up, 13 where it has ended, 19 where the table has other
-   * columns by now.
+   * Add a part. When the promise resolves, the rows are durable, and every later `commit` includes them. The rows get
+   * the columns that the table had when the upload began: columns that were added to the table later are null, and
+   * rows with such a column are refused.
+   *
+   * Throws:
+   * - `ColumnNotFound` or `SchemaValidation` for rows that do not fit the table;
+   * - `TableNotFound` if the table was dropped;
+   * - `TransactionNotFound` if the upload was aborted or has expired;
+   * - `InvalidInput` if the upload has ended;
+   * - `InvalidTableState` if the columns of the table have changed.
    */
   async add(
     data: TableData<R>,
@@ -96,7 +118,7 @@ export class TableUpload<R extends object = Row> {
     return { part, rows: reply.num_inserted_rows }
   }
 
-  /** The parts there are, in the order in which their names came first. */
+  /** List the parts, in the order in which their names first appeared. */
   async parts(options: CallOptions = {}): Promise<readonly UploadedPart[]> {
     const call = parse(callShape, options, 'parts')
     const { parts } = await this.#operations.describeTableUpload(this.#request(), call)
@@ -104,8 +126,11 @@ export class TableUpload<R extends object = Row> {
   }
 
   /**
-   * Makes the rows of the parts visible, in one commit. It takes effect once, however often it is called: later calls, of any process, answer
-   * what the first did. Throws code 13 where a part is named that is not there, 4 where the table was dropped, 19 where the table has other columns by now.
+   * Make the rows of the parts visible, in one commit. Repeated calls, from any process, have no further effect, and
+   * return the result of the first.
+   *
+   * Throws `InvalidInput` if a named part does not exist, `TableNotFound` if the table was dropped, and
+   * `InvalidTableState` if the columns of the table have changed.
    */
   async commit(options: CommitUploadOptions = {}): Promise<CommittedUpload> {
     const { parts, ...call } = parse(commitUploadShape, options, 'commit')
@@ -120,7 +145,10 @@ export class TableUpload<R extends object = Row> {
     }
   }
 
-  /** Gives up the upload: none of its rows becomes visible. Works also where its table was dropped. Throws code 13 where it was committed. */
+  /**
+   * Abort the upload: none of its rows becomes visible. Also works if the table was dropped. Throws `InvalidInput` if
+   * the upload was committed.
+   */
   async abort(options: CallOptions = {}): Promise<void> {
     await this.#operations.abortTableUpload(this.#request(), parse(callShape, options, 'abort'))
   }

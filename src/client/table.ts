@@ -1,4 +1,4 @@
-/** A handle on one table: conveniences over the operations, each a few lines. */
+/** Table: a handle on one table. Each method is a few lines over the operations of the protocol. */
 
 import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
@@ -55,31 +55,37 @@ import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './tab
 import { rowNumbers, Take } from './take.js'
 import { type TokenizeColumnOptions, tokenizeColumnShape } from './tokenize-options.js'
 
-const ingesting = lazyImport(() => import('./table-rows.js'))
-const tokenizing = lazyImport(() => import('./tokenize.js'))
+const importTableRows = lazyImport(() => import('./table-rows.js'))
+const importTokenize = lazyImport(() => import('./tokenize.js'))
 
+/** One version of a table, with its number, time and metadata. */
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
+/** Options of `Table.add`. */
 export interface AddOptions extends CallOptions, IngestOptions {
-  /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
+  /** `append` (default) adds the rows; `overwrite` replaces all rows with them. */
   readonly mode?: 'append' | 'overwrite'
 }
 
+/** Options of `Table.backfillColumn`. */
 export interface BackfillOptions extends CallOptions {
-  /** Rows to fill; the others keep what they have. */
+  /** An SQL predicate: fills the rows for which it is true; other rows keep their values. Default: all rows. */
   readonly where?: string
-  /** Calls of an asynchronous function under way at the same time. Default 4. */
+  /** Most concurrent calls of an asynchronous function. Default 4. */
   readonly concurrency?: number
 }
 
+/** Options of `Table.refresh`. */
 export interface RefreshOptions extends CallOptions {
-  /** Of the source; default: its newest. */
+  /** The version of the source to show. Default: its newest. */
   readonly version?: number
+  /** Most rows of a fragment that the refresh writes. */
   readonly maxRowsPerFragment?: number
 }
 
+/** Options of `Table.updateFieldMetadata`. */
 export interface UpdateFieldMetadataOptions extends CallOptions {
-  /** Whether all other keys go. Default false. */
+  /** Whether to remove all keys that the call does not set. Default false. */
   readonly replace?: boolean
 }
 
@@ -106,8 +112,8 @@ export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
   ...callFields,
 })
 
-/** Words, a vector, or several vectors. */
-const askedShape = either<VectorValues | readonly VectorValues[] | string>(
+/** Words, one vector, or several vectors. */
+const queryShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: value => typeof value === 'string', shape: string() },
   {
     is: value => Array.isArray(value) && (Array.isArray(value[0]) || ArrayBuffer.isView(value[0])),
@@ -116,8 +122,8 @@ const askedShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: () => true, shape: filledVector },
 )
 
-/** The version that an update made, or met where it changed nothing, and how many rows it changed. */
-interface Updated {
+/** The version that an update created, or read where it changed no row, and how many rows it changed. */
+interface UpdateResult {
   readonly version: number
   readonly rows: number
 }
@@ -127,20 +133,24 @@ const indexNames = either<string | readonly string[]>(
   { is: () => true, shape: string('nonEmpty') },
 )
 
-/** What a handle is bound to. */
+/** The table that a handle is bound to. */
 export interface TableBinding {
-  /** The table, whatever it is called; absent: whichever has the name. */
+  /** The table's id, which survives a rename. Absent: the table that has the name at the time of each call. */
   readonly uuid?: string | undefined
-  /** Look at that version only, and refuse writes. */
+  /** Read only this version, and refuse writes. */
   readonly version?: number | undefined
-  /** Tells of commits; absent where one has to ask. */
+  /** Notifies of commits. Absent: the client must poll. */
   readonly watch?: Watch | undefined
 }
 
-/** `R`: its rows as they are read, as far as they are known when the program is compiled (`RowOf` has those of a schema). */
+/**
+ * A table. `R` is the type of its rows when read, as far as it is known at compile time (`RowOf` derives it from a
+ * schema).
+ */
 export class Table<R extends object = Row> {
-  /** The name it was opened by: its namespace, then its own. */
+  /** The path by which the table was opened: its namespace, then its name. */
   readonly id: readonly string[]
+  /** The tags of the table. */
   readonly tags: Tags
   readonly #operations: Operations
   readonly #version: number | undefined
@@ -149,14 +159,17 @@ export class Table<R extends object = Row> {
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
-    this.#operations = bound.uuid === undefined ? namespace : onTable(namespace, bound.uuid)
+    this.#operations = bound.uuid === undefined ? namespace : bindToTable(namespace, bound.uuid)
     this.tags = new Tags(this.#operations, id)
     this.#version = bound.version
     this.#uuid = bound.uuid
     this.#watch = bound.watch
   }
 
-  /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
+  /**
+   * Add rows. Values take the types of the table's columns; missing columns become null. Throws `ColumnNotFound` for
+   * unknown columns, and `SchemaValidation` for rows that do not fit.
+   */
   async add(
     data: TableData<R>,
     options: AddOptions = {},
@@ -174,8 +187,9 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Begins an upload in parts: rows that many calls bring, of any number of processes, and one commit makes visible. A process keeps an
-   * upload for an hour after its last request (`maintenance.keepIdleMs`); after that its files may be deleted as those of a write that failed.
+   * Begin an upload in parts: many calls, from any number of processes, add rows, and one commit makes all of them
+   * visible. A process keeps an upload for one hour after its last request (`maintenance.keepIdleMs`). After that,
+   * garbage collection may delete its files.
    */
   async upload(options: UploadOptions = {}): Promise<TableUpload<R>> {
     this.#refuseCheckedOut('upload')
@@ -185,7 +199,10 @@ export class Table<R extends object = Row> {
     return this.#uploadOf(upload_id, false)
   }
 
-  /** An upload to this table that was begun before, in this process or another. Throws code 10 where there is none, 13 where it has ended. */
+  /**
+   * Open an upload to this table that this or another process began. Throws `TransactionNotFound` if there is no such
+   * upload, and `InvalidInput` if it has ended.
+   */
   async resumeUpload(id: string, options: CallOptions = {}): Promise<TableUpload<R>> {
     this.#refuseCheckedOut('resumeUpload')
     const upload_id = parse(string('nonEmpty'), id, 'resumeUpload: the id')
@@ -194,7 +211,7 @@ export class Table<R extends object = Row> {
     return this.#uploadOf(upload_id, mode === 'Merge')
   }
 
-  /** Deletes the rows for which `predicate` is true. */
+  /** Delete the rows for which `predicate` is true. Returns the new version and the number of deleted rows. */
   async delete(
     predicate: string | SqlFragment,
     parameters?: Parameters,
@@ -208,21 +225,27 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Sets columns of the rows for which `predicate` is true, or of all rows where none is given: `update({ seen: true, n: sql`n + 1` },
-   * 'id = ?', [7])`. One that is given and undefined is refused: `'true'` is the predicate of all rows. Expressions see the row as it was.
-   * Row ids stay. Throws code 12 for unknown columns, 20 for values of another type.
+   * Set columns of the rows for which `predicate` is true; without a predicate, of all rows. Expressions read the
+   * values before the update. Row ids stay.
+   *
+   * A predicate that is passed as undefined is refused with `InvalidInput`; pass `'true'` to update all rows. Throws
+   * `ColumnNotFound` for unknown columns, and `SchemaValidation` for values of another type.
+   *
+   * ```js
+   * await table.update({ seen: true, n: sql`n + 1` }, 'id = ?', [7])
+   * ```
    */
-  async update(set: Assignments): Promise<Updated>
+  async update(set: Assignments): Promise<UpdateResult>
   async update(
     set: Assignments,
     predicate: string | SqlFragment,
     parameters?: Parameters,
     options?: CallOptions,
-  ): Promise<Updated>
+  ): Promise<UpdateResult>
   async update(
     set: Assignments,
     ...given: readonly [predicate?: string | SqlFragment, parameters?: Parameters, options?: CallOptions]
-  ): Promise<Updated> {
+  ): Promise<UpdateResult> {
     this.#refuseCheckedOut('update')
     const request = { id: this.id, ...updateFields(set) }
     const [predicate, parameters, options = {}] = given
@@ -238,7 +261,10 @@ export class Table<R extends object = Row> {
     return { version: reply.version, rows: reply.updated_rows }
   }
 
-  /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
+  /**
+   * Begin a merge of rows that are matched by the values of these columns: an upsert, an insert of new rows only, or
+   * a replacement of a part of the table.
+   */
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
     refuseArray('mergeInsert', on)
@@ -246,10 +272,10 @@ export class Table<R extends object = Row> {
     return new MergeInsert(this.#operations, request, this.#mergedRows)
   }
 
-  /** Rows of a merge: a column that they do not bring is left alone. */
+  /** Rows of a merge. Columns that the rows do not bring are left unchanged. */
   readonly #mergedRows = async (data: TableData, options: CallOptions & IngestOptions) => {
     const { signal, onProgress, badVectors } = options
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     return tableRows(data, {
       schema: () => this.schema({ signal }),
       onlyBrought: true,
@@ -259,7 +285,7 @@ export class Table<R extends object = Row> {
     })
   }
 
-  /** Rows that are added. */
+  /** Convert the rows of an append or overwrite; missing columns become null. */
   async #addedRows(
     data: TableData,
     options: CallOptions & IngestOptions,
@@ -267,7 +293,7 @@ export class Table<R extends object = Row> {
   ): Promise<ArrowRows> {
     const { onProgress, badVectors, ...call } = options
     const schema = async () => withNulls(await columns(call))
-    const { tableRows } = await ingesting()
+    const { tableRows } = await importTableRows()
     return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
   }
 
@@ -282,51 +308,57 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Begins a search: by `vector`, or without one a scan in row order. Several vectors are one query on a column of lists of vectors: the
-   * distance of a row is the sum, over the query's vectors, of the distance of the nearest vector of the row. On a column of vectors each is a
-   * query, with whose number (`query_index`) its rows begin. A string is words to look for, as `fullText` does. Nothing runs until the
-   * rows are asked for.
+   * Begin a search: by a vector, by words (as `fullText`), or, without an argument, a scan in row order. No request
+   * is sent until the rows are read.
+   *
+   * Several vectors are one query if the column holds lists of vectors: the distance of a row is the sum, over the
+   * query's vectors, of the distance to the row's nearest vector. On a column of single vectors, each vector is a
+   * query of its own, and `query_index` gives its number.
    */
   search(): Search<R>
+  /** Search by a vector. `_distance` is the distance to the query. */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
+  /** Search by words. `_score` is the BM25 score. */
   search(words: string): Search<R & { readonly _score: number }>
   search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
   search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {
     const request = this.#request()
     if (given.length === 0) return new Search<R>(this.#operations, request)
-    const asked = parse(askedShape, given[0], 'search')
-    if (typeof asked === 'string') return new Search<object>(this.#operations, request).fullText(asked)
-    const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
+    const query = parse(queryShape, given[0], 'search')
+    if (typeof query === 'string') return new Search<object>(this.#operations, request).fullText(query)
+    const searched = isVectorList(query) ? { multi_vector: query } : { single_vector: query }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
 
   /**
-   * Cuts the version that this handle looks at into slices of about as many bytes each, which any number of readers read, in any process
-   * that has the root open or asks a server of it. Filters and expressions see the time at which the scan began.
+   * Split the version of this handle into slices of about equal size in bytes. Readers in any process that has the
+   * root open, or uses a server of it, can read the slices. Filters and expressions see the time at which the scan
+   * began.
    */
   async scan(options: ScanOptions = {}): Promise<TableScan> {
     return beginTableScan(this.#operations, { id: this.id, ...this.#atVersion() }, options)
   }
 
-  /** A slice that `scan` cut, in this process or another, by its token. */
+  /** Return the slice with this token, which `scan` created in this process or another. */
   slice(token: string): TableSlice {
     return new TableSlice(this.#operations, this.id, parse(string('nonEmpty'), token, 'slice: the token'))
   }
 
   /**
-   * Rows by their ids (`_rowid`, number or bigint), in the order asked for; an id asked for twice comes twice, one whose row
-   * is not there, or not any more, is left out (`withRowId` tells which). What lies between is not read.
+   * Read rows by their ids (`_rowid`, number or bigint), in the order of `ids`. An id given twice returns its row
+   * twice. Ids of rows that do not exist, or no longer do, are left out; `withRowId` shows which were found. Reads no
+   * other rows.
    */
   takeRowIds(ids: Iterable<number | bigint>): Take {
     return new Take(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
   }
 
-  /** As `takeRowIds`, by `_rowoffset`: how many rows of this version come before a row, 0 to `countRows() - 1`. */
+  /** Read rows by `_rowoffset`, as `takeRowIds` does by id: the number of rows before a row in this version, from 0. */
   takeOffsets(offsets: Iterable<number | bigint>): Take {
     return new Take(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
 
-  /** Counts the rows for which `predicate` is true; all of them without one. */
+  /** Count the rows for which `predicate` is true; without a predicate, all rows. */
   async countRows(
     predicate?: string | SqlFragment,
     parameters?: Parameters,
@@ -342,38 +374,41 @@ export class Table<R extends object = Row> {
     return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, call)
   }
 
-  /** The version this handle looks at: the latest, unless it was checked out. */
+  /** Return the version of this handle: the latest version, unless a version was checked out. */
   async version(options: CallOptions = {}): Promise<number> {
     const call = parse(callShape, options, 'version')
     const request = { id: this.id, ...this.#atVersion() }
     return (await this.#operations.describeTableVersion(request, call)).version.version
   }
 
-  /** All versions, oldest first. */
+  /** List all versions, oldest first. */
   async versions(options: CallOptions = {}): Promise<readonly VersionInfo[]> {
     const call = parse(callShape, options, 'versions')
     return (await this.#operations.listTableVersions({ id: this.id }, call)).versions
   }
 
   /**
-   * What differs between two versions, by number or tag: rows added, removed and changed, by `_rowid`, and columns. Each
-   * part is read when it is asked for, and costs what differs. Throws codes 8 and 11 then.
+   * Compare two versions, given by number or tag: rows added, removed and changed, matched by `_rowid`, and changes
+   * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
+   * `TagNotFound` or `TableVersionNotFound`.
    */
   diff(from: number | string, to: number | string): Diff {
     return diffOf(this.#operations, this.id, from, to)
   }
 
   /**
-   * Every version after `since`, in order, with what it changed; then waits for the next one, whoever commits it, until the
-   * signal. Versions that were deleted are passed over: what they changed comes with the next. Ends with code 4 when the
-   * table is dropped, with code 11 when the version to go on from was deleted: the hint says which one is there.
+   * Yield every version after `since`, in order, with its changes. Then wait for new versions from any process, until
+   * the signal aborts. Deleted versions are skipped: the next version contains their changes.
+   *
+   * Throws `TableNotFound` when the table is dropped, and `TableVersionNotFound` when the version to continue from
+   * was deleted; the hint names a version to continue from.
    */
   changes(options: ChangesOptions): AsyncGenerator<TableChange, void, undefined> {
     this.#refuseCheckedOut('changes')
     return tableChanges(this.#operations, this.id, this.#watch, options)
   }
 
-  /** Names and types of the columns. */
+  /** Return names and types of the columns. */
   async schema(options: CallOptions = {}): Promise<Schema> {
     const request = { id: this.id, ...this.#atVersion() }
     const call = parse(callShape, options, 'schema')
@@ -383,8 +418,12 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Adds columns: `addColumns({ total: 'price * n', note: { type: 'string' } })`. Rows that come later are null in them,
-   * unless a column is computed. Throws code 20 for names that are taken; then none is added.
+   * Add columns. Rows that are added later have null in them, unless the column is computed. Throws
+   * `SchemaValidation` if a name is taken; then no column is added.
+   *
+   * ```js
+   * await table.addColumns({ total: 'price * n', note: { type: 'string' } })
+   * ```
    */
   async addColumns(columns: NewColumns, options: CallOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('addColumns')
@@ -395,9 +434,12 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Renames columns, changes their types, and whether they may be null: `alterColumns({ price: { type: 'float' }, 'meta.lang':
-   * { rename: 'language' } })`. Names are those before the call. Throws code 13 or 20 where a value does not fit;
-   * then nothing is changed.
+   * Rename columns, change their types, or change whether they may be null. Keys are the names before the call.
+   * Throws `InvalidInput` or `SchemaValidation` if a value does not fit; then nothing is changed.
+   *
+   * ```js
+   * await table.alterColumns({ price: { type: 'float' }, 'meta.lang': { rename: 'language' } })
+   * ```
    */
   async alterColumns(
     changes: Readonly<Record<string, ColumnChanges>>,
@@ -410,7 +452,7 @@ export class Table<R extends object = Row> {
     return { version }
   }
 
-  /** Drops columns, or fields of structs (`meta.lang`). Earlier versions keep them. */
+  /** Drop columns, or fields of structs (`meta.lang`). Earlier versions keep them. */
   async dropColumns(
     columns: readonly string[],
     options: CallOptions = {},
@@ -426,8 +468,9 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Fills a computed or virtual column in all rows, or those for which `where` is true: a job, whose id `describeTransaction`
-   * takes. Throws code 0 where the function of the column is not known to the connection.
+   * Start a job that fills a computed or virtual column. With `where`, the job fills only rows for which `where` is
+   * true. Pass the job id to `operations.describeTransaction` for its state. Throws `Unsupported` if the connection
+   * does not know the function of the column.
    */
   async backfillColumn(column: string, options: BackfillOptions = {}): Promise<{ readonly jobId: string }> {
     this.#refuseCheckedOut('backfillColumn')
@@ -443,9 +486,11 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Brings a materialized view up to date with its source, and waits until it is; gives its version then. Throws code 13 for
-   * a table that is no view, 0 for a view that Sheaf cannot refresh, and 19 with the reason where the refresh fails or is
-   * canceled: the view is then as it was. `signal` ends the wait, not the refresh.
+   * Refresh a materialized view from its source, wait for the refresh, and return the new version of the view.
+   * `signal` ends the wait, not the refresh.
+   *
+   * Throws `InvalidInput` if the table is not a view, and `Unsupported` for a view that Sheaf cannot refresh. Throws
+   * `InvalidTableState` with the reason if the refresh fails or is canceled: the view then stays as it was.
    */
   async refresh(options: RefreshOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('refresh')
@@ -461,27 +506,37 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Begins to build an index that finds rows by the values of a column, or of a field of structs (`meta.lang`): a job, for which
-   * `waitForIndex` waits. Queries give the same rows with it and without; but those by a vector that has one give rows that are likely
-   * to be the nearest. One of the same name is replaced, and answers until then; a definition that is being built already is left at
-   * that. Throws code 12 for an unknown column, 13 for values that such an index is not made of, or what is said of it and makes no
-   * sense, 7 where `replace` is false and the name is that of another definition.
+   * Start a job that builds an index of a column, or of a field of structs (`meta.lang`). `waitForIndex` waits for
+   * the job. An index does not change the result of a query, except that a vector index returns approximate nearest
+   * neighbors.
+   *
+   * If an index has the same name, it answers queries until the new index is built and replaces it. If the same
+   * definition is being built already, no second build starts.
+   *
+   * Throws:
+   * - `ColumnNotFound` for an unknown column;
+   * - `InvalidInput` if the type of the column, or an option, does not fit the type of index;
+   * - `IndexAlreadyExists` if `replace` is false and another definition has the name.
+   *
+   * ```js
+   * await table.createIndex('vector', { type: 'IVF_PQ', waitTimeoutMs: 60_000 })
+   * ```
    */
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')
     const checked = parse(createIndexShape, options, 'createIndex')
-    return createIndex(this.#indexed(), columnOf('createIndex', column), checked)
+    return createIndex(this.#indexedTable(), columnOf('createIndex', column), checked)
   }
 
   /**
-   * The indexes by name, with how much of the table each has; also those that are being built, or could not be, unless a version
-   * was checked out.
+   * List the indexes by name, with the number of rows that each covers. Unless a version was checked out, the list
+   * includes indexes that are being built or failed to build.
    */
   async listIndices(options: CallOptions = {}): Promise<readonly IndexInfo[]> {
     return indexesAt(this.#operations, this.#request(), parse(callShape, options, 'listIndices'))
   }
 
-  /** How much of the table an index has, and how far its construction is. Throws code 6 when there is none of that name. */
+  /** Return how many rows an index covers, and the progress of its build. Throws `IndexNotFound` if no index has the name. */
   async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
     const call = parse(callShape, options, 'indexStats')
     const index_name = indexOf('indexStats', name)
@@ -489,8 +544,9 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * The terms that an index of texts makes of `text`, with where they stand in it: what a query for it looks for in the column. Throws code 6
-   * where the column has no such index, 13 where its tokenizer is one of the caller's own and not given.
+   * Return the terms that the text index of a column derives from `text`, with their positions. A query with this
+   * text looks for these terms. Throws `IndexNotFound` if the column has no text index, and `InvalidInput` if the
+   * index needs a custom tokenizer that is not in `options.tokenizers`.
    */
   async tokenize(
     column: string,
@@ -498,11 +554,11 @@ export class Table<R extends object = Row> {
     options: TokenizeColumnOptions = {},
   ): Promise<readonly Token[]> {
     const checked = parse(tokenizeColumnShape, options, 'tokenize')
-    const { tokenizeAs } = await tokenizing()
+    const { tokenizeAs } = await importTokenize()
     return tokenizeAs(this.#operations, this.#request(), column, text, checked)
   }
 
-  /** Drops an index, and cancels its construction. Earlier versions keep it. Throws code 6 when there is none of that name. */
+  /** Drop an index, and cancel its build. Earlier versions keep it. Throws `IndexNotFound` if no index has the name. */
   async dropIndex(name: string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('dropIndex')
     const call = parse(callShape, options, 'dropIndex')
@@ -510,18 +566,27 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Waits until the indexes of these names are built; rows that come meanwhile they may lack, which queries find all the same.
-   * Throws code 6 where one is not there, or is dropped meanwhile, 19 with the reason where one could not be built, 17 when
-   * `timeoutMs` have passed; then it goes on being built.
+   * Wait until the named indexes are built. Rows that are added meanwhile may be unindexed; queries find them
+   * nevertheless.
+   *
+   * Throws `IndexNotFound` if an index does not exist or is dropped, `InvalidTableState` with the reason if a build
+   * fails, and `ServiceUnavailable` after `timeoutMs` milliseconds; the build then continues.
    */
   async waitForIndex(names: string | readonly string[], options: WaitForIndexOptions = {}): Promise<void> {
     this.#refuseCheckedOut('waitForIndex')
     const checked = parse(waitForIndexShape, options, 'waitForIndex')
-    const known = parse(indexNames, names, 'waitForIndex')
-    await indexesBuilt(this.#indexed(), typeof known === 'string' ? [known] : known, checked)
+    const checkedNames = parse(indexNames, names, 'waitForIndex')
+    await indexesBuilt(
+      this.#indexedTable(),
+      typeof checkedNames === 'string' ? [checkedNames] : checkedNames,
+      checked,
+    )
   }
 
-  /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */
+  /**
+   * Set keys of a column's metadata, or remove keys whose value is null. With `replace`, all other keys are removed.
+   * Returns the metadata after the change.
+   */
   async updateFieldMetadata(
     path: string,
     metadata: Readonly<Record<string, string | null>>,
@@ -542,7 +607,7 @@ export class Table<R extends object = Row> {
     return fields[path]!
   }
 
-  /** Replaces the metadata of the schema. */
+  /** Replace the metadata of the schema. */
   async updateSchemaMetadata(
     metadata: Readonly<Record<string, string>>,
     options: CallOptions = {},
@@ -557,7 +622,10 @@ export class Table<R extends object = Row> {
     await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata: checked }, call)
   }
 
-  /** Makes a new version with the rows and the columns of an old one. Throws code 11 when that does not exist. */
+  /**
+   * Create a new version with the rows and columns of an old one. Throws `TableVersionNotFound` if that version does
+   * not exist.
+   */
   async restore(version: number, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('restore')
     const call = parse(callShape, options, 'restore')
@@ -565,7 +633,10 @@ export class Table<R extends object = Row> {
     await this.#operations.restoreTable(request, call)
   }
 
-  /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
+  /**
+   * Open the table at a version, or at the version that a tag names now. The handle never changes its version, and
+   * refuses writes.
+   */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
     const call = parse(callShape, options, 'checkout')
     const asked = parse(versionShape, versionOrTag, 'checkout: the version')
@@ -574,7 +645,7 @@ export class Table<R extends object = Row> {
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
-  #indexed() {
+  #indexedTable() {
     return { operations: this.#operations, id: this.id, watch: this.#watch }
   }
 
@@ -632,8 +703,8 @@ takeNoMore(Table.prototype, {
   checkout: 2,
 })
 
-/** The operations, each about the table `uuid` whatever it is called by then. */
-function onTable(named: Operations, uuid: string): Operations {
+/** Bind the operations to the table `uuid`, so that calls follow a rename. */
+function bindToTable(named: Operations, uuid: string): Operations {
   const bound = operationNames.map(name => {
     const call = named[name] as (...args: unknown[]) => Promise<unknown>
     const takesRows = operations[name].body === 'arrow'
@@ -656,6 +727,6 @@ function indexOf(call: string, name: string): string {
   return parse(string('nonEmpty'), name, `${call}: the name of the index`)
 }
 
-function areSeveral(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {
+function isVectorList(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {
   return typeof vector[0] === 'object'
 }

@@ -1,4 +1,4 @@
-/** Rows by their numbers: by id, which a row keeps for its life, or by how many rows of the version come before it. */
+/** Takes rows by number: by `_rowid`, which a row keeps for its life, or by `_rowoffset`, its position in the version. */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { takeBatch } from '../arrow/take.js'
@@ -13,15 +13,16 @@ import { readReply } from './arrow-rows.js'
 import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { columnsField, selects } from './selection.js'
 
-/** What rows are taken of, and how: a query but for what says which rows. */
+/** A query request without the condition that names the rows. */
 export type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
+/** The columns by which rows can be taken. */
 export type NumberColumn = '_rowid' | '_rowoffset'
 
-/** Rows of one query: neither the condition that names them nor the answer grows beyond it. */
+/** Most rows per query: bounds the size of the condition and of the answer. */
 export const takenAtOnce = 4 * 1024
 
-/** `table.takeRowIds([7, 3]).select(['title']).toArray()`: rows by number, in the order asked for. Immutable. */
+/** Rows by number, in the order asked for. Immutable. `table.takeRowIds([7, 3]).select(['title']).toArray()` */
 export class Take {
   readonly #operations: Operations
   readonly #request: TakeRequest
@@ -40,17 +41,17 @@ export class Take {
     this.#numbers = numbers
   }
 
-  /** What to return, as in `Search.select`, but for aggregates. */
+  /** Select what to return, as `Search.select` does, without aggregates. */
   select(columns: readonly string[] | Readonly<Record<string, string>>): Take {
     return this.#with(columnsField('select', columns))
   }
 
-  /** Adds `_rowid`. */
+  /** Add `_rowid`. */
   withRowId(): Take {
     return this.#with({ with_row_id: true })
   }
 
-  /** The rows as objects; see `Table.takeRowIds` for their order. */
+  /** Return the rows as objects. `Table.takeRowIds` describes their order. */
   async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
@@ -65,7 +66,7 @@ export class Take {
     return rows
   }
 
-  /** The rows as a table of apache-arrow. */
+  /** Return the rows as a table of apache-arrow. */
   async toArrow(given: CallOptions = {}): Promise<ArrowTable> {
     const options = parse(callShape, given, 'toArrow')
     const batches: Batch[] = []
@@ -93,7 +94,10 @@ takeNoMore(Take.prototype, {
   toArrow: 1,
 })
 
-/** Throws code 13 for what is no number of a row; numbers beyond 2^53, which no row has, are left out. */
+/**
+ * Check and convert row numbers. Leaves out numbers beyond 2^53, which no row has. Throws `InvalidInput` for values
+ * that are not row numbers.
+ */
 export function rowNumbers(numbers: Iterable<number | bigint>, what: string): number[] {
   if (typeof numbers !== 'object' || numbers === null || !(Symbol.iterator in numbers)) {
     throw invalidInput(`${what} takes the numbers of rows as an array or iterable, got ${quote(numbers)}`)
@@ -111,15 +115,16 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
   return found
 }
 
+/** A page of taken rows. */
 export interface TakenRows {
   readonly schema: Schema
-  /** One with the rows of the page, or none. */
+  /** One batch with the rows of the page, or none. */
   readonly batches: readonly Batch[]
 }
 
 /**
- * The rows with these numbers, in their order, a page after the other, all of one version; those that are not there are
- * left out. At least one page comes, so that the schema is known.
+ * Yield the rows with these numbers, in their order, page by page, all of one version. Leaves out rows that do not
+ * exist. Yields at least one page, so that the caller learns the schema.
  */
 export async function* takePages(
   operations: Operations,
@@ -140,7 +145,7 @@ export async function* takePages(
   }
 }
 
-/** The page of at most `takenAtOnce` numbers, and the version it is of. */
+/** Read a page of at most `takenAtOnce` numbers. Returns the version too. */
 async function takePage(
   operations: Operations,
   request: TakeRequest,
@@ -148,40 +153,41 @@ async function takePage(
   numbers: readonly number[],
   options: CallOptions,
 ): Promise<{ readonly page: TakenRows; readonly version: number }> {
-  const shows = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
-  const asked = { vector: null, k: numbers.length, filter: naming(column, numbers) }
-  const numbered = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
-  const reply = await operations.queryTable(Object.assign({}, request, asked, numbered), options)
+  const isSelected = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
+  const rowQuery = { vector: null, k: numbers.length, filter: rowCondition(column, numbers) }
+  const numberOption = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
+  const reply = await operations.queryTable(Object.assign({}, request, rowQuery, numberOption), options)
   const { version } = reply
   const { schema, batches } = readReply(reply)
-  const place = schema.fields.findIndex(field => field.name === column)
-  assert(place !== -1, `a query that asks for ${column} gives it`)
-  const kept = <T>(list: readonly T[]) => (shows ? list : list.filter((_, i) => i !== place))
-  const answer = { ...schema, fields: kept(schema.fields) }
+  const numberColumn = schema.fields.findIndex(field => field.name === column)
+  assert(numberColumn !== -1, `a query that asks for ${column} gives it`)
+  const withoutNumbers = <T>(list: readonly T[]) =>
+    isSelected ? list : list.filter((_, i) => i !== numberColumn)
+  const answer = { ...schema, fields: withoutNumbers(schema.fields) }
   if (batches.length === 0) return { page: { schema: answer, batches: [] }, version }
   const found = concatBatches(batches)
-  const own = { ...found, schema: answer, columns: kept(found.columns) }
-  const rows = inOrder(numbers, found.columns[place]!.values as BigUint64Array)
+  const own = { ...found, schema: answer, columns: withoutNumbers(found.columns) }
+  const rows = positionsOf(numbers, found.columns[numberColumn]!.values as BigUint64Array)
   return { page: { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }, version }
 }
 
-/** A condition that is true of the rows with these numbers; undefined where there are none. */
-function naming(column: NumberColumn, numbers: readonly number[]): string | undefined {
+/** Return an SQL condition that is true for the rows with these numbers; undefined if there are none. */
+function rowCondition(column: NumberColumn, numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return undefined
   return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`
 }
 
-/** Where the rows with these numbers stand among those found; null where they are those, in that order. */
-function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
+/** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
+function positionsOf(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
   if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
     return null
-  const places = new Map<number, number>()
-  for (let i = 0; i < found.length; i++) places.set(Number(found[i]!), i)
+  const positions = new Map<number, number>()
+  for (let i = 0; i < found.length; i++) positions.set(Number(found[i]!), i)
   const rows = new Uint32Array(numbers.length)
   let count = 0
   for (const number of numbers) {
-    const place = places.get(number)
-    if (place !== undefined) rows[count++] = place
+    const position = positions.get(number)
+    if (position !== undefined) rows[count++] = position
   }
   return rows.subarray(0, count)
 }

@@ -4,18 +4,19 @@ import { type CallOptions, callFields } from '../protocol/calls.js'
 import { array, options } from '../protocol/shape.js'
 import { type TextIndexOptions, textFields } from './table-indexes.js'
 
-/** What `createIndex` takes for an index of texts, as far as terms depend on it. */
+/** The options of a text index (`createIndex`) that affect its terms. */
 export interface TokenizeOptions
   extends Omit<
     TextIndexOptions,
     'type' | 'name' | 'replace' | 'waitTimeoutMs' | 'withPosition' | keyof CallOptions
   > {
-  /** Of which `baseTokenizer` may name one, as `connect` takes them. */
+  /** Custom tokenizers that `baseTokenizer` may name, as for `connect`. */
   readonly tokenizers?: readonly CustomTokenizer[]
 }
 
+/** Options of `Table.tokenize`. */
 export interface TokenizeColumnOptions extends CallOptions {
-  /** Those that are registered where the index is, as far as it names one of them. */
+  /** Custom tokenizers. Needed if the index uses one. */
   readonly tokenizers?: readonly CustomTokenizer[]
 }
 

@@ -1,4 +1,4 @@
-/** How a text becomes terms, for those who wonder why it is found, or is not. */
+/** Shows the terms that text search derives from a text. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
@@ -16,9 +16,11 @@ import { type TokenizeColumnOptions, type TokenizeOptions, tokenizeShape } from 
 export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
 
 /**
- * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a
- * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
- * megabyte in the better part of a second.
+ * Return the terms of a text in order, with their positions, by the options of a text index (default: the defaults of
+ * `createIndex`). A query looks for the terms of its text.
+ *
+ * Runs synchronously: one megabyte takes up to a second. Throws `InvalidInput` for options that `createIndex` would
+ * refuse.
  */
 export function tokenize(text: string, options?: TokenizeOptions): readonly Token[]
 export function tokenize(
@@ -27,11 +29,14 @@ export function tokenize(
   ...more: readonly unknown[]
 ): readonly Token[] {
   refuseMore('tokenize', 2, more)
-  const { tokenizers = [], ...said } = parse(tokenizeShape, options, 'tokenize')
-  return tokensOf(text, textFieldsOf(said), tokenizers)
+  const { tokenizers = [], ...indexOptions } = parse(tokenizeShape, options, 'tokenize')
+  return tokensOf(text, textFieldsOf(indexOptions), tokenizers)
 }
 
-/** As an index of the column makes them: the first by name, where there are several. Throws code 6 where there is none. */
+/**
+ * Return the terms that the text index of a column derives from `text`; with several indexes, the first by name.
+ * Throws `IndexNotFound` if there is no text index.
+ */
 export async function tokenizeAs(
   operations: Operations,
   at: { readonly id: readonly string[]; readonly version?: number },
@@ -52,26 +57,28 @@ export async function tokenizeAs(
       },
     )
   }
-  const { reason: _, ...said } = JSON.parse(index.index_details!) as CreateIndexRequest & { reason?: string }
-  const name = said.base_tokenizer!
+  const { reason: _, ...indexOptions } = JSON.parse(index.index_details!) as CreateIndexRequest & {
+    reason?: string
+  }
+  const name = indexOptions.base_tokenizer!
   if (!isBuiltIn(name) && !tokenizers.some(given => given.name === name)) {
     throw invalidInput(
-      `index ${quote(index.index_name)} is made by the tokenizer ${quote(name)}, which is not at hand`,
-      { hint: 'give it in tokenizers, as it is given to connect' },
+      `index ${quote(index.index_name)} uses the tokenizer ${quote(name)}, which is not in tokenizers`,
+      { hint: 'pass it in tokenizers, as for connect' },
     )
   }
-  return tokensOf(text, said, tokenizers)
+  return tokensOf(text, indexOptions, tokenizers)
 }
 
 function tokensOf(
   text: string,
-  said: Partial<CreateIndexRequest>,
+  indexOptions: Partial<CreateIndexRequest>,
   tokenizers: readonly CustomTokenizer[],
 ): readonly Token[] {
   checkText(text)
   checkTokenizers(tokenizers)
-  // One that could be sent: its shape says what the values may be.
-  const request = { id: ['text'], column: 'text', index_type: textKind, ...said }
+  // The shape of this request checks the values of the options.
+  const request = { id: ['text'], column: 'text', index_type: textKind, ...indexOptions }
   const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
   return openAnalyzer(options, tokenizers).tokens(text)
 }

@@ -1,10 +1,13 @@
-/** Tells calls of a namespace that are made inside of one of its own transactions, past the handle that the transaction gives. */
+/**
+ * Detects calls on a namespace inside one of its own transactions. Such calls bypass the handle that the transaction
+ * passes to its work.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { invalidInput, type SheafError } from '../errors.js'
 import type { Operations } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 
-/** The work of a transaction that is under way, and the one around it, of another namespace. */
+/** A running transaction. `around`: the enclosing transaction, of another namespace. */
 interface Running {
   readonly scope: TransactionScope
   readonly around: Running | undefined
@@ -12,41 +15,41 @@ interface Running {
 }
 
 const running = new AsyncLocalStorage<Running>()
-/** Works under way, of all namespaces. */
-let works = 0
+/** Number of running transactions, of all namespaces. */
+let runningCount = 0
 
 /** The transactions of one namespace. */
 export class TransactionScope {
-  /** Runs the work of a transaction. Whatever it starts and leaves behind counts as outside once it is over. */
+  /** Run the work of a transaction. Calls that outlive the work count as outside. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own: Running = { scope: this, around: running.getStore(), isOver: false }
-    works++
+    runningCount++
     try {
       return await running.run(own, work)
     } finally {
       own.isOver = true
-      works--
-      // Node before 24 makes every promise of the process slower while it keeps track.
-      if (works === 0) running.disable()
+      runningCount--
+      // Async context tracking slows every promise of the process in Node before 24, so it is turned off when unused.
+      if (runningCount === 0) running.disable()
     }
   }
 
-  /** The error of a call that is made inside of a transaction of this namespace; null outside. */
-  outside(id: readonly string[] = []): SheafError | null {
-    if (works === 0) return null
+  /** Return the error for a call inside a transaction of this namespace; null outside. */
+  errorInside(id: readonly string[] = []): SheafError | null {
+    if (runningCount === 0) return null
     for (let each = running.getStore(); each !== undefined; each = each.around) {
-      if (each.scope === this && !each.isOver) return outside(id)
+      if (each.scope === this && !each.isOver) return bypassError(id)
     }
     return null
   }
 
-  /** The operations, each of which rejects inside of a transaction of this namespace. */
+  /** Wrap the operations, so that each rejects inside a transaction of this namespace. */
   guard(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const guarded = calls.map(([name, call]) => [
       name,
       (...args: unknown[]) => {
-        const error = this.outside((args[0] as { readonly id?: readonly string[] } | undefined)?.id)
+        const error = this.errorInside((args[0] as { readonly id?: readonly string[] } | undefined)?.id)
         return error === null ? call(...args) : Promise.reject(error)
       },
     ])
@@ -54,12 +57,12 @@ export class TransactionScope {
   }
 }
 
-function outside(id: readonly string[]): SheafError {
+function bypassError(id: readonly string[]): SheafError {
   const what = id.length === 0 ? '' : ` of ${idText(id)}`
   return invalidInput(
-    `this call${what} goes past the transaction that it is made in, and would not be part of it`,
+    `this call${what} bypasses the transaction in which it is made, and would not be part of it`,
     {
-      hint: 'use the handle that the transaction gives: tx.table(...), tx.openTable(...), tx.operations',
+      hint: 'use the handle that the transaction passes to its work: tx.table(...), tx.openTable(...), tx.operations',
     },
   )
 }

@@ -1,16 +1,17 @@
-/** What `verify` takes and gives. */
+/** Options and results of `verify`. */
 import { signalShape } from '../protocol/calls.js'
 import { boolean, callback, options } from '../protocol/shape.js'
 
 /**
- * - `slot`: of the log; what nothing else can replace
- * - `pack`: slots that were taken out of the log, and are still needed
- * - `checkpoint`, `page`, `layout`: the state, the history and the layouts of versions, kept; made of the log, so they can be made
- *   again as long as the slots for it are there
- * - `data`: columns, row ids or offsets of dead rows, in a file
- * - `rows`: what a version says of its rows, which its files or its slot do not hold
- * - `index`: a file of an index, or what a version says of it; no row is lost: drop the index and create it anew
- * - `manifest`: of a version whose rows a Lance engine keeps
+ * The kind of file or record that is damaged:
+ * - `slot`: a slot of the log; nothing can replace it;
+ * - `pack`: slots that were moved out of the log, and are still needed;
+ * - `checkpoint`, `page`, `layout`: stored catalog state, history, and manifests of versions. They can be rebuilt
+ *   from the log while its slots exist;
+ * - `data`: columns, row ids or offsets of deleted rows, in a file;
+ * - `rows`: a version refers to rows that its files or its slot do not hold;
+ * - `index`: a file of an index, or its record in a version. No row is lost: drop the index and create it again;
+ * - `manifest`: manifest of a version whose rows a Lance engine stores.
  */
 export type ProblemKind =
   | 'slot'
@@ -23,52 +24,65 @@ export type ProblemKind =
   | 'index'
   | 'manifest'
 
+/** A problem that a verification found. */
 export interface Problem {
   readonly kind: ProblemKind
-  /** A key of the root: the file in which it is, or the folder of the table. */
+  /** A path relative to the root: the damaged file, or the folder of the table. */
   readonly path: string
+  /** Description of the problem. */
   readonly what: string
-  /** Whether a verification that repairs sets it right. */
+  /** Whether `verify` with `repair` fixes the problem. */
   readonly repairable: boolean
 }
 
+/** Counts of everything that a verification has checked. */
 export interface Checked {
-  /** In the log. */
+  /** Slots of the log. */
   slots: number
-  /** Apart from those of the log. */
+  /** Files outside the log. */
   files: number
-  /** Of both. */
+  /** Bytes of slots and files. */
   bytes: number
   tables: number
   versions: number
 }
 
+/** The result of a verification. */
 export interface Verification {
-  /** Whether there are no problems, or none any more. */
+  /** Whether no problem remains. */
   readonly ok: boolean
-  /** Those that are left. */
+  /** Problems that remain. */
   readonly problems: readonly Problem[]
-  /** Those that were set right. */
+  /** Problems that were repaired. */
   readonly repaired: readonly Problem[]
   /**
-   * Keys of files that nothing of the root refers to, and that were therefore not checked: left by writes that were
-   * interrupted or are under way, no longer needed and not collected yet, or put there by somebody else. Ascending. Files of
-   * `_tmp/`, `_pins/` and `_jobs/` are not listed.
+   * Unreferenced files, which were not checked, ascending. Interrupted or running writes left them, garbage
+   * collection has not deleted them yet, or another program put them there. Without files of `_tmp/`, `_pins/` and
+   * `_jobs/`.
    */
   readonly unreferenced: readonly string[]
+  /** What was checked, in numbers. */
   readonly checked: Readonly<Checked>
 }
 
+/** Progress of a verification. */
 export interface VerifyProgress {
+  /** The part of the root that is being checked. */
   readonly phase: 'log' | 'history' | 'tables'
+  /** Steps of the phase that are done. */
   readonly done: number
+  /** All steps of the phase. */
   readonly total: number
 }
 
+/** Options of `verify` and `Namespace.verify`. */
 export interface VerifyOptions {
-  /** Whether what can be made again from the log is, where it is damaged. Never touches the log or data. Default false. */
+  /**
+   * Whether to rebuild damaged files that can be derived from the log. Never changes the log or data files. Default
+   * false.
+   */
   readonly repair?: boolean
-  /** Told of every few steps. */
+  /** Called every few steps. */
   readonly onProgress?: (progress: VerifyProgress) => void
   readonly signal?: AbortSignal | undefined
 }

@@ -1,4 +1,4 @@
-/** A commit log in any blob store: one blob per slot, `_log/<slot, 20 digits>`. */
+/** A commit log in a blob store: one blob per slot, named `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
 import type { BlobMark, BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
@@ -9,9 +9,9 @@ const directory = '_log/'
 
 export class BlobLog implements CommitLog {
   readonly #store: BlobStore
-  /** There when the store's is. */
+  /** Present if the store has `peek`. */
   readonly peek?: (slot: number) => BlobMark | null
-  /** There when the store's is. */
+  /** Present if the store has `sync`. */
   readonly sync?: () => Promise<void>
 
   constructor(store: BlobStore) {
@@ -38,7 +38,10 @@ export class BlobLog implements CommitLog {
     return this.#store.delete(slotKey(slot))
   }
 
-  /** Deletes slots 1 to `to` in ascending order, up to the first that cannot be deleted now. Gives how many it deleted. */
+  /**
+   * Delete slots 1 to `to` in ascending order, and stop at the first slot that cannot be deleted now. Returns the
+   * number of deleted slots.
+   */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
     const keys: string[] = []
     for await (const { key } of this.#store.list(directory, slotKey(0), signal)) {
@@ -51,7 +54,7 @@ export class BlobLog implements CommitLog {
     return keys.length
   }
 
-  /** Lists the log from `after` on. File managers' dot files in it are passed over. */
+  /** List the log after slot `after`. Skips dot files, which file managers leave there. */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after
     const startAfter = after < 0 ? directory : slotKey(after)
@@ -60,7 +63,7 @@ export class BlobLog implements CommitLog {
       if (name.startsWith('.')) continue
       const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
       if (!Number.isSafeInteger(slot)) {
-        throw corrupted(`${quote(key)} lies in the log of ${this.#store.name} and is no slot`, {
+        throw corrupted(`${quote(key)} in the log of ${this.#store.name} is not a slot`, {
           hint: 'it may be a conflict copy made by a synchronised folder: compare, then move it away',
         })
       }
@@ -70,7 +73,7 @@ export class BlobLog implements CommitLog {
   }
 }
 
-/** Where a slot lies in the store. */
+/** Return the key of a slot in the blob store. */
 export function slotKey(slot: number): string {
   return `${directory}${String(slot).padStart(20, '0')}`
 }

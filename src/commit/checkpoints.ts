@@ -1,19 +1,20 @@
 /**
- * Folds of the log that are kept, so that opening a root need not begin at slot 0.
+ * Checkpoints: stored states of the log, so that opening a root need not replay the log from slot 0.
  *
- * `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`: the newest first in a listing. Lines of UTF-8, each ended by "\n":
+ * A checkpoint is a file `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`, so a listing has the newest first. It has lines of
+ * UTF-8, each ended by "\n":
  *
  *     header      {"f":1,"need":[],"slot":n,"prev":"<checksum of slot n>","ts":...,"genesis":{...},
- *                  "state":"<crc32 of the lines of the state>","extra":<what the writer wants back>}
+ *                  "state":"<crc32 of the lines of the state>","extra":<any JSON of the writer>}
  *     state       one line per text of `Machine.save`
  *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
  *
  * - The log is the truth: a checkpoint that is lost or damaged costs time, never data.
- * - What the log names of them stays, by name; other files are on their way there, or were left by who died on it.
- * - It is a pure function of its fold and `extra`: whoever writes that of a slot writes the same bytes, and of any
- *   number of writers all succeed.
- * - `state` tells two builds apart that fold one log differently.
- * - Neither writing nor reading one holds the event loop, however large it is.
+ * - Checkpoints that the log names are kept. Other files are being written, or were left by a process that died.
+ * - A checkpoint is a pure function of its fold and `extra`: all writers of one slot's checkpoint write the same bytes,
+ *   and all of them succeed.
+ * - The checksum `state` reveals two builds that compute different states from one log.
+ * - Neither writing nor reading a checkpoint blocks the event loop, whatever its size.
  */
 import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -23,7 +24,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import type { Fold, Genesis, Json, Machine } from './machine.js'
 import { isCount, isRecord } from './slot.js'
 
-/** What a checkpoint says beside its state. */
+/** The fields of a checkpoint other than its state. */
 export interface CheckpointNote {
   readonly key: string
   readonly slot: number
@@ -33,11 +34,12 @@ export interface CheckpointNote {
   readonly bytes: number
 }
 
+/** A decoded checkpoint. */
 export interface Checkpoint<S> extends Fold<S>, CheckpointNote {
   readonly key: string
 }
 
-/** A file that is a checkpoint by its name, and what is in it; or why it is not what was written. */
+/** A file with the name of a checkpoint: its contents, or the error that reading it throws. */
 export interface FoundCheckpoint<S> {
   readonly key: string
   readonly slot: number
@@ -57,7 +59,7 @@ interface Header {
   readonly extra: Json
 }
 
-/** A file of the folder, as its name tells. */
+/** A file of the folder, parsed from its name. */
 interface Named {
   readonly key: string
   readonly slot: number
@@ -67,12 +69,13 @@ interface Named {
 
 const directory = '_ckpt/'
 const lastSlot = 2n ** 64n - 1n
-/** Text is collected, and checksums are taken, this many bytes at a time: well under a millisecond. */
+/** Text is collected and checksums are computed in pieces of this many bytes, each well under a millisecond. */
 const pieceBytes = 512 * 1024
-/** The checksum line. */
+/** Length of the checksum line. */
 const endBytes = 9
 const newline = 0x0a
 
+/** Reads, writes and prunes the checkpoints of a root. See the head of this file. */
 export class Checkpoints<S> {
   readonly #store: BlobStore
   readonly #machine: Machine<S>
@@ -80,7 +83,7 @@ export class Checkpoints<S> {
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
   #root: string | null = null
 
-  /** `onDamaged` is told of files passed over because they are not what was written, or of another root. */
+  /** `onDamaged` is called for each file that is skipped because it is damaged or belongs to another root. */
   constructor(
     store: BlobStore,
     machine: Machine<S>,
@@ -93,39 +96,40 @@ export class Checkpoints<S> {
     this.#onDamaged = onDamaged
   }
 
-  /** From now on checkpoints of other roots count as damaged. */
+  /** Treat checkpoints of other roots as damaged from now on. */
   belongTo(root: string): void {
     this.#root = root
   }
 
   /**
-   * The newest checkpoint after slot `after` (default: any) that is whole; null without any. One that is damaged is
-   * passed over for the next older. Throws unsupported (code 0) when the newest whole one needs a newer Sheaf.
+   * Read the newest undamaged checkpoint after slot `after` (default: any); null if there is none. A damaged checkpoint
+   * is skipped for the next older one. Throws Unsupported when the newest undamaged checkpoint needs a newer Sheaf.
    */
   async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
-    const passedOver = new Set<string>()
+    const skipped = new Set<string>()
     for (;;) {
-      let gone = false
+      let removed = false
       for await (const named of this.#named(signal)) {
         if (named.slot <= after) break
-        if (passedOver.has(named.key)) continue
+        if (skipped.has(named.key)) continue
         try {
           const bytes = await this.#store.get(named.key, signal)
           if (bytes !== null) return await this.#decode(named, bytes, signal)
-          // Pruned since it was listed, so there are newer ones; a listing that lies is believed once.
-          gone = true
+          // The file was pruned since it was listed, so there are newer ones: list again. A listing that names the same
+          // missing file again is not believed.
+          removed = true
         } catch (error) {
           if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
           this.#onDamaged?.(named.key, error)
         }
-        passedOver.add(named.key)
-        if (gone) break
+        skipped.add(named.key)
+        if (removed) break
       }
-      if (!gone) return null
+      if (!removed) return null
     }
   }
 
-  /** What the newest checkpoint that is whole says; null without any. */
+  /** Return the note of the newest undamaged checkpoint; null if there is none. */
   async newestNote(signal?: AbortSignal): Promise<CheckpointNote | null> {
     for await (const named of this.#named(signal)) {
       const note = await this.#note(named, signal)
@@ -134,7 +138,7 @@ export class Checkpoints<S> {
     return null
   }
 
-  /** What the checkpoint of that name says; null where it is not there, or damaged. */
+  /** Return the note of the checkpoint of that name; null if the file is missing or damaged. */
   async note(name: string, signal?: AbortSignal): Promise<CheckpointNote | null> {
     const named = parseName(name)
     return named === null ? null : this.#note(named, signal)
@@ -153,7 +157,7 @@ export class Checkpoints<S> {
     }
   }
 
-  /** Keys of the checkpoints there are, the newest slot first. */
+  /** List the keys of all checkpoints, the newest slot first. */
   async keys(signal?: AbortSignal): Promise<readonly { readonly key: string; readonly slot: number }[]> {
     const keys: { readonly key: string; readonly slot: number }[] = []
     for await (const { key, slot } of this.#named(signal)) keys.push({ key, slot })
@@ -164,7 +168,7 @@ export class Checkpoints<S> {
     await this.#store.delete(key)
   }
 
-  /** All there are, the newest first. Throws unsupported (code 0) for one that needs a newer Sheaf. */
+  /** Read all checkpoints, the newest first. Throws Unsupported for a checkpoint that needs a newer Sheaf. */
   async *each(signal?: AbortSignal): AsyncGenerator<FoundCheckpoint<S>> {
     for await (const named of this.#named(signal)) {
       const { key, slot } = named
@@ -184,8 +188,8 @@ export class Checkpoints<S> {
   }
 
   /**
-   * Writes a checkpoint, durably; fine when it is there already. `need`: features that its readers must know. Throws what the
-   * store and `Machine.save` throw.
+   * Write a checkpoint durably; does nothing if it already exists. `need`: features that its readers must know. Throws
+   * what the store and `Machine.save` throw.
    */
   async write(
     fold: Fold<S>,
@@ -213,19 +217,22 @@ export class Checkpoints<S> {
     return { key, bytes: bytes.length }
   }
 
-  /** Deletes those of slots before `before`, but for the ones named in `kept`; none unless all of these are there. */
+  /**
+   * Delete the checkpoints of slots before `before`, except those named in `kept`. Deletes nothing unless all of `kept`
+   * exist.
+   */
   async prune(kept: ReadonlySet<string>, before: number, signal?: AbortSignal): Promise<void> {
-    const gone: string[] = []
+    const obsolete: string[] = []
     let found = 0
     for await (const { key, slot } of this.#named(signal)) {
       if (kept.has(nameOf(key))) found++
-      else if (slot < before) gone.push(key)
+      else if (slot < before) obsolete.push(key)
     }
     if (found < kept.size) return
-    for (const key of gone) await this.#store.delete(key, signal)
+    for (const key of obsolete) await this.#store.delete(key, signal)
   }
 
-  /** The files whose names are those of checkpoints, the newest slot first. */
+  /** List the files with names of checkpoints, the newest slot first. */
   async *#named(signal: AbortSignal | undefined): AsyncGenerator<Named> {
     for await (const { key } of this.#store.list(directory, undefined, signal)) {
       const named = parseName(nameOf(key))
@@ -261,7 +268,7 @@ export class Checkpoints<S> {
     return { key, genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
   }
 
-  /** The header, and the lines of the state. */
+  /** Check a file, and return its header and the lines of its state. */
   async #checked(
     { key, slot, crc }: Named,
     bytes: Uint8Array,
@@ -276,7 +283,8 @@ export class Checkpoints<S> {
     if (actual !== crc) throw corrupted(`${key} is damaged: its checksum is ${actual}`)
     const first = text.indexOf(newline) + 1
     const header = parseHeader(key, text.toString('utf8', 0, first), this.#machine.features)
-    if (header.slot !== slot) throw corrupted(`${key} is foreign: it says it is of slot ${header.slot}`)
+    if (header.slot !== slot)
+      throw corrupted(`${key} is foreign: its header says it is of slot ${header.slot}`)
     const { root } = header.genesis
     if (this.#root !== null && root !== this.#root) {
       throw corrupted(`${key} is foreign: it is of root ${quote(root)}, this one is ${quote(this.#root)}`, {
@@ -298,12 +306,12 @@ export class Checkpoints<S> {
   }
 }
 
-/** The name of a checkpoint in its folder. */
+/** Return the name of a checkpoint in its folder. */
 export function nameOf(key: string): string {
   return key.slice(directory.length)
 }
 
-/** The slot whose fold the checkpoint of that name holds; null for a name that is of none. */
+/** Return the slot of a checkpoint from its name; null for any other name. */
 export function slotOfCheckpoint(name: string): number | null {
   return parseName(name)?.slot ?? null
 }
@@ -319,7 +327,7 @@ function keyOf(slot: number, crc: string): string {
   return `${directory}${String(lastSlot - BigInt(slot)).padStart(20, '0')}-${crc}.json`
 }
 
-/** The checksum of all pieces together, continuing from `crc`. */
+/** Compute the checksum of all pieces together, continuing from `crc`. */
 async function checksum(pieces: readonly Uint8Array[], crc: number, pacer: Pacer): Promise<number> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += pieceBytes) {
@@ -364,7 +372,10 @@ function badHeader(key: string, field: string): SheafError {
   return corrupted(`${key} is damaged: its header has no valid ${quote(field)}`)
 }
 
-/** The checksum vouches for the bytes: what goes wrong with them is a mistake of the Sheaf that wrote or reads them. */
+/**
+ * Run a decoder on bytes whose checksum is right. An error is a defect of the Sheaf that wrote or reads the bytes, and
+ * is reported as Internal ("corrupted").
+ */
 function orUnreadable<T>(key: string, run: () => T): T {
   try {
     return run()

@@ -1,22 +1,27 @@
 /**
- * Decides what happened: turns proposals into slots, and slots into state.
+ * Turns proposals into slots of the log, and slots into state. One committer per opened root.
  *
- * - `state` is the fold of slots 1..head, each checked to name its predecessor's checksum: of all of them, or of a
- *   checkpoint and what follows it. It only moves forward, a whole slot at a time.
- * - A proposal is decided on exactly the state its entry will be applied to: the fold up to head, then the
- *   earlier entries of its own slot. Winning slot head+1 proves that nothing came between.
- * - While one append is under way everything queued waits for the next slot, and shares it.
- * - Who has lost a slot to another writer lets those go first who have waited longer (turns.ts), and looks before it
- *   tries again. A writer that meets no other never waits.
- * - A slot that is taken may still be ours: a lost reply is told from a lost race by reading the slot back.
- * - Bytes whose outcome is unknown are only ever offered again to the same slot, so no transaction lands twice.
- *   Other bytes may be offered to that slot too: whichever comes first, the store refuses the other.
- * - What is applied, own entries included, is what the bytes say, so that replay and live fold cannot differ.
- * - Slots that a checkpoint made dispensable are trimmed, and may be written again by who missed that. So whoever wins, applies
- *   or misses slot N+1 looks back: where slot N is not there, or another one has its place, the log was trimmed past it, and it goes on from
- *   the newest checkpoint. What it won is no slot of the log then, and goes (STORAGE S16).
- * - A slot whose name may not be durable yet is the ground for nothing: whoever finds one has the log synced before it applies the
- *   slot, and so before it answers from it or writes after it. The slot of an append under way waits for that append instead.
+ * - `state` is the result of slots 1 to head, replayed from slot 0 or from a checkpoint. It only moves forward, a whole
+ *   slot at a time.
+ * - Each applied slot names the checksum of its predecessor.
+ * - A proposal is decided on exactly the state that its entry is applied to: the state of head, then the earlier
+ *   entries of its own slot. Winning slot head+1 proves that no other slot came between.
+ * - While one append is under way, all queued commits wait for the next slot, and share it.
+ * - A writer that lost a slot lets longer-waiting writers append first (turns.ts), and reads the log before it retries.
+ *   A writer without competitors never waits.
+ * - A taken slot may still be ours, because the reply to an append can be lost. The committer reads the slot back to
+ *   tell a lost reply from a lost race.
+ * - Bytes whose outcome is unknown are offered again to the same slot only, so no transaction lands twice. Other bytes
+ *   may be offered to that slot too: the store refuses whichever come second.
+ * - The committer applies entries as read back from their bytes, its own entries included. So replay and live commits
+ *   cannot differ.
+ * - Slots are trimmed when checkpoints made them dispensable, and a writer that missed the trim may write such a slot
+ *   again. So whenever the committer wins, applies or misses slot N+1, it checks that slot N is present and the same.
+ *   If not, the log was trimmed past slot N, and the committer continues from the newest checkpoint. A slot it won in
+ *   that case is not part of the log, and is deleted (STORAGE S16).
+ * - Nothing is based on a slot whose name may not be durable yet. A committer that finds such a slot has the log synced
+ *   before it applies the slot, answers from it or writes after it. The slot of its own append under way is not synced:
+ *   the committer waits for the append.
  * - A slot that is torn, foreign, too new, or does not follow its predecessor stops the committer for good.
  */
 import { assert, corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
@@ -53,103 +58,113 @@ import { Turns } from './turns.js'
 
 export interface CommitterOptions {
   readonly clock: Clock
-  /** Write slot 0 when the log is empty. */
+  /** Write slot 0 if the log is empty. */
   readonly create: boolean
-  /** Refuse commits, and never write. */
+  /** Refuse commits and write nothing. */
   readonly readOnly: boolean
-  /** How long an append with an unknown outcome is offered again, milliseconds. Default 30,000. */
+  /** How long to retry an append with an unknown outcome, milliseconds. Default 30,000. */
   readonly unknownAfterMs?: number
-  /** Where slots that were read are kept, when others share it. Default: its own. */
+  /** The cache of slots, if shared with other parts. Default: a cache of its own. */
   readonly slots?: Slots
-  /** Told of every slot that is applied, in order, right after `state` shows it. Must not throw. */
+  /** Called for every applied slot, in order, right after `state` includes the slot. Must not throw. */
   readonly onApplied?: (slot: Slot) => void
 }
 
 export interface OpenOptions<S> extends CommitterOptions {
-  /** Where to begin instead of slot 0: what a checkpoint held. */
+  /** The fold of a checkpoint, to begin with instead of slot 0. */
   readonly base?: Fold<S> | undefined
-  /** The newest fold that a checkpoint holds, of a slot after `after`; null without any. Absent: the log is never trimmed. */
+  /**
+   * Return the newest checkpoint's fold of a slot after `after`; null if there is none. Absent if the log is never
+   * trimmed.
+   */
   readonly newer?: (after: number) => Promise<Fold<S> | null>
-  /** Told of a fold that it goes on from, right after `state` shows it: slots in between are never applied. Must not throw. */
+  /**
+   * Called when the committer continues from a checkpoint, right after `state` is that of the fold. Slots in between
+   * are never applied. Must not throw.
+   */
   readonly onReopened?: (fold: Fold<S>) => void
 }
 
 export interface CommitOptions {
   readonly signal?: AbortSignal | undefined
-  /** Stands in the entry. Whether the key was used before is for `propose` to see in the state. */
+  /** Recorded in the entry. `propose` must check in the state whether the key was used before. */
   readonly idempotency?: Idempotency | undefined
 }
 
-/** One entry: JSON and blobs. */
+/** Limit of one entry, JSON and blobs, bytes. */
 const entryBytesMax = 8 * 1024 * 1024
 /**
- * A group of entries ends at the first of these four; one larger entry goes alone. The texts are what whoever replays
- * the log must parse in one go: 256 KB take about 4 ms.
+ * A slot takes queued entries until it reaches one of these four limits. A single larger entry gets a slot alone. The
+ * text limit bounds what a reader of the log must parse at once: 256 KB take about 4 ms.
  */
 const groupEntriesMax = 1000
 const groupBytesMax = 1024 * 1024
 const groupTextMax = 256 * 1024
 const groupDecideMs = 5
-/** A caller is refused after it lost at least this many slots to other writers, and waited for at least this long. */
+/** A commit is refused after it lost at least this many slots to other writers and waited for at least this long. */
 const lostSlotsMax = 20
 const lostMsMin = 5000
-/** Slots a writer loses though it was its turn, before it draws lots. */
+/** After losing this many slots in its own turn, a writer waits for a random time. */
 const lostInTurnMax = 12
-/** For as many slots' time after the last sign of another writer turns are kept. */
+/** Turns are kept for the time of this many slots after the last slot of another writer. */
 const contendedSlots = 32
-/** Slots asked for at a time where each answer is a trip over a network. */
+/** Slots requested at a time if each read is a network request. */
 const readAheadMax = 64
-/** A slot of more bytes gets a slice of time of its own. */
+/** Before applying a slot of more bytes, let the event loop run. */
 const largeSlotBytes = 64 * 1024
 const pauseMsMax = 1000
 const unknownAfterMs = 30_000
-/** Other writers whose clocks are remembered. */
-const heardMax = 16
+/** Number of other writers whose clocks are remembered. */
+const otherClocksMax = 16
 
-/** A caller waiting in the queue. */
+/** A queued commit. */
 interface Ticket<S> {
   readonly txn: string
   readonly propose: Propose<S>
   readonly idempotency: Idempotency | undefined
   readonly signal: AbortSignal | undefined
-  /** Takes the ticket out of the queue; does nothing once its bytes are on their way. */
+  /** Remove the ticket from the queue. Does nothing once its bytes are on their way to the log. */
   readonly abort: () => void
   readonly resolve: (committed: Committed<S>) => void
   readonly reject: (reason: unknown) => void
   lostSlots: number
-  /** When it was queued, on the clock that only runs forwards. */
+  /** When the commit was queued, on the monotonic clock, milliseconds. */
   readonly since: number
-  /** The log was looked at since it was queued. */
+  /** Whether the log was read since the commit was queued. */
   isFresh: boolean
 }
 
-/** A ticket whose proposal, or entry, was refused. */
+/** A ticket whose proposal or entry was refused. */
 interface Refusal<S> {
   readonly ticket: Ticket<S>
   readonly error: unknown
 }
 
-/** A slot on its way to the log. */
+/** A slot that is being appended to the log. */
 interface Group<S> extends EncodedSlot {
   readonly tickets: readonly Ticket<S>[]
-  /** Refused because of entries before them in this slot: told when those are committed, decided again when not. */
+  /**
+   * Tickets that were refused after earlier entries of this slot. Their callers get the error when the slot is
+   * committed; otherwise the proposals are decided again.
+   */
   readonly refused: readonly Refusal<S>[]
-  /** The state after it. */
+  /** The state after the slot. */
   readonly state: S
-  /** Its number was seen to hold something else. */
+  /** Whether another writer's slot was found under its number. */
   lost: boolean
-  /** The log was trimmed past its number. */
-  passed: boolean
+  /** Whether the log was trimmed past its number. */
+  isTrimmedPast: boolean
 }
 
 type Outcome =
-  /** `mark`: which blob its slot is, where that is known. */
+  /** `mark`: the mark of the slot's blob; null if unknown. */
   | { readonly kind: 'won'; readonly mark: BlobMark | null }
   | { readonly kind: 'lost' }
   /** Nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
   | { readonly kind: 'unknown'; readonly cause: unknown }
 
+/** Replays the log, follows it, and commits to it. See the head of this file. */
 export class Committer<S> {
   readonly genesis: Genesis
   readonly slots: Slots
@@ -161,7 +176,7 @@ export class Committer<S> {
   readonly #onApplied: ((slot: Slot) => void) | undefined
   readonly #newer: OpenOptions<S>['newer']
   readonly #onReopened: OpenOptions<S>['onReopened']
-  /** The nonce of everything this committer writes. */
+  /** The writer's nonce, in every slot that this committer writes. */
   readonly #by: string
   #head: number
   /** Checksum and time of slot head. */
@@ -169,22 +184,25 @@ export class Committer<S> {
   #ts: number
   #state: S
   readonly #turns = new Turns()
-  /** About how long an append takes, milliseconds. */
+  /** Estimated duration of an append, milliseconds. */
   #slotMs = 1
-  /** About how long it takes to make the slots of others durable, milliseconds; 0 before any was. */
+  /** Estimated duration of syncing other writers' slots, milliseconds; 0 before the first sync. */
   #syncMs = 0
-  /** Until then others are taken to want slots too. */
+  /** Until this time (`elapsed`), assume that other writers compete for slots. */
   #contendedUntil = 0
   readonly #queue: Ticket<S>[] = []
-  /** The one append under way. */
+  /** The slot that is being appended; null if none. */
   #group: Group<S> | null = null
-  /** What the log answered to it, null where that is not known; while it has not answered yet. */
+  /** The log's answer to the running append; resolves to null if the outcome is unknown. Null if no append runs. */
   #answer: Promise<'won' | 'taken' | null> | null = null
-  /** By `elapsed`: the last time when no slot after the head was there. */
+  /** The last time (`elapsed`) when the log had no slot after head. */
   #lookedAt: number
-  /** Which blob slot head is, where the log can peek and that is known: one that is trimmed may be written again by who missed that. */
+  /**
+   * The mark of head's blob, if the log has `peek` and the mark is known. A writer that missed a trim may write a
+   * trimmed slot again: its mark differs.
+   */
   #mark: BlobMark | null
-  /** Of other writers, the last heard last: the slot, and how far its writer's clock was before `elapsed`, at most. */
+  /** By writer, the most recent last: its newest slot, and at most how far `elapsed` was ahead of the writer's clock. */
   readonly #others = new Map<string, { readonly slot: number; readonly ahead: number }>()
   #writing: Promise<void> | null = null
   #refreshing: Promise<void> | null = null
@@ -220,9 +238,12 @@ export class Committer<S> {
   }
 
   /**
-   * Replays a log to its end, from `base` or from slot 0, which is written first if the log is empty and `create` is
-   * set. Throws NamespaceNotFound (code 1) for an empty log otherwise, corrupted (18) when slots are missing, damaged
-   * or do not follow each other, or the base is not of this log, and unsupported (0) when a newer Sheaf wrote them.
+   * Open a committer: replay the log to its end, from `base` or from slot 0. If the log is empty and `create` is set,
+   * slot 0 is written first.
+   *
+   * Throws `NamespaceNotFound` for an empty log without `create`. Throws `Internal` ("corrupted") when slots are
+   * missing, damaged or not consecutive, or when `base` is not of this log. Throws `Unsupported` when a newer Sheaf
+   * wrote a slot.
    */
   static async open<S>(
     log: CommitLog,
@@ -234,7 +255,7 @@ export class Committer<S> {
     let first = await log.read(0, signal)
     if (first === null) {
       const last = await log.last(signal)
-      first = last < 0 && base === undefined ? await found(log, options) : await log.read(0, signal)
+      first = last < 0 && base === undefined ? await createGenesis(log, options) : await log.read(0, signal)
       if (first === null)
         throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'slot 0 is not there')
     }
@@ -242,7 +263,7 @@ export class Committer<S> {
     let fold = base ?? { ...start, slot: 0, state: machine.initial(start.genesis) }
     let mark: BlobMark | null = null
     if (base !== undefined) {
-      fold = await inLog(base, log, options.newer)
+      fold = await baseInLog(base, log, options.newer)
       mark = log.peek?.(fold.slot) ?? null
       await checkBase(fold, start, log, machine, signal)
       if (fold !== base) options.onReopened?.(fold)
@@ -251,16 +272,16 @@ export class Committer<S> {
     await committer.#advance(readAheadMax, signal)
     const last = await log.last(signal, committer.#head)
     if (last > committer.#head) {
-      // Written since, or beyond a gap.
+      // These slots were written since `advance` ended, or lie beyond a gap.
       await committer.#advance(readAheadMax, signal)
       if (last > committer.#head) throw new SlotMissing(committer.#head + 1, last)
     }
-    // When those slots were written nobody here knows.
+    // It is not known when the replayed slots were written, so they tell nothing about clocks.
     committer.#others.clear()
     return committer
   }
 
-  /** The fold of every slot up to `head`, as of the last refresh or commit. */
+  /** The state after slot `head`, as of the last refresh or commit. */
   get state(): S {
     return this.#state
   }
@@ -270,14 +291,14 @@ export class Committer<S> {
     return this.#head
   }
 
-  /** `state` and where it stands, for a checkpoint. */
+  /** `state` and its position in the log, for a checkpoint. */
   get fold(): Fold<S> {
     return { genesis: this.genesis, slot: this.#head, crc: this.#crc, ts: this.#ts, state: this.#state }
   }
 
   /**
-   * The state with everything in it that was committed, by anybody, before this call. Two synchronous looks where
-   * the log can peek and nothing is new.
+   * Return a state with everything that any process committed before this call. Costs two synchronous stats if the log
+   * has `peek` and nothing is new.
    */
   async refresh(signal?: AbortSignal): Promise<S> {
     this.#checkOpen()
@@ -291,16 +312,16 @@ export class Committer<S> {
   }
 
   /**
-   * Commits what `propose` decides, durably, in one slot with whatever else is waiting. Rejects with
+   * Commit durably what `propose` decides, in one slot together with other queued commits. Rejects with:
    *
-   * - what `propose` throws, and what applying its entry throws, on a state that holds everything committed before this
-   *   call: nothing was written;
-   * - `signal.reason`, as long as the bytes are not on their way to the log; from then on the outcome is awaited;
-   * - invalidInput with status 413 for an entry of more than 8 MB;
-   * - ConcurrentModification (14) after losing 20 slots to other writers, and 5 seconds at least: try again;
-   * - kind `commit-state-unknown` (17) with the transaction id, when the log did not tell the outcome in time:
-   *   a later refresh or commit shows it. It must not be committed again before that.
-   * - PermissionDenied (15) when read-only, ServiceUnavailable (17) when closed or the store refuses.
+   * - what `propose` or applying its entry throws, on a state with everything that was committed before this call.
+   *   Nothing was written.
+   * - `signal.reason`, until the bytes are on their way to the log. From then on `commit` waits for the outcome.
+   * - `InvalidInput` with status 413 for an entry of more than 8 MB.
+   * - `ConcurrentModification` after losing 20 slots to other writers and waiting at least 5 seconds. Try again.
+   * - `ServiceUnavailable` of kind `commit-state-unknown` with the transaction id, when the log did not tell the
+   *   outcome in time. A later refresh or commit shows the outcome: do not commit again before that.
+   * - `PermissionDenied` when read-only, `ServiceUnavailable` when closed or when the store refuses.
    */
   commit(propose: Propose<S>, options: CommitOptions = {}): Promise<Committed<S>> {
     return new Promise((resolve, reject) => {
@@ -332,7 +353,7 @@ export class Committer<S> {
     })
   }
 
-  /** Commits what is queued, refuses everything else from now on. */
+  /** Commit what is queued, and refuse every later call. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#writing
@@ -343,7 +364,7 @@ export class Committer<S> {
     if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
   }
 
-  /** From here on every call fails with `error`. */
+  /** Fail every queued and later call with `error`. */
   #stop(error: unknown): unknown {
     if (!(error instanceof SheafError)) return error
     this.#fatal ??= error
@@ -353,22 +374,25 @@ export class Committer<S> {
 
   // --- reading -------------------------------------------------------------------------------------------
 
-  /** Whether the log surely ends with slot head: two synchronous looks, where the log can peek. */
+  /** Return whether the log certainly ends with slot head: two synchronous stats. Always false if the log has no `peek`. */
   #isCurrent(): boolean {
     const log = this.#log
     const head = this.#head
     if (log.peek === undefined || (head === 0 && this.#newer !== undefined)) return false
-    // In this order: the second look tells that the log was not trimmed past here before the first.
+    // The order matters: the second look proves that the log was not trimmed past head before the first look.
     if (log.peek(head + 1) !== null) return false
-    const there = log.peek(head)
-    return there !== null && (head === 0 || this.#isMarked(there))
+    const mark = log.peek(head)
+    return mark !== null && (head === 0 || this.#isMarked(mark))
   }
 
-  #isMarked(there: BlobMark): boolean {
-    return this.#mark !== null && isSameBlob(this.#mark, there)
+  #isMarked(mark: BlobMark): boolean {
+    return this.#mark !== null && isSameBlob(this.#mark, mark)
   }
 
-  /** One advance for all who asked before it began; who asks while one runs gets the next. */
+  /**
+   * Share one `#advance` between all callers that asked before it began. Callers that ask while it runs share the next
+   * one.
+   */
   #refreshOnce(): Promise<void> {
     if (this.#refreshing === null) {
       this.#refreshing = this.#advance(1).finally(() => {
@@ -386,8 +410,8 @@ export class Committer<S> {
   }
 
   /**
-   * Applies slots until one is missing. Where reading is a trip over a network, reads ahead in windows that double
-   * while it is behind. Several may run at the same time: a slot another one has applied is passed over.
+   * Apply slots until one is missing. If each read is a network request, read ahead in windows that double. Several
+   * calls may run at the same time: each skips slots that another call has applied.
    */
   async #advance(window: number, signal?: AbortSignal): Promise<void> {
     const pacer = new Pacer(signal, this.#clock)
@@ -399,9 +423,10 @@ export class Committer<S> {
         await this.#reopen(first - 1)
         continue
       }
-      // What was found stays what it is while the log is synced; somebody else may apply it, which is looked for below.
+      // Slots that were read do not change while the log is synced. Another call may apply them meanwhile; the loop
+      // checks that.
       await this.#sync(first, found)
-      let passed = false
+      let wasTrimmed = false
       for (const [i, bytes] of found.entries()) {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
@@ -409,20 +434,22 @@ export class Committer<S> {
           if (number === this.#head + 1) this.#lookedAt = this.#clock.elapsed()
           return
         }
-        passed = present === 'trimmed'
+        wasTrimmed = present === 'trimmed'
         if (present === 'trimmed') break
         if (number === this.#head + 1) await this.#apply(present, number, pacer)
         const isMarked = mark !== null && i === found.length - 1 && number === this.#head
         if (isMarked && statedChecksum(present) === this.#crc) this.#mark = mark
       }
-      if (!passed) window = Math.min(2 * window, readAheadMax)
+      if (!wasTrimmed) window = Math.min(2 * window, readAheadMax)
     }
   }
 
   /**
-   * Slots `first` and following, a window of them; where the log can peek those that are there, or whether there is one after a missing
-   * one. As slots are trimmed in ascending order, all of them were of the log if the one before them is there afterwards. `mark`: which blob
-   * the last of them was before it was read.
+   * Read up to `window` slots from `first` on. If the log has `peek`, read those that exist. If `first` is missing,
+   * read the next slot, to detect a gap.
+   *
+   * Slots are trimmed in ascending order. So if the slot before `first` still exists afterwards, all the slots read are
+   * part of the log. `mark`: the mark of the last slot's blob, taken before its read.
    */
   async #readFrom(
     first: number,
@@ -437,9 +464,9 @@ export class Committer<S> {
     const found: (Uint8Array | null)[] = []
     let mark: BlobMark | null = null
     while (found.length < window) {
-      const there = log.peek(first + found.length)
-      if (there === null) break
-      mark = there
+      const next = log.peek(first + found.length)
+      if (next === null) break
+      mark = next
       found.push(await log.read(first + found.length, signal))
     }
     if (found.length > 0) return { found, mark }
@@ -447,7 +474,7 @@ export class Committer<S> {
     return { found: [null, ...later], mark: null }
   }
 
-  /** Has slots made durable that were found, `first` and following, before anything is made of them. */
+  /** Make the slots that were read durable, before anything is based on them. */
   async #sync(first: number, found: readonly (Uint8Array | null)[]): Promise<void> {
     const count = found.filter(bytes => bytes !== null).length
     if (count === 0 || this.#log.sync === undefined) return
@@ -458,7 +485,7 @@ export class Committer<S> {
     this.#syncMs += (this.#clock.elapsed() - started - this.#syncMs) / 4
   }
 
-  /** A missing slot before one that is there was written meanwhile, or trimmed, or is lost. */
+  /** Read a missing slot again, if a later slot exists. The slot was written meanwhile, or was trimmed, or is lost. */
   async #readAgain(
     number: number,
     later: readonly (Uint8Array | null)[],
@@ -476,24 +503,25 @@ export class Committer<S> {
   }
 
   /**
-   * Whether the log still goes back to a slot, of that checksum. It begins with slot 0 for ever: there a checkpoint tells. Any other may
-   * have been trimmed, and written again by somebody else who missed that as well.
+   * Return whether the log still contains slot `slot` with checksum `crc`. Slot 0 is never trimmed, so for slot 0 a
+   * newer checkpoint tells. Any other slot may have been trimmed, and then written again by a writer that missed the
+   * trim.
    */
   async #isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
-    const there = this.#log.peek?.(slot)
-    if (there === null) return false
-    if (slot === 0) return there !== undefined || this.#log.has(0, undefined, signal)
-    if (there !== undefined && slot === this.#head && this.#isMarked(there)) return true
+    const mark = this.#log.peek?.(slot)
+    if (mark === null) return false
+    if (slot === 0) return mark !== undefined || this.#log.has(0, undefined, signal)
+    if (mark !== undefined && slot === this.#head && this.#isMarked(mark)) return true
     const isSame = await this.#log.has(slot, crc, signal)
     const isHead = slot === this.#head && crc === this.#crc
-    if (isSame && there !== undefined && isHead) this.#mark = there
+    if (isSame && mark !== undefined && isHead) this.#mark = mark
     return isSame
   }
 
   /**
-   * Goes on from the newest checkpoint, unless that was done since slot `head` was the newest applied. Without a newer one the
-   * log is damaged: throws `damage`, for good.
+   * Continue from the newest checkpoint, unless the committer already moved past slot `head`. If there is no newer
+   * checkpoint, the log is damaged: throws `damage` and stops the committer.
    */
   #reopen(head: number, damage?: SheafError): Promise<void> {
     this.#reopening ??= this.#reopenFrom(head, damage).finally(() => {
@@ -510,20 +538,20 @@ export class Committer<S> {
         damage ?? corrupted(`slot ${head} is gone: the root was removed or replaced while it was open`),
       )
     }
-    const there = await inLog(fold, this.#log, this.#newer)
+    const base = await baseInLog(fold, this.#log, this.#newer)
     const { genesis } = this
     const start = { genesis, ts: 0, crc: 0 }
-    await checkBase(there, start, this.#log, this.#machine, undefined).catch(error => {
+    await checkBase(base, start, this.#log, this.#machine, undefined).catch(error => {
       throw this.#stop(error)
     })
-    if (this.#head >= there.slot) return
-    if (this.#group !== null && this.#group.slot.header.slot <= there.slot) this.#group.passed = true
-    this.#head = there.slot
-    this.#crc = there.crc
-    this.#ts = there.ts
+    if (this.#head >= base.slot) return
+    if (this.#group !== null && this.#group.slot.header.slot <= base.slot) this.#group.isTrimmedPast = true
+    this.#head = base.slot
+    this.#crc = base.crc
+    this.#ts = base.ts
     this.#mark = null
-    this.#state = there.state
-    this.#onReopened?.(there)
+    this.#state = base.state
+    this.#onReopened?.(base)
   }
 
   async #apply(bytes: Uint8Array, number: number, pacer: Pacer): Promise<void> {
@@ -534,7 +562,7 @@ export class Committer<S> {
       this.#checkSuccessor(decoded)
       return decoded
     })
-    const state = await this.#fold(slot, pacer)
+    const state = await this.#replaySlot(slot, pacer)
     if (number !== this.#head + 1) return
     const group = this.#group?.slot.header.slot === number ? this.#group : null
     const ours = group !== null && isSameSlot(slot, group.slot)
@@ -564,8 +592,8 @@ export class Committer<S> {
     }
   }
 
-  /** The state after a slot. `state` may only be set to it if it has not moved meanwhile. */
-  async #fold({ header }: Slot, pacer: Pacer): Promise<S> {
+  /** Compute the state after a slot. The caller may install the result only if head has not moved meanwhile. */
+  async #replaySlot({ header }: Slot, pacer: Pacer): Promise<S> {
     let state = this.#state
     for (const [index, entry] of header.entries.entries()) {
       if (pacer.due()) await pacer.pause()
@@ -581,25 +609,26 @@ export class Committer<S> {
     this.#mark = null
     this.#state = state
     this.#turns.note(slot.header.by, slot.header.slot)
-    this.#hear(slot)
+    this.#noteClock(slot)
     this.slots.keep(slot)
     this.#onApplied?.(slot)
   }
 
-  /** Notes what a slot tells about the clock of its writer: it was not there at the last look. */
-  #hear({ header: { by, slot, ts, clock = ts } }: Slot): void {
+  /** Note what a slot tells about its writer's clock: the slot did not exist at `#lookedAt`. */
+  #noteClock({ header: { by, slot, ts, clock = ts } }: Slot): void {
     if (by === this.#by) {
       this.#lookedAt = this.#clock.elapsed()
       return
     }
     this.#others.delete(by)
     this.#others.set(by, { slot, ahead: this.#lookedAt - clock })
-    if (this.#others.size > heardMax) this.#others.delete(this.#others.keys().next().value!)
+    if (this.#others.size > otherClocksMax) this.#others.delete(this.#others.keys().next().value!)
   }
 
   /**
-   * How far the clock of this process is ahead of that of another, milliseconds, as far as the slots tell which others wrote while this
-   * was open; of those heard last, the one it is most ahead of. Null where no other wrote.
+   * How far the clock of this process is ahead of another writer's clock, milliseconds. Derived from slots that others
+   * wrote while this committer was open. Of the writers heard from most recently, the largest lead. Null if no other
+   * writer wrote.
    */
   get ahead(): { readonly ms: number; readonly slot: number } | null {
     let most: { ms: number; slot: number } | null = null
@@ -614,22 +643,22 @@ export class Committer<S> {
 
   async #write(): Promise<void> {
     while (this.#queue.length > 0) {
-      // Callers that the last slot woke get to queue their next commit: measured 3-6 times the throughput.
+      // Let callers that the last slot resolved queue their next commit: measured 3 to 6 times the throughput.
       await this.#clock.yield()
-      if (this.#clock.elapsed() < this.#contendedUntil) await this.#letOthersGoFirst()
+      if (this.#clock.elapsed() < this.#contendedUntil) await this.#waitForTurn()
       const gathered = this.#gather()
-      if ('tickets' in gathered) await this.#land(gathered)
+      if ('tickets' in gathered) await this.#appendGroup(gathered)
       else await this.#refuse(gathered.refused)
     }
     this.#writing = null
   }
 
   /**
-   * Waits for as long as those before this writer need for a slot each, and again if some came but not all. Whoever
-   * lets a slot's time pass without using it is not waited for.
+   * Wait for the turns of all writers that come before this one. Wait again if some of them, but not all, wrote a slot.
+   * A writer that does not use its turn is not waited for.
    */
-  async #letOthersGoFirst(): Promise<void> {
-    // Who has just lost, and has not paused since, has just looked.
+  async #waitForTurn(): Promise<void> {
+    // A writer that has just lost a slot, and has not paused since, has just read the log.
     const lost = this.#queue[0]?.lostSlots ?? 0
     let looked = lost > 0 && lost <= lostInTurnMax
     let waited = false
@@ -638,7 +667,7 @@ export class Committer<S> {
         const head = this.#head
         if (!looked) await this.#advance(1)
         looked = false
-        if (this.#head > head) this.#expectOthers()
+        if (this.#head > head) this.#keepTurns()
         else if (waited) return
         const before = this.#turns.before(this.#by)
         if (before === 0 || this.#queue.length === 0) return
@@ -646,20 +675,23 @@ export class Committer<S> {
         waited = true
       }
     } catch {
-      // The append tells, or the queue was emptied.
+      // The append reports the error, or the queue was emptied.
     }
   }
 
-  #expectOthers(): void {
+  #keepTurns(): void {
     this.#contendedUntil = this.#clock.elapsed() + contendedSlots * this.#turnMs
   }
 
-  /** About how long a writer takes that has just lost a slot: it syncs the slot it lost to, then writes the next one. */
+  /**
+   * How long a writer takes that has just lost a slot: it syncs the slot it lost to, then writes the next slot.
+   * Milliseconds.
+   */
   get #turnMs(): number {
     return this.#syncMs + this.#slotMs
   }
 
-  /** The next slot out of the queue, or who was refused when nobody had anything to commit. */
+  /** Build the next slot from the queue. If no ticket had anything to commit, return the refused tickets. */
   #gather(): Group<S> | { readonly refused: readonly Refusal<S>[] } {
     const slot = this.#head + 1
     const clock = Math.floor(this.#clock.now())
@@ -703,12 +735,12 @@ export class Committer<S> {
     if (tickets.length === 0) return { refused }
     const shown = clock < ts && { clock }
     const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, ...shown, entries }
-    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, passed: false }
+    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, isTrimmedPast: false }
   }
 
   /**
-   * Tells a refusal once the state it was decided on is known to hold everything committed before the call. (A slot that
-   * was won proves that by itself.) Where there is more, the proposal is decided again.
+   * Reject refused tickets, once the state of the refusal is known to hold everything committed before the call. If the
+   * log has newer slots, decide the proposals again. (Winning a slot proves freshness by itself.)
    */
   async #refuse(refusals: readonly Refusal<S>[]): Promise<void> {
     const head = this.#head
@@ -729,7 +761,7 @@ export class Committer<S> {
     this.#queue.unshift(...again)
   }
 
-  async #land(group: Group<S>): Promise<void> {
+  async #appendGroup(group: Group<S>): Promise<void> {
     const { slot, tickets, refused } = group
     const number = slot.header.slot
     const started = this.#clock.elapsed()
@@ -739,7 +771,7 @@ export class Committer<S> {
     const now = this.#clock.elapsed()
     switch (outcome.kind) {
       case 'won':
-        if (group.lost && !group.passed) {
+        if (group.lost && !group.isTrimmedPast) {
           const error = this.#stop(
             corrupted(`slot ${number} was won here, but holds another writer's entries`),
           )
@@ -760,8 +792,8 @@ export class Committer<S> {
       case 'lost':
         this.#requeue([...tickets, ...refused.map(({ ticket }) => ticket)])
         this.#slotMs = Math.max(this.#slotMs, Math.min(now - started, 2 * this.#slotMs))
-        this.#expectOthers()
-        // Many writers without a slot yet all see themselves as first.
+        this.#keepTurns()
+        // Writers without a recent slot all take themselves for first, so a random pause separates them.
         if (tickets[0]!.lostSlots > lostInTurnMax) await this.#pause(this.#turns.writers * this.#turnMs)
         return
       case 'refused':
@@ -774,11 +806,11 @@ export class Committer<S> {
     }
   }
 
-  /** Offers a group to its slot until the outcome is known, or for as long as it may stay unknown. */
+  /** Append a group until the outcome is known, or until the time for unknown outcomes is over. */
   async #offer(group: Group<S>): Promise<Outcome> {
     const number = group.slot.header.slot
     const deadline = this.#clock.elapsed() + this.#unknownAfterMs
-    let doubt: unknown = null
+    let ambiguity: unknown = null
     for (let tries = 0; ; tries++) {
       let answer: 'won' | 'taken' | null = null
       try {
@@ -787,48 +819,51 @@ export class Committer<S> {
         answer = await appended
       } catch (error) {
         if (!(error instanceof Ambiguous)) {
-          const isRefused = error instanceof SheafError && doubt === null
+          const isRefused = error instanceof SheafError && ambiguity === null
           return isRefused ? { kind: 'refused', error } : { kind: 'unknown', cause: error }
         }
-        doubt = error
+        ambiguity = error
       } finally {
         this.#answer = null
       }
       if (answer !== null) {
         try {
-          // As long as the slot before it is there, it is the one that was written.
+          // If the previous slot still exists, the slot under this number is the one that was written.
           const mark = this.#log.peek?.(number) ?? null
           if (answer === 'taken') await this.#advance(1)
           else if (await this.#isThere(number - 1, Number.parseInt(group.slot.header.prev, 16)))
             return { kind: 'won', mark }
           else if (this.#head < number) await this.#reopen(number - 1)
-          if (group.passed)
+          if (group.isTrimmedPast)
             return (await this.#isReal(group)) ? { kind: 'won', mark: null } : { kind: 'lost' }
           if (this.#head >= number) return group.lost ? { kind: 'lost' } : { kind: 'won', mark: null }
         } catch (error) {
           if (error === this.#fatal) return { kind: 'refused', error }
-          doubt = error
+          ambiguity = error
         }
       }
-      if (group.lost && !group.passed) return { kind: 'lost' }
-      if (this.#clock.elapsed() >= deadline) return { kind: 'unknown', cause: doubt }
+      if (group.lost && !group.isTrimmedPast) return { kind: 'lost' }
+      if (this.#clock.elapsed() >= deadline) return { kind: 'unknown', cause: ambiguity }
       await this.#pause(10 * 2 ** tries)
     }
   }
 
-  /** Whether a slot that the log was trimmed past is the one that was offered. If not, that one goes from where it lies. */
+  /**
+   * Return whether the offered slot is part of a log that was trimmed past its number. If not, delete the slot that was
+   * written.
+   */
   async #isReal({ slot }: Group<S>): Promise<boolean> {
     const number = slot.header.slot
     const bytes = await this.#log.read(number)
-    const there = bytes === null ? null : decodeSlot(bytes, number, this.#machine.features)
+    const stored = bytes === null ? null : decodeSlot(bytes, number, this.#machine.features)
     const crc = await this.slots.crcOfTrimmed(number)
-    if (crc === null) return there?.crc === slot.crc
+    if (crc === null) return stored?.crc === slot.crc
     if (crc === slot.crc) return true
-    if (there?.crc === slot.crc) await this.#log.remove(number)
+    if (stored?.crc === slot.crc) await this.#log.remove(number)
     return false
   }
 
-  /** Back to the head of the queue, in order. */
+  /** Put tickets back at the head of the queue, in order. */
   #requeue(tickets: readonly Ticket<S>[]): void {
     const lateSince = this.#clock.elapsed() - lostMsMin
     const again: Ticket<S>[] = []
@@ -844,7 +879,7 @@ export class Committer<S> {
     this.#queue.unshift(...again)
   }
 
-  /** Waits for a random part of `ms`. */
+  /** Wait for a random time of at most `ms`. */
   #pause(ms: number): Promise<void> {
     return this.#clock.sleep(this.#clock.random() * Math.min(ms, pauseMsMax), undefined, true)
   }
@@ -855,11 +890,11 @@ function isSameSlot(a: Slot, b: Slot): boolean {
 }
 
 interface WrittenEntry {
-  /** Read back from `text`. */
+  /** Parsed from `text`. */
   readonly entry: Entry
   readonly text: string
   readonly textBytes: number
-  /** What it adds to a slot, about. */
+  /** About how many bytes the entry adds to a slot. */
   readonly bytes: number
 }
 
@@ -920,8 +955,8 @@ function applyEntry<S>(
   }
 }
 
-/** `base`, or when its slot was trimmed meanwhile, a newer one. */
-async function inLog<S>(base: Fold<S>, log: CommitLog, newer: OpenOptions<S>['newer']): Promise<Fold<S>> {
+/** Return `base`, or a newer fold if the slot of `base` was trimmed meanwhile. */
+async function baseInLog<S>(base: Fold<S>, log: CommitLog, newer: OpenOptions<S>['newer']): Promise<Fold<S>> {
   for (let fold = base; ; ) {
     if (fold.slot === 0 || (await log.has(fold.slot))) return fold
     const next = await newer?.(fold.slot)
@@ -930,7 +965,10 @@ async function inLog<S>(base: Fold<S>, log: CommitLog, newer: OpenOptions<S>['ne
   }
 }
 
-/** Throws unless the slot that `base` ends with is in the log as it was when the base was made. */
+/**
+ * Check that the log holds the last slot of `base` as it was when the base was made. Throws Internal ("corrupted")
+ * otherwise.
+ */
 async function checkBase<S>(
   base: Fold<S>,
   start: DecodedGenesis,
@@ -949,8 +987,8 @@ async function checkBase<S>(
   }
 }
 
-/** Writes slot 0, or finds that somebody else has. */
-async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Array> {
+/** Write slot 0, or read the one that another writer wrote. */
+async function createGenesis(log: CommitLog, options: CommitterOptions): Promise<Uint8Array> {
   if (!options.create || options.readOnly) {
     throw new SheafError(ErrorCode.NamespaceNotFound, 'there is no root here: its log is empty', {
       hint: 'create it by opening it with create: true',
@@ -960,26 +998,26 @@ async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Ar
   const bytes = encodeGenesis({ root: clock.uuid(), format: 1 }, Math.floor(clock.now()))
   const deadline = clock.elapsed() + (options.unknownAfterMs ?? unknownAfterMs)
   for (let tries = 0; ; tries++) {
-    let doubt: unknown = null
+    let ambiguity: unknown = null
     try {
       await log.append(0, bytes)
     } catch (error) {
       if (!(error instanceof Ambiguous)) throw error
-      doubt = error
+      ambiguity = error
     }
-    const written = doubt === null ? await log.read(0) : null
+    const written = ambiguity === null ? await log.read(0) : null
     if (written !== null) return written
     if (clock.elapsed() >= deadline) {
       throw new SheafError(ErrorCode.ServiceUnavailable, 'the root could not be created in time', {
         hint: 'try again',
-        cause: doubt,
+        cause: ambiguity,
       })
     }
     await clock.sleep(clock.random() * Math.min(10 * 2 ** tries, pauseMsMax), undefined, true)
   }
 }
 
-/** A slot is not there, though a later one is. */
+/** Thrown for a missing slot when a later slot exists. */
 export class SlotMissing extends SheafError {
   readonly slot: number
 
@@ -1005,7 +1043,7 @@ function contended(lostSlots: number): SheafError {
 
 function unknown(txn: string, slot: number, cause: unknown): SheafError {
   const transactionId = formatTransactionId(slot, txn)
-  const message = `the store did not tell whether transaction ${transactionId} was committed`
+  const message = `the store did not report whether transaction ${transactionId} was committed`
   return new SheafError(ErrorCode.ServiceUnavailable, message, {
     kind: 'commit-state-unknown',
     hint: 'look the transaction up before sending it again',

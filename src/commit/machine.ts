@@ -1,38 +1,40 @@
 /**
- * What the log carries and what folds it. This room knows no table: entries are opaque to it.
+ * The types of the log's contents, and the interface of the state machine that replays the log. This module knows no
+ * tables: it does not interpret entries.
  */
 
-/** A JSON value as it stands in a slot. */
+/** A JSON value of a slot. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). */
 export interface Entry {
   readonly txn: string
-  /** The caller's idempotency key, and the fingerprint of the call it came with. */
+  /** The caller's idempotency key, and the fingerprint of the call that had the key. */
   readonly key?: string
   readonly hash?: string
-  /** What the commit depended on, for readers of the log and for audits. */
+  /** The conditions of the commit, for readers of the log and for audits. */
   readonly req: readonly Json[]
   readonly ops: readonly Json[]
-  /** The result to hand back when the same call is asked again. */
+  /** The result to return when the same call is repeated. */
   readonly res?: Json
 }
 
-/** What an entry says of a call with a key. */
+/** The fields of an entry whose call had an idempotency key. */
 export type Idempotency = Required<Pick<Entry, 'key' | 'hash'>>
 
+/** The header of a slot. Field names are those on disk (docs/format.md). */
 export interface SlotHeader {
   readonly f: 1
-  /** Features a reader must know to go past this slot. */
+  /** Features that a reader must know to read past this slot. */
   readonly need: readonly string[]
   readonly slot: number
-  /** Checksum (8 hex digits) of the slot before. */
+  /** Checksum of the previous slot, 8 hex digits. */
   readonly prev: string
   /** The writer's nonce: fresh for every opened committer. */
   readonly by: string
-  /** Milliseconds since 1970; never less than that of the slot before. */
+  /** Milliseconds since 1970; never less than `ts` of the previous slot. */
   readonly ts: number
-  /** What the writer's clock showed, where that was less than `ts`. */
+  /** The time of the writer's clock, if less than `ts`. */
   readonly clock?: number
   /** [offset, length] of each blob, from the first byte after the header line. */
   readonly blobs: readonly (readonly [number, number])[]
@@ -45,7 +47,7 @@ export interface Genesis {
   readonly format: 1
 }
 
-/** Where an entry stands. */
+/** The position of an entry in the log. */
 export interface Position {
   readonly slot: number
   readonly entry: number
@@ -53,79 +55,83 @@ export interface Position {
 }
 
 /**
- * The meaning of a log.
- * `apply` is synchronous, pure, O(change), and never refuses: an entry in a won slot is valid by contract,
- * so a failed assertion there is corruption.
+ * Interprets the entries of a log.
+ *
+ * `apply` is synchronous, pure and O(change), and never refuses an entry: every entry of a won slot is valid. A failed
+ * assertion in `apply` means corruption.
  */
 export interface Machine<S> {
-  /** Features of `need` this build understands. */
+  /** Features of `need` that this build understands. */
   readonly features: ReadonlySet<string>
   initial(genesis: Genesis): S
   /**
-   * Refuses what its writer may no longer commit on `state`: asked once for every entry before it is written, never for one
-   * that is in the log. Throws what its caller is told.
+   * Refuse an entry that its writer may no longer commit on `state`. The committer calls `check` once for every entry
+   * before writing it, and never for an entry of the log. The caller of the commit gets the error that `check` throws.
    */
   check?(state: S, entry: Entry): void
-  /** Throws Unsupported for an operation that only a newer build knows. */
+  /** Return the state after an entry. Throws Unsupported for an operation that only a newer build knows. */
   apply(state: S, entry: Entry, at: Position): S
   /**
-   * A state as texts without line breaks, a few KB each, in an order that depends on its contents alone: equal
-   * states give equal texts. Lazy, so that whoever writes them can pause between two.
+   * Encode a state as texts without line breaks, a few KB each. Equal states give equal texts in the same order. Lazy,
+   * so that the writer can pause between two texts.
    */
   save(state: S): Iterable<string>
-  /** Puts a state together again from the texts of `save`. */
+  /** Decode a state from the texts of `save`. */
   load(genesis: Genesis): Loader<S>
 }
 
+/** Decodes a state from texts. */
 export interface Loader<S> {
-  /** Throws Unsupported for what only a newer build knows. */
+  /** Decode the next text. Throws Unsupported if only a newer build knows its contents. */
   add(text: string): void
-  /** After the last text. Throws corrupted when something is missing. */
+  /** Return the state, after the last text. Throws Internal ("corrupted") when something is missing. */
   end(): S
 }
 
-/** A state, and where in the log it stands: all it takes to go on from there. */
+/** A state and its position in the log. Replay can continue from it. */
 export interface Fold<S> {
   readonly genesis: Genesis
-  /** The newest slot in it. */
+  /** The last slot applied to the state. */
   readonly slot: number
-  /** The checksum and the time of that slot. */
+  /** The checksum and time of that slot. */
   readonly crc: number
   readonly ts: number
   readonly state: S
-  /** Where it is kept, if it is. */
+  /** The key of the checkpoint that holds it, if any. */
   readonly key?: string
 }
 
-/** What a caller wants to commit, decided on the very state it will follow. */
+/** The change a caller wants to commit, decided on exactly the state that its entry will follow. */
 export interface Proposal {
   readonly ops: readonly Json[]
   readonly req?: readonly Json[]
   readonly res?: Json
   readonly blobs?: readonly Uint8Array[]
-  /** Features that who reads the entry must know. */
+  /** Features that readers of the entry must know. */
   readonly need?: readonly string[]
 }
 
+/** The position that an entry will have if its slot is won. */
 export interface ProposalPosition extends Position {
-  /** What the entry's transaction id will be. */
+  /** The transaction id that the entry will have. */
   readonly transactionId: string
-  /** The index the proposal's first blob will have in the slot. */
+  /** The index of the proposal's first blob among the blobs of the slot. */
   readonly firstBlob: number
 }
 
 /**
- * Decides an entry. Synchronous; `state` is the fold of all earlier slots and of the earlier entries of its own
- * slot. Called again on the newer state after a lost race. What it throws fails its caller only.
+ * Decides an entry. Synchronous. `state` is the state after all earlier slots and the earlier entries of the same slot.
+ * After a lost race the committer calls the function again on the newer state. If it throws, only its own commit fails.
  */
 export type Propose<S> = (state: S, at: ProposalPosition) => Proposal
 
+/** A committed entry. */
 export interface Committed<S> {
   readonly txn: string
-  /** `<slot, base 36>-<txn>`: finds its slot without an index. */
+  /** `<slot, base 36>-<txn>`: contains the slot number, so a lookup needs no index. */
   readonly transactionId: string
   readonly at: Position
   readonly entry: Entry
-  /** The state right after this entry's slot, for reading one's own write. */
+  /** The state right after the entry's slot, for reading one's own write. */
   readonly state: S
 }

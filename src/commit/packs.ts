@@ -1,15 +1,15 @@
 /**
- * Slots that were taken out of the log: those that somebody may still ask for lie in packs, word for word.
+ * Packs: files with slots that were trimmed from the log and may still be read, byte for byte.
  *
  *     slots      the bytes of slot files, back to back
  *     index      one line of JSON: [[slot, offset, bytes], ...], ascending
- *     chain      the checksum of every slot that the pack stands for, u32 each
+ *     chain      the checksum of every slot of the pack's range, u32 each
  *     trailer    bytes of the index u32 | first slot u64 | bytes of the file u64 | "SHEAFSP1"
  *
- * - A pack stands for slots `from..to`; what of them is not in it nobody needs. Packs follow each other from slot 1 on.
- * - The CRC-32 of index, chain and trailer stands in the name, and a slot is under its own: that is every byte.
- * - The chain tells whether some bytes were ever a slot of this log, long after it is gone.
- * - A checkpoint names the packs. A slot is deleted from the log only when every checkpoint that is kept does.
+ * - A pack covers slots `from..to`. Slots of the range that are absent were not needed. The ranges are consecutive, from slot 1 on.
+ * - Every byte has a checksum: the name has the CRC-32 of index, chain and trailer, and each slot has its own.
+ * - The chain tells whether given bytes were ever a slot of this log, after the slot is deleted.
+ * - Checkpoints name the packs. A slot is deleted from the log only when every kept checkpoint names its pack.
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -19,41 +19,42 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import type { MaybePromise } from '../primitives/task.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
-/** A pack: `_hist/<name>`, in place of slots `from..to`. */
+/** A pack: the file `_hist/<name>`, which replaces slots `from..to`. */
 export interface PackInfo {
   readonly from: number
   readonly to: number
-  /** `<from, 20 digits>-<to, 20 digits>-<birth, base36>-<checksum>.slots`; an earlier Sheaf wrote no birth. */
+  /** `<from, 20 digits>-<to, 20 digits>-<birth, base36>-<checksum>.slots`. Earlier releases of Sheaf wrote no birth. */
   readonly name: string
   readonly bytes: number
 }
 
-/** What readers of checkpoints must know where there are packs. */
+/** The feature that readers of checkpoints must know if there are packs. */
 export const packsFeature = 'packs'
 
-/** A slot for a pack: its checksum, and its bytes where they are needed. */
+/** A slot for a pack: its checksum, and its bytes if they are still needed. */
 export interface PackedSlot {
   readonly crc: number
   readonly bytes: Uint8Array | null
 }
 
 interface Footer {
-  /** Slot, offset, and bytes of each that lies in it, ascending. */
-  readonly places: Float64Array
+  /** Slot number, offset and byte length of each slot in the pack, ascending. */
+  readonly positions: Float64Array
   readonly chain: Uint32Array
 }
 
 const trailerBytes = 28
 const magic = Buffer.from('SHEAFSP1')
-/** What of a pack is read first: nearly always its whole footer. */
+/** How many bytes of a pack's end are read first: nearly always its whole footer. */
 const endGuess = 64 * 1024
-/** Entries of index and chain that are worked on at once, */
-const slice = 4096
-/** and bytes of the index. */
-const lineSlice = 64 * 1024
-/** What footers that share no memory with anything else may take. */
+/** Entries of index and chain that are processed at once. */
+const entriesAtOnce = 4096
+/** Bytes of the index that are parsed at once. */
+const indexBytesAtOnce = 64 * 1024
+/** Cache size for footers that have a `Memory` of their own. */
 const ownBytes = 16 * 1024 * 1024
 
+/** Reads and writes packs. See the head of this file. */
 export class Packs {
   readonly #store: BlobStore
   #infos: readonly PackInfo[] = []
@@ -65,74 +66,80 @@ export class Packs {
     this.#footers = memory.partition(
       'packFooters',
       'places',
-      ({ places, chain }) => places.byteLength + chain.byteLength,
+      ({ positions, chain }) => positions.byteLength + chain.byteLength,
     )
   }
 
-  /** Those a checkpoint names, in order. */
+  /** The packs that the adopted checkpoint names, in order. */
   get infos(): readonly PackInfo[] {
     return this.#infos
   }
 
-  /** The last slot they stand for; 0 without any. */
+  /** The last slot that the packs cover; 0 without packs. */
   get covered(): number {
     return coveredBy(this.#infos)
   }
 
-  /** Knows these from now on: those of a checkpoint that the log names, so that no slot is gone from the log which they do not stand for. */
+  /**
+   * Use these packs from now on. They must be those of a checkpoint that the log names, so that they cover every slot
+   * that was trimmed.
+   */
   adopt(infos: readonly PackInfo[]): void {
     this.#infos = infos
   }
 
-  /** The bytes of a slot; null when it is in none. */
+  /** Read a slot; null if no pack contains it. */
   async read(number: number): Promise<Uint8Array | null> {
     const info = this.#infoOf(number)
     return info === undefined ? null : this.readIn(info, number)
   }
 
-  /** The key of the pack that stands for a slot; null for a slot that none stands for. */
+  /** Return the key of the pack that covers a slot; null if no pack does. */
   keyOf(number: number): string | null {
     const info = this.#infoOf(number)
     return info === undefined ? null : packKey(info)
   }
 
-  /** The bytes of a slot in one pack, known here or not; null when it is not in it. */
+  /** Read a slot from a given pack, adopted or not; null if the pack does not contain it. */
   async readIn(info: PackInfo, number: number): Promise<Uint8Array | null> {
-    const { places } = await this.#footerOf(info)
-    const at = 3 * partitionPoint(places.length / 3, i => places[3 * i]! < number)
-    if (places[at] !== number) return null
-    return this.#store.getRange(packKey(info), places[at + 1]!, places[at + 2]!)
+    const { positions } = await this.#footerOf(info)
+    const at = 3 * partitionPoint(positions.length / 3, i => positions[3 * i]! < number)
+    if (positions[at] !== number) return null
+    return this.#store.getRange(packKey(info), positions[at + 1]!, positions[at + 2]!)
   }
 
-  /** The checksums of the slots that a pack stands for. */
+  /** Return the checksums of all slots of a pack's range. */
   async chainOf(info: PackInfo): Promise<Uint32Array> {
     return (await this.#footerOf(info)).chain
   }
 
-  /** The checksum of a slot that they stand for; null for one they do not. */
+  /** Return the checksum of a slot that the packs cover; null for any other slot. */
   async crcOf(number: number): Promise<number | null> {
     const info = this.#infoOf(number)
     return info === undefined ? null : (await this.#footerOf(info)).chain[number - info.from]!
   }
 
-  /** The slots that lie in a pack, ascending. */
+  /** Return the numbers of the slots in a pack, ascending. */
   async numbersIn(info: PackInfo): Promise<Float64Array> {
-    const { places } = await this.#footerOf(info)
-    return Float64Array.from({ length: places.length / 3 }, (_, i) => places[3 * i]!)
+    const { positions } = await this.#footerOf(info)
+    return Float64Array.from({ length: positions.length / 3 }, (_, i) => positions[3 * i]!)
   }
 
-  /** How many bytes the slots in a pack take for which `isNeeded` is false. */
+  /** Count the bytes of those slots in a pack for which `isNeeded` is false. */
   async bytesInVain(info: PackInfo, isNeeded: (slot: number) => boolean, pacer: Pacer): Promise<number> {
-    const { places } = await this.#footerOf(info)
-    let inVain = 0
-    for (let at = 0; at < places.length; at += 3) {
-      if (!isNeeded(places[at]!)) inVain += places[at + 2]!
-      if (at % slice === 0) await pacer.turn()
+    const { positions } = await this.#footerOf(info)
+    let unneeded = 0
+    for (let at = 0; at < positions.length; at += 3) {
+      if (!isNeeded(positions[at]!)) unneeded += positions[at + 2]!
+      if (at % entriesAtOnce === 0) await pacer.turn()
     }
-    return inVain
+    return unneeded
   }
 
-  /** Writes a pack in place of the slots from `from` on, durably. `birth`: the slot of the checkpoint that is to name it. */
+  /**
+   * Write a pack durably that replaces the slots from `from` on. `birth`: the slot of the checkpoint that will name the
+   * pack.
+   */
   async write(
     from: number,
     slots: readonly PackedSlot[],
@@ -157,16 +164,17 @@ export class Packs {
   }
 }
 
+/** Return the key of a pack in the blob store. */
 export function packKey({ name }: PackInfo): string {
   return `_hist/${name}`
 }
 
-/** The last slot that some packs stand for; 0 without any. */
+/** Return the last slot that these packs cover; 0 without packs. */
 export function coveredBy(infos: readonly PackInfo[]): number {
   return infos.at(-1)?.to ?? 0
 }
 
-/** The bytes of a pack, and the checksum in its name. */
+/** Encode a pack. Returns its bytes, and the checksum for its name. */
 async function encodePack(from: number, slots: readonly PackedSlot[], pacer: Pacer) {
   const lines: string[] = []
   const chain = Buffer.alloc(4 * slots.length)
@@ -178,7 +186,7 @@ async function encodePack(from: number, slots: readonly PackedSlot[], pacer: Pac
       entries.push(`[${from + i},${offset},${bytes.length}]`)
       offset += bytes.length
     }
-    if (entries.length === slice) {
+    if (entries.length === entriesAtOnce) {
       lines.push(entries.join())
       entries = []
     }
@@ -218,28 +226,28 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
   const lineBytes = trailer.readUInt32LE(0)
   const chainBytes = 4 * (info.to - info.from + 1)
   const length = lineBytes + chainBytes + trailerBytes
-  if (length > info.bytes) throw damaged(`it is not ${info.bytes} bytes`)
+  if (length > info.bytes) throw damaged(`its size is not ${info.bytes} bytes`)
   const footer =
     length <= guess
       ? end.subarray(guess - length)
       : Buffer.from(await store.getRange(key, info.bytes - length, length))
   if (!info.name.endsWith(`-${crcHex(crc32(footer))}.slots`)) throw damaged('its index has another checksum')
   const pacer = new Pacer()
-  const places = new Float64Array(await readIndex(footer.subarray(0, lineBytes), pacer))
+  const positions = new Float64Array(await readIndex(footer.subarray(0, lineBytes), pacer))
   const chain = new Uint32Array(chainBytes / 4)
   for (let i = 0; i < chain.length; i++) {
     chain[i] = footer.readUInt32LE(lineBytes + 4 * i)
-    if (i % slice === 0) await pacer.turn()
+    if (i % entriesAtOnce === 0) await pacer.turn()
   }
-  return { places, chain }
+  return { positions, chain }
 }
 
-/** The numbers in the line of the index, one after the other; parsed in pieces that begin and end between two entries. */
+/** Parse the line of the index into its numbers, in pieces that begin and end between two entries. */
 async function readIndex(line: Buffer, pacer: Pacer): Promise<number[]> {
   const numbers: number[] = []
   const end = line.lastIndexOf(']')
   for (let at = 1; at < end; ) {
-    const cut = line.indexOf('],', Math.min(end, at + lineSlice))
+    const cut = line.indexOf('],', Math.min(end, at + indexBytesAtOnce))
     const next = cut === -1 ? end : cut + 1
     const entries = JSON.parse(`[${line.toString('latin1', at, next)}]`) as [number, number, number][]
     for (const entry of entries) numbers.push(...entry)

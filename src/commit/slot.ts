@@ -1,15 +1,15 @@
 /**
- * One slot as bytes.
+ * Encodes and decodes the file of a slot.
  *
- *     header     one line of JSON, "\n"; before the "\n" as many spaces as make blobs start at a multiple of 8
+ *     header     one line of JSON, padded with spaces before its "\n" so that the blobs start at a multiple of 8
  *     blobs      back to back
  *     trailer    crc32 u32 | bytes of the header line with its "\n" u32 | bytes of the file u64 | "SHEAFLG1"
  *
  * Numbers are little-endian. The checksum covers every byte of the file except its own four. The header is a
  * `SlotHeader`, or in slot 0 `{"f":1,"need":[],"ts":...,"genesis":{"root":...,"format":1}}`.
  *
- * What was written by Sheaf decodes; anything else is an error that says which slot and what about it. The
- * checksum vouches for the bytes, not for their meaning, so the shape of the header is checked as well.
+ * Everything that Sheaf wrote can be decoded. Anything else is an error that names the slot and the defect. The
+ * checksum proves the bytes, not their meaning, so `decodeSlot` also checks the shape of the header.
  */
 import { assert, corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -19,10 +19,10 @@ const trailerBytes = 24
 const magic = 'SHEAFLG1'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A slot in memory. */
+/** A decoded slot. */
 export class Slot {
   readonly header: SlotHeader
-  /** The checksum in its trailer, which the next slot names as `prev`. */
+  /** The checksum in the slot's trailer. The next slot has it as `prev`. */
   readonly crc: number
   readonly #file: Uint8Array
   readonly #headerBytes: number
@@ -34,7 +34,10 @@ export class Slot {
     this.#headerBytes = headerBytes
   }
 
-  /** The bytes of a blob, not copied; they start at a multiple of 8 if all blobs before it end at one. */
+  /**
+   * Return the bytes of a blob, without a copy. They start at a multiple of 8 if all earlier blobs end at a multiple of
+   * 8.
+   */
   blob(index: number): Uint8Array {
     const range = this.header.blobs[index]
     assert(range !== undefined, `slot ${this.header.slot} has no blob ${index}`)
@@ -42,23 +45,27 @@ export class Slot {
     return this.#file.subarray(start, start + range[1])
   }
 
-  /** The size of the file. */
+  /** The size of the slot's file. */
   get bytes(): number {
     return this.#file.length
   }
 
-  /** About how many bytes of memory this takes: the objects of a header measured five times its text. */
+  /**
+   * About how many bytes of memory the slot takes. Measured: the objects of a header take five times the bytes of its
+   * text.
+   */
   get memory(): number {
     return this.#file.length + 5 * this.#headerBytes
   }
 }
 
+/** A slot and the bytes of its file. */
 export interface EncodedSlot {
   readonly slot: Slot
   readonly bytes: Uint8Array
 }
 
-/** A slot and its bytes. `entryTexts` are `header.entries` as JSON, in the same order. */
+/** Encode a slot. `entryTexts` are `header.entries` as JSON, in the same order. */
 export function encodeSlot(
   header: Omit<SlotHeader, 'f' | 'blobs'>,
   entryTexts: readonly string[],
@@ -77,14 +84,14 @@ export function encodeSlot(
   return { bytes, slot: new Slot(known, crc, bytes, headerBytes) }
 }
 
-/** The bytes of slot 0. `ts`: milliseconds since 1970. */
+/** Encode slot 0. `ts`: milliseconds since 1970. */
 export function encodeGenesis(genesis: Genesis, ts: number): Uint8Array {
   return encodeFile(JSON.stringify({ f: 1, need: [], ts, genesis }), [], 0).bytes
 }
 
 /**
- * The slot in `bytes`, read as slot number `number`. Throws corrupted for a torn, damaged or foreign one, and
- * unsupported for one that needs a feature outside `features`.
+ * Decode slot `number`. Throws Internal ("corrupted") for a torn, damaged or foreign slot, and Unsupported for a slot
+ * that needs a feature outside `features`.
  */
 export function decodeSlot(bytes: Uint8Array, number: number, features: ReadonlySet<string>): Slot {
   const { header, crc, headerBytes } = decodeFile(bytes, number)
@@ -93,19 +100,20 @@ export function decodeSlot(bytes: Uint8Array, number: number, features: Readonly
   return new Slot(header, crc, bytes, headerBytes)
 }
 
-/** The checksum that the trailer of a slot says; null for bytes too few to have one. Checks nothing. */
+/** Return the checksum that the trailer of a slot states, unchecked; null for bytes too few to have a trailer. */
 export function statedChecksum(bytes: Uint8Array): number | null {
   if (bytes.length < trailerBytes) return null
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
 }
 
+/** The contents of slot 0. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
   readonly ts: number
   readonly crc: number
 }
 
-/** What slot 0 says. Throws as `decodeSlot` does. */
+/** Decode slot 0. Throws as `decodeSlot` does. */
 export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>): DecodedGenesis {
   const { header, crc } = decodeFile(bytes, 0)
   checkFormat(header, 0, features)
@@ -170,7 +178,7 @@ function decodeFile(bytes: Uint8Array, number: number) {
   try {
     header = JSON.parse(utf8.decode(bytes.subarray(0, headerBytes)))
   } catch (cause) {
-    throw corrupted(`slot ${number} is damaged: its header is no JSON`, { cause })
+    throw corrupted(`slot ${number} is damaged: its header is not JSON`, { cause })
   }
   if (!isRecord(header)) throw badHeader(number, 'object')
   return { header, crc, headerBytes }
@@ -217,12 +225,12 @@ function isEntry(value: unknown): value is Entry {
   )
 }
 
-/** Whether a parsed JSON value is an object. */
+/** Return whether a parsed JSON value is an object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a parsed JSON value is an integer from 0 to 2^53 - 1. */
+/** Return whether a parsed JSON value is an integer from 0 to 2^53 - 1. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }

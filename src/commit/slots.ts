@@ -1,4 +1,4 @@
-/** Old slots, for reading what an entry or an inline blob said: the recent ones from memory. */
+/** Reads slots by number: entries and inline blobs of old commits. Recently used slots come from the cache. */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { Memory, type Partition } from '../primitives/memory.js'
@@ -7,35 +7,36 @@ import type { CommitLog } from './commit-log.js'
 import type { Packs } from './packs.js'
 import { decodeSlot, type Slot } from './slot.js'
 
-/** A slot was trimmed from the log, and nothing that exists needed it. */
+/** Thrown for a slot that was trimmed because no version or index needs it any more. */
 export class SlotTrimmed extends SheafError {
   constructor(number: number) {
-    super(ErrorCode.Internal, `slot ${number} is gone: nothing that exists needed it`)
+    super(ErrorCode.Internal, `slot ${number} was trimmed from the log: nothing needed it any more`)
   }
 }
 
-/** Where slots are read whose numbers are known. */
+/** Reads slots by number. */
 export interface SlotReader {
   get(number: number, signal?: AbortSignal): Promise<Pick<Slot, 'header' | 'blob'>>
 }
 
-/** What slots that share no memory with anything else may take. */
+/** Cache size for slots that have a `Memory` of their own. */
 const ownBytes = 128 * 1024 * 1024
 
-/** Slots that are not in the log any more, and how to learn of those that were taken out since. */
+/** The packs with the slots that were trimmed from the log, and a way to update the list of packs. */
 export interface TrimmedSlots {
   readonly packs: Packs
-  /** Looks for packs that newer checkpoints name. */
+  /** Adopt the packs that newer checkpoints name. */
   readonly lookAgain: () => Promise<void>
 }
 
+/** Reads slots from the cache, the log or packs. */
 export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>
-  readonly #room: Partition<Slot>
+  readonly #cache: Partition<Slot>
   readonly #trimmed: TrimmedSlots | undefined
 
-  /** `trimmed`: absent where the log is whole. */
+  /** `trimmed`: absent if no slot was ever trimmed from the log. */
   constructor(
     log: CommitLog,
     features: ReadonlySet<string>,
@@ -44,27 +45,27 @@ export class Slots implements SlotReader {
   ) {
     this.#log = log
     this.#features = features
-    this.#room = memory.partition('slots', 'places', slot => slot.memory)
+    this.#cache = memory.partition('slots', 'places', slot => slot.memory)
     this.#trimmed = trimmed
   }
 
   /**
-   * Slot `number`, which the caller knows to have been written. Throws `SlotTrimmed` when nobody needed it any more, corrupted
-   * when it is lost or damaged.
+   * Return a slot that was certainly written. Throws `SlotTrimmed` when it was trimmed because nothing needed it, and
+   * Internal ("corrupted") when the slot is lost or damaged.
    */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
-      this.#room.get(slotKey(number), () => this.#read(number)),
+      this.#cache.get(slotKey(number), () => this.#read(number)),
       signal,
     )
   }
 
-  /** Keeps a slot that was just written or applied. */
+  /** Cache a slot that was just written or applied. */
   keep(slot: Slot): void {
-    this.#room.keep(slotKey(slot.header.slot), slot)
+    this.#cache.keep(slotKey(slot.header.slot), slot)
   }
 
-  /** The checksum of a slot that was, or may have been, trimmed; null for one that certainly was not. */
+  /** Return the checksum of a slot that was or may have been trimmed; null for a slot that certainly was not. */
   async crcOfTrimmed(number: number): Promise<number | null> {
     if (this.#trimmed === undefined) return null
     const { packs, lookAgain } = this.#trimmed
@@ -72,7 +73,10 @@ export class Slots implements SlotReader {
     return this.#inPacks(() => packs.crcOf(number))
   }
 
-  /** Reads packs. Those that are known here may have been replaced. */
+  /**
+   * Read from packs. A pack that is known here may have been replaced, so after an error the list of packs is updated
+   * once.
+   */
   async #inPacks<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read()
@@ -93,7 +97,10 @@ export class Slots implements SlotReader {
     throw corrupted(`slot ${number} is missing`)
   }
 
-  /** A slot that may be gone from the log; what lies there may be somebody's mistake since (commit/committer). */
+  /**
+   * Read a slot that packs cover. A blob of that number in the log may be a slot that a late writer wrote after the
+   * trim (commit/committer.ts): the checksum tells.
+   */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
     const packed = await this.#inPacks(() => packs.read(number))
     if (packed !== null) {
@@ -111,7 +118,7 @@ export class Slots implements SlotReader {
   }
 }
 
-/** Says in which pack a damaged slot lies. */
+/** Add the name of the pack to the error of a damaged slot. */
 function inPack(error: unknown, key: string | null): unknown {
   if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) return error
   return corrupted(`${error.message}, in ${key}`, { cause: error })

@@ -1,18 +1,19 @@
-/** `<slot, base 36>-<txn>`: a transaction id that finds its slot without an index. */
+/** Transaction ids, `<slot, base 36>-<txn>`. They contain the slot number, so a lookup needs no index. */
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-export interface TransactionPlace {
+export interface TransactionIdParts {
   readonly slot: number
   readonly txn: string
 }
 
+/** Return the transaction id of transaction `txn` in slot `slot`. */
 export function formatTransactionId(slot: number, txn: string): string {
   return `${slot.toString(36)}-${txn}`
 }
 
-/** The parts of a transaction id, or null for a text that is none. */
-export function parseTransactionId(text: string): TransactionPlace | null {
+/** Parse a transaction id. Returns null for a text that is not a transaction id. */
+export function parseTransactionId(text: string): TransactionIdParts | null {
   const match = pattern.exec(text)
   if (match === null) return null
   const slot = Number.parseInt(match[1]!, 36)

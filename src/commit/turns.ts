@@ -1,31 +1,32 @@
 /**
- * Whose turn it is when several writers want the next slot: that of the one who has gone longest without. Every writer
- * reads the order off the log, so all agree without a word; it is a courtesy, and the log's put-if-absent decides.
+ * Orders writers that compete for the next slot: the writer that has waited longest is first. Every writer derives the
+ * same order from the log, without messages. The order is only a back-off: the log's put-if-absent decides.
  */
 
-/** A writer without any of this many slots is not waited for. */
-const remembered = 16
+/** Writers that own none of this many newest slots are forgotten. */
+const rememberedSlots = 16
 
+/** The order of writers, from the newest slots of the log. */
 export class Turns {
   /** The newest slot of each writer, oldest first. */
   readonly #newest = new Map<string, number>()
 
-  /** Slot `slot` is `writer`'s. Told in the order of the log. */
+  /** Note that `writer` wrote `slot`. Call it in log order. */
   note(writer: string, slot: number): void {
     this.#newest.delete(writer)
     this.#newest.set(writer, slot)
-    for (const [oldest, its] of this.#newest) {
-      if (its > slot - remembered) break
+    for (const [oldest, newestSlot] of this.#newest) {
+      if (newestSlot > slot - rememberedSlots) break
       this.#newest.delete(oldest)
     }
   }
 
-  /** How many writers have a slot among the newest ones. */
+  /** The number of writers that own one of the newest slots. */
   get writers(): number {
     return this.#newest.size
   }
 
-  /** How many of them come before `writer`: all who have gone longer without. */
+  /** Return how many of these writers come before `writer`, because they have waited longer. */
   before(writer: string): number {
     if (!this.#newest.has(writer)) return 0
     let count = 0

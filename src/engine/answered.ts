@@ -1,4 +1,4 @@
-/** Answers that are begun before all of their rows are found. */
+/** Streams answers: their first bytes are sent before all rows are found. */
 import type { Batch } from '../arrow/column.js'
 import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
 import { batchBytes } from '../arrow/layout.js'
@@ -8,8 +8,8 @@ import type { ArrowReply } from '../protocol/calls.js'
 import type { Scan } from '../query/execute.js'
 
 /**
- * The answer to a scan: whole where it has no more than `streamAfter` bytes, or dictionaries, which are of all its rows; else
- * its schema, and the batches as they are found. The bytes are the same.
+ * Answer a scan. The answer is complete if it has at most `streamAfter` bytes, or has dictionaries, which depend on
+ * all rows. Otherwise it begins with the schema, and the batches follow as they are found. The bytes are the same.
  */
 export async function answered(
   version: number,
@@ -23,10 +23,10 @@ export async function answered(
   return { version, chunks: sender.begin(), rest: rest(first, batches, sender) }
 }
 
-/** Takes batches until they have more than `most` bytes; whether those are all there are. */
-async function gather(batches: TaskStream<Batch>, into: Batch[], most: number): Promise<boolean> {
+/** Collect batches until they have more than `maxBytes` bytes. Returns whether these are all batches. */
+async function gather(batches: TaskStream<Batch>, into: Batch[], maxBytes: number): Promise<boolean> {
   try {
-    for (let bytes = 0; bytes <= most; ) {
+    for (let bytes = 0; bytes <= maxBytes; ) {
       const { done, value } = batches.next()
       if (done === true) return true
       if (value instanceof Promise) {
@@ -61,6 +61,7 @@ async function* rest(
 function* chunksOf(batch: Batch, sender: IpcFileSender): Generator<Uint8Array> {
   const chunks = sender.write(batch)
   while (chunks.length > 0) yield chunks.shift()!
-  // Whoever passes chunks on holds each until the next one comes: here that would be for as long as the next batch takes.
+  // A consumer holds each chunk until the next one arrives. The empty chunk releases the batch while the next is
+  // computed.
   yield nothing
 }

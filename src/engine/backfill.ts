@@ -1,4 +1,4 @@
-/** Filling columns from their definitions: the request, and the job that does it. */
+/** Backfills: the request that fills columns from their definitions, and its job. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TxnOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -11,7 +11,7 @@ import { countRows } from '../manifest/layout.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler } from '../protocol/calls.js'
-import { settleFilter } from '../query/settle-filter.js'
+import { bindTableFilter } from '../query/bind-table-filter.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
 import { backfillJobOf } from '../root/job-names.js'
 import { backfilledValues } from '../write/backfill-columns.js'
@@ -22,11 +22,11 @@ import { findFunction, functionKey } from '../write/functions.js'
 import { StagedColumns } from '../write/stage-columns.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
-/** What a job is to fill. */
+/** The work of a backfill job. */
 export interface BackfillSpec {
-  /** Ids of fields that are filled by one definition. */
+  /** Ids of fields that one definition fills. */
   readonly fields: readonly number[]
-  /** Rows that are filled; absent: all. */
+  /** SQL predicate of the rows to fill; absent: all rows. */
   readonly where?: string
   readonly concurrency?: number
 }
@@ -44,7 +44,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
   const chain = findField(schema, column)
   const field = schema.fields.find(({ id }) => id === chain.at(-1)!.id)
   if (field === undefined || definitionOf(field) === null) {
-    throw invalidInput(`column ${quote(column)} has no definition to be filled from`, {
+    throw invalidInput(`column ${quote(column)} has no definition to fill it from`, {
       hint: 'add it as a computed or a virtual column, or set its values by an update',
     })
   }
@@ -52,7 +52,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
     throw unsupported(`columns are filled from the newest version, which is ${versionOf(head)}`)
   }
   if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
-  if (where !== undefined) settleFilter(where, schema, undefined, engine.clock)
+  if (where !== undefined) bindTableFilter(where, schema, undefined, engine.clock)
   const spec: BackfillSpec = {
     fields: filledWith(field, schema).map(({ id }) => id),
     ...(where !== undefined && { where }),
@@ -72,8 +72,8 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
 }
 
 /**
- * What queues the filling of new columns in all rows, where that is asked for and their function is known here. Throws
- * code 13 for several functions: a commit queues one job.
+ * Return the operation that queues the backfill of new columns with `auto_backfill`, if this process has their
+ * function. Throws `InvalidInput` for several functions: a commit queues only one job.
  */
 export function automaticBackfill(engine: Engine, table: string, added: TableSchema): JobQueuedOp | null {
   const automatic = added.fields.filter(field => {
@@ -85,14 +85,17 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
   const fields = filledWith(field, added)
   const other = automatic.find(({ id }) => !fields.some(known => known.id === id))
   if (other !== undefined) {
-    throw invalidInput(`${quote(field.name)} and ${quote(other.name)} are both to be filled at once`, {
-      hint: 'add columns with auto_backfill one call each',
-    })
+    throw invalidInput(
+      `${quote(field.name)} and ${quote(other.name)} both have auto_backfill, but use different functions`,
+      {
+        hint: 'add the columns of each function in a call of their own',
+      },
+    )
   }
   return backfillOp(engine, table, field, { fields: fields.map(({ id }) => id) })
 }
 
-/** Null where the function is not known here. */
+/** Return the operation that queues a backfill; null if this process does not have the function. */
 function backfillOp(
   engine: Engine,
   table: string,
@@ -125,6 +128,7 @@ function asJson(spec: BackfillSpec): Json {
 
 // ---- the job
 
+/** Run a backfill: compute the columns, and return the proposal of the commit. Runs again if the table has changed. */
 export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
@@ -141,7 +145,7 @@ export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogSt
     const pacer = new Pacer(signal)
     const total = countRows(layout)
     const work = backfilledValues(reader, fields, engine, pacer, {
-      filter: where === undefined ? null : settleFilter(where, schema, undefined, engine.clock),
+      filter: where === undefined ? null : bindTableFilter(where, schema, undefined, engine.clock),
       concurrency,
       progress(rows) {
         done += rows
@@ -165,7 +169,7 @@ export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogSt
   return attempt()
 }
 
-/** Notes on the job what came of it. */
+/** Return an operation that records the result on the job. */
 function resultOf({ id }: JobRun, rows: number, source: number, published?: number): Json {
   const set = {
     rows_assigned: String(rows),

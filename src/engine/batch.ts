@@ -18,7 +18,7 @@ import { type Completion, outdated, prepareCompletion, type ReadMerges } from '.
 import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
-import { holding } from './uploads.js'
+import { withUploadsPinned } from './uploads.js'
 import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
 
 export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
@@ -44,30 +44,30 @@ export const completeTableUpload: Handler<Engine, 'completeTableUpload'> = (engi
   })
 }
 
-/** They are decided and applied in one go, which nothing else can interrupt. */
+/** Most operations of a batch. They are decided and applied in one synchronous step. */
 const operationsMax = 10_000
 
-/** What an operation of a batch needs from outside the state, looked up before the commit. */
+/** The facts from outside the state that an operation of a batch needs. They are read before the commit. */
 interface Prepared {
-  /** The table a new version was prepared for; undefined when there was none of that name yet. */
+  /** The table of a new version; undefined if no table had the name. */
   readonly table?: TableHead | undefined
   readonly staged?: StagedManifest | null
-  /** Of a declaration. */
+  /** The uuid of a declared table. */
   readonly uuid?: string
   readonly folder?: string
-  /** Of an upload. */
+  /** The completion of an upload. */
   readonly completion?: Completion
 }
 
-/** Times the completions of uploads are worked out before the batch gives up. */
+/** Attempts before a batch with uploads fails. */
 const maxAttempts = 20
-/** From this attempt on other commits of this process to their tables give way. */
+/** The first attempt with priority: other commits of this process to these tables back off. */
 const urgentAttempt = 3
 
-/** Each operation sees what the earlier ones did; all of them are one entry of the log, or none is. */
+/** Commit operations as one entry of the log. Each operation sees the effects of those before it. */
 async function commitBatch<R>(
   engine: Engine,
-  /** Where the operations stand in the request; null: there is one, which is the request. */
+  /** The request's field with the operations, for messages; null: the request is a single operation. */
   field: string | null,
   operations: readonly BatchOperation[],
   options: HandlerOptions,
@@ -79,38 +79,43 @@ async function commitBatch<R>(
       hint: 'split them into several commits',
     })
   }
-  // A single version of one of these tables gets its final name before its slot: of this process none comes between the two of a batch.
+  // A single version gets its final name before its slot. Turns keep such commits of this process from coming between
+  // the slot and the names of this batch.
   const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
     const changed = create_table_version ?? complete_upload
     return changed === undefined ? [] : pathKey(changed.id)
   })
   const uploads = operations.flatMap(({ complete_upload }) => complete_upload ?? [])
   const merges: ReadMerges = new Map()
-  const once = () => tryBatch(engine, field, operations, options, merges, reply)
-  if (uploads.length === 0) return engine.turns.runAll(tables, once, signal)
+  const runOnce = () => tryBatch(engine, field, operations, options, merges, reply)
+  if (uploads.length === 0) return engine.turns.runAll(tables, runOnce, signal)
   const { uploads: open } = await engine.root.refresh(signal)
   const ids = [...new Set(uploads.map(({ upload_id }) => upload_id))].filter(id => open.has(id))
-  const inTurn = () => engine.turns.runAll(tables, () => tryAgain(engine, uploads, options, once), signal)
-  const result = await holding(engine, ids, inTurn)
+  const runInTurn = () =>
+    engine.turns.runAll(tables, () => retryOutdated(engine, uploads, options, runOnce), signal)
+  const result = await withUploadsPinned(engine, ids, runInTurn)
   for (const id of ids) await engine.uploads.end(id)
   return result
 }
 
-/** Works uploads out until nothing that counts has changed by their commit. Throws code 14 after 20 lost races. */
-async function tryAgain<R>(
+/**
+ * Complete uploads, and repeat until no other commit has outdated the result. Throws `ConcurrentModification` after
+ * 20 lost races.
+ */
+async function retryOutdated<R>(
   engine: Engine,
   uploads: readonly CompleteUploadRequest[],
   { signal, table }: HandlerOptions,
-  once: () => Promise<R>,
+  runOnce: () => Promise<R>,
 ): Promise<R> {
   const tables = uploads.flatMap(({ id }) => table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
-  // All writers ask in the same order: nobody waits in a circle.
-  const urgently = [...new Set(tables)]
+  // All writers lock in the same order, so no deadlock can occur.
+  const runWithPriority = [...new Set(tables)]
     .sort()
-    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), once)
+    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), runOnce)
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     try {
-      return await (attempts >= urgentAttempt ? urgently() : once())
+      return await (attempts >= urgentAttempt ? runWithPriority() : runOnce())
     } catch (error) {
       if (error !== outdated) throw error
     }
@@ -137,7 +142,9 @@ async function tryBatch<R>(
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {
     prepared.push(
-      await inPlace(field, index, async () => prepareOperation(engine, before, operation, options, merges)),
+      await withOperationIndex(field, index, async () =>
+        prepareOperation(engine, before, operation, options, merges),
+      ),
     )
   }
   const decide = (state: CatalogState, at: ProposalPosition): Decision<R> => {
@@ -150,8 +157,8 @@ async function tryBatch<R>(
     for (const [index, operation] of operations.entries()) {
       const { table, staged } = prepared[index]!
       try {
-        const place = { ...at, firstBlob: at.firstBlob + blobs.length }
-        const decision = decideOperation(engine, now, state, operation, prepared[index]!, place)
+        const position = { ...at, firstBlob: at.firstBlob + blobs.length }
+        const decision = decideOperation(engine, now, state, operation, prepared[index]!, position)
         if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
         now = applyOps(now, decision.ops, at.transactionId, at)
         ops.push(...decision.ops)
@@ -160,7 +167,7 @@ async function tryBatch<R>(
         for (const feature of decision.need ?? []) need.add(feature)
         results.push(decision.reply)
       } catch (error) {
-        throw placed(field, index, error)
+        throw atOperation(field, index, error)
       }
     }
     const transaction = ops.length === 0 ? {} : { transaction_id: at.transactionId }
@@ -171,15 +178,16 @@ async function tryBatch<R>(
     if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
     return outcome.reply
   } catch (error) {
-    // Where that fails, the next who asks for the table is told; this caller is told why the batch failed.
+    // If naming fails, the next call for the table reports it. This caller needs to know why the batch failed.
     await finaliseAll(engine, prepared, error).catch(() => {})
     throw error
   }
 }
 
 /**
- * Names what a batch committed; it is answered only when all manifests have their final names. Throws code 14 where a Lance engine took one of them, and
- * commit-state-unknown where the names cannot be given now.
+ * Give the manifests of a committed batch their final names. The batch is answered after that. Throws
+ * `ConcurrentModification` if a Lance engine took one of the version numbers, and `commit-state-unknown` if naming
+ * fails.
  */
 async function finaliseCommitted(
   engine: Engine,
@@ -229,7 +237,7 @@ async function prepareOperation(
 
 function decideOperation(
   engine: Engine,
-  /** With what the operations before did, and without. */
+  /** `state` includes the effects of earlier operations of the batch; `before` does not. */
   state: CatalogState,
   before: CatalogState,
   operation: BatchOperation,
@@ -290,7 +298,7 @@ function stagedFor(
   )
 }
 
-/** Whoever is told that a version is taken can look at the one that won. */
+/** Name pending manifests after a conflict, so that the caller can read the version that won. */
 async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error: unknown): Promise<void> {
   if (!(error instanceof SheafError) || error.status !== 409) return
   for (const { table } of prepared) {
@@ -299,16 +307,16 @@ async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error:
   }
 }
 
-async function inPlace<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
+async function withOperationIndex<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    throw placed(field, index, error)
+    throw atOperation(field, index, error)
   }
 }
 
-/** An error that says which operation of the batch it is about. */
-function placed(field: string | null, index: number, error: unknown): unknown {
+/** Return the error with the index of its operation in the message. */
+function atOperation(field: string | null, index: number, error: unknown): unknown {
   if (!(error instanceof SheafError) || field === null) return error
   const { code, status, kind, hint, at, cause } = error
   return new SheafError(code, `${field}[${index}]: ${error.message}`, { status, kind, hint, at, cause })

@@ -1,4 +1,4 @@
-/** Blobs by row id. */
+/** Reads blobs by row id. */
 import { isBlob, isLegacyBlob } from '../arrow/blob.js'
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -18,15 +18,16 @@ import { type Engine, openTable } from '../root/engine.js'
 import { answered } from './answered.js'
 import { queryTable } from './query.js'
 
-/** Bytes of blobs in one batch of the answer, but for a blob that is larger. */
+/** Bytes of blobs per batch of the answer; a larger blob is a batch of its own. */
 const batchBytes = 32 << 20
 
 const binary = { kind: 'binary', large: true } as const
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
 /**
- * A row for each row id, in the order asked for: the bytes, null for a blob that is null, and `_size`, the size of the whole blob. Throws code 13
- * for a column without blobs and for ids of no row, code 0 for a blob that lies at a URI: the server opens no address that is in a row.
+ * Return a row for each row id, in the order asked for: the bytes (null for a null blob), and `_size`, the size of
+ * the whole blob. Throws `InvalidInput` for a column without blobs and for ids without a row. Throws `Unsupported`
+ * for a blob at a URI: the server opens no address that is stored in a row.
  */
 export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine, request, options) => {
   const { id, column, row_ids: rowIds, offset = 0, length = Number.POSITIVE_INFINITY } = request
@@ -35,13 +36,13 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   const text = path.map(inBackticks).join('.')
   const data = isLegacy ? text : `${text}.\`data\``
   const uri = isLegacy || !hasUri(path, reader.schema) ? 'NULL' : `${text}.\`uri\``
-  const rows = new Rows(engine, { id, version }, { ...options, table: head.uuid })
+  const rows = new RowExpressions(engine, { id, version }, { ...options, table: head.uuid })
   const sizes = new Map<number, number | null>()
   const pacer = new Pacer(options.signal)
   const distinct = [...new Set(rowIds)]
   for (let from = 0; from < distinct.length; from += takenAtOnce) {
     const some = distinct.slice(from, from + takenAtOnce)
-    const found = await rows.of(some, {
+    const found = await rows.evaluate(some, {
       size: `octet_length(${data})`,
       elsewhere: `${data} IS NULL AND ${uri} IS NOT NULL`,
     })
@@ -78,7 +79,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
       }
       const some = rowIds.slice(from, to)
       let batch: Batch | undefined
-      yield rows.of([...new Set(some)], { data }).then(found => {
+      yield rows.evaluate([...new Set(some)], { data }).then(found => {
         batch = blobBatch(schema, some, found, sizes, offset, length)
       })
       yield batch!
@@ -88,7 +89,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   return answered(version, { schema, batches: batches() }, options.streamAfter ?? Number.POSITIVE_INFINITY)
 }
 
-/** The blob column that a request names. */
+/** Find the blob column that a request names. */
 function blobAt(
   column: string,
   schema: Schema,
@@ -116,21 +117,21 @@ function fieldAt(path: readonly string[], schema: Schema): Field {
   return field!
 }
 
-/** Expressions over rows of one version, by row id; `_rowid` comes last. */
-class Rows {
+/** Evaluates expressions for rows of one version, by row id. `_rowid` is the last column. */
+class RowExpressions {
   readonly #engine: Engine
-  readonly #of: Pick<Request<'queryTable'>, 'id' | 'version'>
+  readonly #table: Pick<Request<'queryTable'>, 'id' | 'version'>
   readonly #options: HandlerOptions
 
-  constructor(engine: Engine, of: Pick<Request<'queryTable'>, 'id' | 'version'>, options: HandlerOptions) {
+  constructor(engine: Engine, table: Pick<Request<'queryTable'>, 'id' | 'version'>, options: HandlerOptions) {
     this.#engine = engine
-    this.#of = of
+    this.#table = table
     this.#options = { signal: options.signal, table: options.table }
   }
 
-  async of(rowIds: readonly number[], columns: Readonly<Record<string, string>>): Promise<Batch> {
+  async evaluate(rowIds: readonly number[], columns: Readonly<Record<string, string>>): Promise<Batch> {
     const filter = `_rowid IN (${rowIds.join(', ')})`
-    const request = { ...this.#of, k: rowIds.length, vector: null, filter, with_row_id: true }
+    const request = { ...this.#table, k: rowIds.length, vector: null, filter, with_row_id: true }
     const reply = await queryTable(
       this.#engine,
       { ...request, columns: { column_aliases: columns } },
@@ -149,7 +150,7 @@ function bit({ values }: Column, row: number): boolean {
   return (((values as Uint8Array)[row >>> 3]! >>> (row & 7)) & 1) === 1
 }
 
-/** `found`: the blobs with their row ids; bytes `offset` to `offset + length` of each go into the answer. */
+/** Build a batch of blobs. `found`: blobs with their row ids; the answer has bytes `offset` to `offset + length` of each. */
 function blobBatch(
   schema: Schema,
   rowIds: readonly number[],
@@ -158,21 +159,21 @@ function blobBatch(
   offset: number,
   length: number,
 ): Batch {
-  const places = new Map<number, number>()
+  const positions = new Map<number, number>()
   const ids = found.columns[1]!.values as BigUint64Array
-  for (let row = 0; row < found.length; row++) places.set(Number(ids[row]!), row)
+  for (let row = 0; row < found.length; row++) positions.set(Number(ids[row]!), row)
   const taken = takeColumn(
     found.columns[0]!,
-    Uint32Array.from(rowIds, rowId => places.get(rowId)!),
+    Uint32Array.from(rowIds, rowId => positions.get(rowId)!),
   )
-  const of = rowIds.map(rowId => sizes.get(rowId) ?? null)
-  const sized = BigUint64Array.from(of, size => BigInt(size ?? 0))
+  const sizesInOrder = rowIds.map(rowId => sizes.get(rowId) ?? null)
+  const sized = BigUint64Array.from(sizesInOrder, size => BigInt(size ?? 0))
   const size: Column = { ...taken, type: uint64, values: sized, offsets: null }
   const column = { ...taken, type: binary }
   return { schema, length: rowIds.length, columns: [cut(column, offset, length), size] }
 }
 
-/** Bytes `offset` to `offset + length` of each value. */
+/** Cut bytes `offset` to `offset + length` out of each value. */
 function cut(column: Column, offset: number, length: number): Column {
   if (offset === 0 && length === Number.POSITIVE_INFINITY) return column
   const before = column.offsets!

@@ -1,4 +1,4 @@
-/** Handlers of the operations that change a table's schema: each a new version, decided on the newest one. */
+/** Handlers of the operations that change a table's schema. Each creates a version, decided on the newest one. */
 import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { quote, schemaMismatch, unsupported } from '../errors.js'
@@ -7,17 +7,12 @@ import { type NumberedSchema, numberFields, type TableSchema } from '../manifest
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
+import { bindTableFilter } from '../query/bind-table-filter.js'
 import { countMatching } from '../query/count.js'
-import { settleFilter } from '../query/settle-filter.js'
 import { commitOnNewest, type Engine, type OpenTable, requirementsOf, stageTarget } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
-import { addedValues, settleNewColumns } from '../write/add-columns.js'
-import {
-  type Obstacle,
-  settleAlterations,
-  withFieldMetadata,
-  withoutColumns,
-} from '../write/alter-columns.js'
+import { addedValues, planNewColumns } from '../write/add-columns.js'
+import { type Obstacle, planAlterations, withFieldMetadata, withoutColumns } from '../write/alter-columns.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkDependents } from '../write/derive.js'
 import { reshapedValues } from '../write/reshape-columns.js'
@@ -34,14 +29,14 @@ export const alterTableAddColumns: Handler<Engine, 'alterTableAddColumns'> = asy
 ) => {
   const { id, new_columns } = request
   const staged = new StagedColumns()
-  const settled = perSchema(schema => {
-    const added = settleNewColumns(new_columns, schema, { clock: engine.clock })
+  const resolved = perSchema(schema => {
+    const added = planNewColumns(new_columns, schema, { clock: engine.clock })
     return { added, work: addedValues(added) }
   })
   return changeSchema(engine, id, options, {
     async work({ head, reader }, pacer) {
       const { schema } = reader
-      const { added, work } = settled(schema)
+      const { added, work } = resolved(schema)
       const numbered = numberFields(
         { fields: added.map(({ field }) => field) },
         head.schemaId + 1,
@@ -74,9 +69,9 @@ export const alterTableAlterColumns: Handler<Engine, 'alterTableAlterColumns'> =
   const staged = new StagedColumns()
   return changeSchema(engine, id, options, {
     async work({ head, reader }, pacer) {
-      const settled = settleAlterations(alterations, reader.schema, head.next.field)
-      for (const obstacle of settled.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
-      return reshape(engine, { head, reader }, settled, staged, pacer)
+      const resolved = planAlterations(alterations, reader.schema, head.next.field)
+      for (const obstacle of resolved.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
+      return reshape(engine, { head, reader }, resolved, staged, pacer)
     },
     reply: version => version,
   })
@@ -98,7 +93,7 @@ export const alterTableDropColumns: Handler<Engine, 'alterTableDropColumns'> = a
   })
 }
 
-/** The change to another schema, with the columns that must be written anew for it. */
+/** Return the change to another schema, with the columns that must be rewritten. */
 async function reshape(
   engine: Engine,
   { head, reader }: Pick<OpenTable, 'head' | 'reader'>,
@@ -120,7 +115,7 @@ async function checkAbsent(
   clock: Clock,
   pacer: Pacer,
 ): Promise<void> {
-  const rows = await countMatching(reader, settleFilter(condition, reader.schema, undefined, clock), pacer)
+  const rows = await countMatching(reader, bindTableFilter(condition, reader.schema, undefined, clock), pacer)
   if (rows === 0) return
   throw schemaMismatch(`column ${quote(path)} is null in ${rows} ${rows === 1 ? 'row' : 'rows'}`, {
     hint: `update or delete them first: ${condition}`,
@@ -158,20 +153,20 @@ export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetada
 
 // ---- shared
 
-/** `schema` as the next one of the table, with no field that is new. */
+/** Return `schema` with the table's next schema id. It has no new field. */
 function successor(head: TableHead, schema: TableSchema): NumberedSchema {
   return { schema: { ...schema, id: head.schemaId + 1 }, nextField: head.next.field }
 }
 
-/** What a change comes to on one version. */
+/** The schema change on one version. */
 interface SchemaChange extends Pick<ChangeParts, 'columns' | 'fields'> {
   readonly schema: NumberedSchema
-  /** Work that is queued with it. */
+  /** A job to queue in the same commit. */
   readonly job?: JobQueuedOp | null
 }
 
 interface SchemaEdit<A, R> {
-  /** Works the change out on a version; again on every newer one that comes before its commit. */
+  /** Compute the change on a version. Runs again for each newer version that is committed first. */
   readonly work: (open: OpenTable, pacer: Pacer) => Promise<SchemaChange & { readonly answer?: A }>
   readonly reply: (version: { readonly version: number; readonly transaction_id: string }, answer: A) => R
 }

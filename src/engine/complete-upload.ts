@@ -1,6 +1,7 @@
 /**
- * Completes an upload in parts: in one entry of the log, the change that brings its rows, and the end of the upload. It is worked out on a
- * state and decided on the one that the entry will follow; where the two differ in what counts, it is worked out again.
+ * Completes an upload in parts. One entry of the log has the change with its rows and the end of the upload. The
+ * change is computed on one state, and decided on the state that the entry follows. If the two states differ in
+ * something relevant, it is computed again.
  */
 import type { Batch } from '../arrow/column.js'
 import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
@@ -27,21 +28,30 @@ import type { Draft } from '../write/stage.js'
 import { mergeRules } from './edit-rows.js'
 import { findTableOf, openUpload, schemaFor, wasDropped } from './uploads.js'
 
-/** What an upload comes to on the state it was worked out on. */
+/** The effect of an upload on the state that it was computed on. */
 export interface Completion {
-  /** The path of its table, by which calls of this process take turns. */
+  /** The path of the table. Calls of this process take turns by it. */
   readonly id: readonly string[]
-  /** Throws `outdated` where it must be worked out again. `now`: with what operations before it in its entry did; `before`: without. */
+  /**
+   * Decide the completion. `now`: the state including earlier operations of the entry; `before`: the state without
+   * them. Throws `outdated` if it must be computed again.
+   */
   decide(now: CatalogState, before: CatalogState, at: ProposalPosition): Decision<CompleteUploadReply>
 }
 
-/** What was worked out does not hold on a newer state. */
+/** Thrown if the computed change does not apply to a newer state. */
 export const outdated = new Error('outdated')
 
-/** The rows of merges are held in memory until they are committed; they are read once, however often their merge is worked out. */
+/** Rows of merges by upload. They stay in memory until the commit, so that repeated attempts read them only once. */
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
 
-/** Throws code 4 where its table is gone, 10 where there is no such upload, 13 where it was aborted or overwrites without any part, 19 where its table has other columns by now. */
+/**
+ * Compute the completion of an upload. Throws:
+ * - `TableNotFound` if its table was dropped;
+ * - `TransactionNotFound` if there is no such upload;
+ * - `InvalidInput` if it was aborted, or would overwrite the table without any part;
+ * - `InvalidTableState` if the columns of the table have changed.
+ */
 export async function prepareCompletion(
   engine: Engine,
   state: CatalogState,
@@ -64,7 +74,7 @@ export async function prepareCompletion(
     })
   }
   const schema = await schemaFor(engine, head, upload, signal)
-  const work = await workOut(engine, head, upload, mode, schema, parts, options, merges)
+  const work = await computeChange(engine, head, upload, mode, schema, parts, options, merges)
   return {
     id,
     decide(now, before, { firstBlob, transactionId }) {
@@ -74,7 +84,7 @@ export async function prepareCompletion(
       checkWritable(head)
       if (openUpload(now, head, upload_id) !== upload || head.schemaId !== schema.id) throw outdated
       if (work.mark !== null && head.mark !== work.mark) {
-        // An earlier operation of the same entry changed the table: it would be so at every attempt.
+        // An earlier operation of the same entry changed the table. Every further attempt would fail in the same way.
         if (before.tables.get(head.uuid)?.mark === work.mark) throw changedBefore(head)
         throw outdated
       }
@@ -101,13 +111,16 @@ export async function prepareCompletion(
   }
 }
 
-/** Whether it is a merge that deletes what no row of it has the key of. */
+/** Return whether the upload is a merge that deletes rows without a matching source row. */
 function deletesOthers({ merge }: Upload): boolean {
   const request = (merge ?? {}) as unknown as Partial<Request<'mergeInsertIntoTable'>>
   return request.when_not_matched_by_source_delete === true
 }
 
-/** The answer that the upload was completed with, also where its table was dropped since; null where it was not completed. */
+/**
+ * Return the reply with which the upload was completed, even if its table was dropped since; null if it was not
+ * completed.
+ */
 function completedBefore(
   state: CatalogState,
   { id, upload_id }: CompleteUploadRequest,
@@ -130,17 +143,17 @@ function chosenParts(upload: Upload, names: readonly string[] | undefined): read
   })
 }
 
-interface Work {
-  /** The newest version it was worked out on; null: it holds on every one. */
+interface ComputedChange {
+  /** The newest version that it was computed on; null: it applies to every version. */
   readonly mark: number | null
-  /** Null: nothing changes. */
+  /** The change; null: nothing changes. */
   readonly parts: ChangeParts | null
   readonly inserted: number
   readonly updated: number
   readonly deleted: number
 }
 
-async function workOut(
+async function computeChange(
   engine: Engine,
   head: TableHead,
   upload: Upload,
@@ -149,7 +162,7 @@ async function workOut(
   parts: readonly UploadPart[],
   options: HandlerOptions,
   merges: ReadMerges,
-): Promise<Work> {
+): Promise<ComputedChange> {
   const { signal } = options
   const fields = upload.schema.fields.map(field => field.id)
   if (mode !== 'merge') {
@@ -167,9 +180,9 @@ async function workOut(
   merges.set(upload.id, { upload, merge })
   const { reader } = await openVersion(engine, head, versionOf(head), signal)
   const merged = await merge.prepare(reader, stageTarget(engine, head), new Pacer(signal))
-  const { killed, moved, drafts, updated, inserted, deleted } = merged
+  const { deletions, moved, drafts, updated, inserted, deleted } = merged
   const isNothing = updated + inserted + deleted === 0
-  const { dead, drop } = killed
+  const { dead, drop } = deletions
   const changed: ChangeParts = { kind: 'merge', dead, drop, moved, drafts, fields }
   return { mark: head.mark, parts: isNothing ? null : changed, inserted, updated, deleted }
 }
@@ -196,13 +209,13 @@ async function readMerge(
   options.memory?.add(
     parts.reduce((sum, { files }) => sum + files.reduce((all, { bytes }) => all + bytes, 0), 0),
   )
-  const brought = { ...schema, fields: schema.fields.filter(({ id }) => fields.includes(id)) }
-  const rows = { schema: arrowSchema(brought), batches: rowsOf(engine, head, brought, parts, pacer) }
+  const givenSchema = { ...schema, fields: schema.fields.filter(({ id }) => fields.includes(id)) }
+  const rows = { schema: arrowSchema(givenSchema), batches: rowsOf(engine, head, givenSchema, parts, pacer) }
   const source = await MergeSource.read(rows, maintained.incoming, request.on, seedOf(engine.clock), pacer)
   return new RowMerge(source, rules, schema, maintained)
 }
 
-/** The rows in the files of parts, as they lie there. */
+/** Yield the rows in the files of parts, in their stored order. */
 async function* rowsOf(
   engine: Engine,
   head: TableHead,

@@ -1,4 +1,4 @@
-/** Opens a root: store, log, state, and the operations on them. */
+/** Opens a root: its store, its log, its state, and the operations on them. */
 import { availableParallelism, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
@@ -51,8 +51,8 @@ import { SessionTokens } from '../root/session-tokens.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
+import { NotifyingStore } from '../storage/notifying-store.js'
 import { selfTest } from '../storage/self-test.js'
-import { TellingStore } from '../storage/telling-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
@@ -69,10 +69,19 @@ import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
 
 /**
- * Opens the namespace at `path`: a local directory, `memory://` for one that lives as long as the connection, or
- * `memory://name` for one that all who open that name share until the process ends.
- * Several processes may open one directory. Throws code 1 for a directory that is missing and not to be created,
- * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
+ * Open the database at `path`: a local directory; `memory://` for a database in memory that ends with the connection;
+ * or `memory://name` for a database in memory that all connections of this process to that name share until the
+ * process ends. Several processes may open the same directory.
+ *
+ * Throws:
+ * - `NamespaceNotFound` if the directory does not exist and `create` is false;
+ * - `InvalidInput` if `path` is not a valid path;
+ * - `PermissionDenied` or `ServiceUnavailable` if the directory cannot be used;
+ * - `Internal` if the log is damaged.
+ *
+ * ```js
+ * const ns = await connect('./data', { cacheBytes: 512 * 1024 * 1024 })
+ * ```
  */
 export async function connect(path: string, options?: ConnectOptions): Promise<Namespace>
 export async function connect(
@@ -92,7 +101,7 @@ export async function connect(
   } = options
   const writesNothing = readOnly && options.sharing?.pins !== true
   const store = options.store ?? (await openStore(path, { create, readOnly: writesNothing, clock }))
-  // Our own stores prove themselves when they are opened, or need no proof.
+  // Sheaf's own stores test themselves when they are opened, or need no test.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
@@ -114,37 +123,38 @@ export async function connect(
     tokenizers,
     sharing: options.sharing,
   }
-  // Each of them has its thread.
+  // Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.seats)
   const { engine, maintenance, held, stats, close } = await openEngine(store, settings, signal)
-  return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
+  return new Namespace(bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     async optimize(call = {}) {
-      if (readOnly) throw isReadOnly()
+      if (readOnly) throw readOnlyError()
       await maintenance.finish(call.signal)
       return { held: held() }
     },
-    tableAt: (place, call = {}) => tableAt(engine, place, call.signal),
+    tableAt: (tableLocation, call = {}) => tableAt(engine, tableLocation, call.signal),
     stats,
     verify: (call = {}) => {
-      if (readOnly && call.repair === true) throw isReadOnly()
+      if (readOnly && call.repair === true) throw readOnlyError()
       return verifyOpen(engine, call)
     },
   })
 }
 
-/** A container may allow less than the machine has; where there is no limit, Node tells none or an absurd one. */
+/** A container may allow less memory than the machine has. Without a limit, Node reports 0 or a huge number. */
 function defaultBudget(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return Math.min(1024 ** 3, Math.floor(memory / 4))
 }
 
-function isReadOnly(): SheafError {
+function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
 }
 
+/** Options of `openEngine`, with all defaults applied. */
 interface EngineOptions {
   readonly location: string
   readonly create: boolean
@@ -157,24 +167,25 @@ interface EngineOptions {
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
   readonly sharing?: Sharing | undefined
-  /** Default 1. */
+  /** Threads that build one vector index. Default 1. */
   readonly buildThreads?: number
-  /** Kinds of work that can be queued, beside those there always are. */
+  /** Kinds of jobs in addition to the built-in kinds. */
   readonly jobKinds?: readonly JobKind<CatalogState>[]
 }
 
+/** An opened root, with the parts that only its owner may use. */
 export interface OpenedEngine {
   readonly engine: Engine
   readonly maintenance: Maintenance
-  /** Those that kept the last sweep from what was old enough. */
+  /** Readers and jobs that kept the last garbage collection from deleting files that are old enough. */
   readonly held: () => readonly Holder[]
   readonly stats: () => RootStats
   readonly close: () => Promise<void>
 }
 
-/** The newest checkpoint, what follows it in the log, and everything that works on them. */
+/** Open the newest checkpoint, replay the log after it, and build everything that works on the root. */
 export async function openEngine(
-  bare: BlobStore,
+  baseStore: BlobStore,
   {
     location,
     create,
@@ -182,7 +193,7 @@ export async function openEngine(
     cacheBytes,
     clock,
     warn,
-    report: tell,
+    report: onMaintenance,
     keep,
     functions = [],
     tokenizers = [],
@@ -193,36 +204,36 @@ export async function openEngine(
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
   const memory = new Memory(cacheBytes)
-  const store = new TellingStore(bare, key => memory.gone(key))
-  const passedOver = new Map<string, SheafError>()
+  const store = new NotifyingStore(baseStore, key => memory.gone(key))
+  const skippedCheckpoints = new Map<string, SheafError>()
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
-    passedOver.set(key, error)
-    warn(`${key} is passed over: the root is opened from an older checkpoint, or from its log`, error)
+    skippedCheckpoints.set(key, error)
+    warn(`${key} is skipped: the root is opened from an older checkpoint, or from its log`, error)
   })
   const damaged = new Set<string>()
   const onDamaged = (key: string, error: SheafError) => {
     if (damaged.has(key)) return
     damaged.add(key)
-    warn(`${key} is damaged: what it held is worked out again from the log`, error)
+    warn(`${key} is damaged: its content is rebuilt from the log`, error)
   }
   const log = new BlobLog(store)
   const first = await log.read(0, signal)
   if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
   let opened = await checkpoints.newest(signal)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
-  // Nobody asks for old slots or records before the root is open.
-  const findKept = async () => {
-    // Where the log does not answer, what it named so far has to do.
+  // No caller reads old slots or records before the root is open.
+  const findCheckpointNote = async () => {
+    // If the log cannot be read, use the newest state that was read before.
     await committer.refresh().catch(() => {})
     const note = await keptNote(checkpoints, committer.state)
     if (note !== null) packs.adopt(packsOf(note))
     return note
   }
   const findPacks = async () => {
-    await findKept()
+    await findCheckpointNote()
   }
   const findPages = async () => {
-    const note = await findKept()
+    const note = await findCheckpointNote()
     return note === null ? null : pagesOf(note)
   }
   const slots = new Slots(log, catalogMachine.features, memory, {
@@ -258,9 +269,9 @@ export async function openEngine(
       onApplied,
       base: opened ?? undefined,
       newer: after => checkpoints.newest(undefined, after),
-      onReopened(fold) {
-        // All that is newer comes from there.
-        const checkpoint = fold as Checkpoint<CatalogState>
+      onReopened(base) {
+        // Everything newer is read from the reopened log.
+        const checkpoint = base as Checkpoint<CatalogState>
         if (checkpointing === null) {
           opened = checkpoint
           history.seal(pagesOf(checkpoint))
@@ -274,15 +285,15 @@ export async function openEngine(
     signal,
   ).catch(error => {
     const isTrimmed = error instanceof SlotMissing && error.slot === 1 && opened === null
-    throw isTrimmed ? withoutCheckpoint(error, passedOver) : error
+    throw isTrimmed ? withoutCheckpoint(error, skippedCheckpoints) : error
   })
   checkpoints.belongTo(committer.genesis.root)
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory, onDamaged })
   const pins = new Pins(store, clock, readOnly && sharing?.pins !== true)
-  const done: { [kind in MaintenanceEvent['kind']]?: number } = {}
+  const eventCounts: { [kind in MaintenanceEvent['kind']]?: number } = {}
   const report: Report = event => {
-    done[event.kind] = (done[event.kind] ?? 0) + 1
-    tell(event)
+    eventCounts[event.kind] = (eventCounts[event.kind] ?? 0) + 1
+    onMaintenance(event)
   }
   const underWay = new UnderWay()
   const idleMs = keep.keepIdleMs
@@ -305,7 +316,7 @@ export async function openEngine(
     clock,
     keepLogMs,
   })
-  const written = new Checkpointing({
+  const writtenCheckpoints = new Checkpointing({
     committer,
     checkpoints,
     history,
@@ -317,7 +328,7 @@ export async function openEngine(
     report,
     warn,
   })
-  checkpointing = written
+  checkpointing = writtenCheckpoints
   const sweep = new Sweep({
     committer,
     source: { store, slots, history, layouts },
@@ -334,9 +345,9 @@ export async function openEngine(
       new StoredLayouts(layouts, () => committer.state),
       new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
       sweep,
-      // Behind the floor that a sweep has set.
+      // Runs after garbage collection, which sets the watermark that drops must respect.
       new Drops({ committer, store, clock, pins, report }),
-      // What is too old is gone from what it keeps.
+      // Runs after expiry and garbage collection, so that the checkpoint no longer contains what they removed.
       checkpointing,
       new Trim({
         committer,
@@ -346,7 +357,7 @@ export async function openEngine(
         clock,
         report,
         keepOrphansMs,
-        checkpointed: () => written.slot,
+        checkpointed: () => writtenCheckpoints.slot,
       }),
     ],
     clock,
@@ -401,8 +412,8 @@ export async function openEngine(
     id: committer.state.root,
     format: 1 as const,
     memory: memory.stats(),
-    log: { slot: committer.head, checkpoint: written.slot },
-    maintenance: { ...done },
+    log: { slot: committer.head, checkpoint: writtenCheckpoints.slot },
+    maintenance: { ...eventCounts },
   })
   const close = async () => {
     await jobs.close()
@@ -415,11 +426,17 @@ export async function openEngine(
   return { engine, maintenance, held: () => sweep.held, stats, close }
 }
 
-/** Where slots were trimmed, a checkpoint stands for them: says what became of those there are. */
-function withoutCheckpoint(cause: SlotMissing, passedOver: ReadonlyMap<string, SheafError>): SheafError {
-  const found = [...passedOver.values()].map(({ message }) => message)
+/**
+ * Return the error for a log whose first slots were trimmed, but that has no usable checkpoint. Lists why each one
+ * failed.
+ */
+function withoutCheckpoint(
+  cause: SlotMissing,
+  skippedCheckpoints: ReadonlyMap<string, SheafError>,
+): SheafError {
+  const found = [...skippedCheckpoints.values()].map(({ message }) => message)
   const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
-  return corrupted(`${cause.message}, and no checkpoint can stand for it: ${why}`, {
+  return corrupted(`${cause.message}, and no checkpoint replaces it: ${why}`, {
     hint: 'restore the files of _ckpt/ from a backup',
     cause,
   })
@@ -437,7 +454,7 @@ async function openStore(
   checkRootPath(path)
   if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    throw invalidInput(`no store knows ${quote(path)}`, { hint: 'use a local directory or memory://' })
+    throw invalidInput(`no store for ${quote(path)}`, { hint: 'use a local directory or memory://' })
   }
   return FileStore.open(path, options)
 }

@@ -1,4 +1,4 @@
-/** Handlers of the operations that change the rows a table has: delete, update, merge. */
+/** Handlers of the operations that change existing rows: delete, update, merge. */
 import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
 import type { Properties } from '../catalog/ops.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
@@ -14,9 +14,9 @@ import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../prot
 import type { ChangeKind } from '../protocol/change-kind.js'
 import { idText } from '../protocol/identifiers.js'
 import { durationMs } from '../protocol/row-shapes.js'
+import { bindTableFilter } from '../query/bind-table-filter.js'
 import { seedOf } from '../query/group.js'
-import { parametersOf } from '../query/settle.js'
-import { settleFilter } from '../query/settle-filter.js'
+import { parametersOf } from '../query/plan-query.js'
 import {
   commitOnNewest,
   type Engine,
@@ -29,14 +29,14 @@ import {
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns, conformBatches } from '../write/conform.js'
-import { killRows } from '../write/kill-rows.js'
 import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
 import { type MergeRules, RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
 import { type Concerns, isUnrelated, matchedBy } from '../write/probe.js'
 import { RewrittenRows } from '../write/rewrite-rows.js'
-import { settleUpdate, updatedValues } from '../write/update.js'
+import { stageDeletions } from '../write/stage-deletions.js'
+import { planUpdate, updatedValues } from '../write/update.js'
 import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'
 
@@ -45,15 +45,15 @@ import { perSchema } from './per-schema.js'
 export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, options) => {
   const { id, predicate, parameters } = request
   const matched = new MatchedRows()
-  const bound = perSchema(schema => settleFilter(predicate, schema, parameters, engine.clock))
+  const bound = perSchema(schema => bindTableFilter(predicate, schema, parameters, engine.clock))
   return editRows(engine, id, options, {
     kind: 'delete',
     async work({ head, reader }, pacer) {
       const filter = bound(reader.schema)
       const rows = await matched.find(reader, filter, pacer)
-      const killed = await killRows(rows, stageTarget(engine, head), pacer.signal)
+      const deletions = await stageDeletions(rows, stageTarget(engine, head), pacer.signal)
       const outlives = outlivesAppends(reader.schema, filter, matchedBy(filter))
-      return { edit: killed, counts: { num_deleted_rows: killed.count }, outlives }
+      return { edit: deletions, counts: { num_deleted_rows: deletions.count }, outlives }
     },
     reply: ({ counts, version, transaction_id }) => ({ ...counts, version, transaction_id }),
   })
@@ -66,11 +66,11 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
   const matched = new MatchedRows()
   const rewritten = new RewrittenRows()
   const bound = perSchema(schema => {
-    const settled = settleUpdate(request, schema, engine.clock)
-    const set = settled.assignments.map(({ field }) => field.name)
-    const values = updatedValues(schema, settled.assignments)
+    const resolved = planUpdate(request, schema, engine.clock)
+    const set = resolved.assignments.map(({ field }) => field.name)
+    const values = updatedValues(schema, resolved.assignments)
     const maintained = new MaintainedColumns(schema, engine, options)
-    const { filter, isOfRow } = settled
+    const { filter, isOfRow } = resolved
     return { filter, isOfRow, values: maintained.after(values, set, options.signal) }
   })
   return editRows(engine, id, options, {
@@ -81,10 +81,10 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
       const { filter, isOfRow, values } = bound(schema)
       const rows = await matched.find(reader, filter, pacer)
       const target = stageTarget(engine, head)
-      // Where a row stands among all others may be another place by the next attempt.
+      // If values depend on the position of a row among all rows, the next attempt must compute them again.
       const writer = isOfRow ? rewritten : new RewrittenRows()
       const moved = await writer.stage(reader, arrowSchema(schema), rows, values, target, pacer)
-      const { dead, drop, count } = await killRows(rows, target, pacer.signal)
+      const { dead, drop, count } = await stageDeletions(rows, target, pacer.signal)
       const outlives = filter !== null && outlivesAppends(schema, filter, matchedBy(filter))
       return { edit: { moved, dead, drop }, counts: { updated_rows: count }, ...(outlives && { outlives }) }
     },
@@ -104,7 +104,7 @@ export const mergeInsertIntoTable: Handler<Engine, 'mergeInsertIntoTable'> = asy
 ) => {
   const { timeout } = request
   if (timeout === undefined) return mergeRows(engine, request, body, options)
-  // Not 503, at which clients try again: they would for as long as the caller did not want to wait.
+  // Not status 503: clients retry on it, longer than the caller wanted to wait.
   const over = new SheafError(ErrorCode.ServiceUnavailable, `merge insert timed out after ${timeout}`, {
     status: 408,
     hint: 'nothing was changed; give it more time, or merge fewer rows at once',
@@ -132,14 +132,14 @@ async function mergeRows(
   const incoming = maintained.withoutOwn(sent)
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
-  const brought = new Set(incoming.schema.fields.map(({ name }) => name))
-  const fields = schema.fields.filter(({ name }) => brought.has(name))
+  const givenNames = new Set(incoming.schema.fields.map(({ name }) => name))
+  const fields = schema.fields.filter(({ name }) => givenNames.has(name))
   const conformed = conformBatches(incoming.batches, { fields })
   const rows = { schema: { fields }, batches: keyedRows(conformed, options, aboutMerge(sent.schema)) }
   const source = await MergeSource.read(rows, schema, on, seedOf(engine.clock), new Pacer(signal))
   const merge = new RowMerge(source, rules, layout.schema, maintained)
   let attempts = 0
-  // The rows were read for this table, whatever has its name by now.
+  // The rows were converted for this table, even if another table has its name now.
   return editRows(
     engine,
     id,
@@ -149,14 +149,14 @@ async function mergeRows(
       async work({ head, reader }, pacer) {
         attempts++
         if (reader.schema.id !== layout.schema.id) throw changedSchema(id)
-        const { killed, moved, drafts, updated, inserted, deleted } = await merge.prepare(
+        const { deletions, moved, drafts, updated, inserted, deleted } = await merge.prepare(
           reader,
           stageTarget(engine, head),
           pacer,
         )
         const counts = { num_updated_rows: updated, num_inserted_rows: inserted, num_deleted_rows: deleted }
         const outlives = outlivesAppends(reader.schema, null, rows => merge.concerns(rows))
-        return { edit: { ...killed, moved, drafts }, counts, outlives }
+        return { edit: { ...deletions, moved, drafts }, counts, outlives }
       },
       reply: ({ counts, version, transaction_id }) => {
         const written = counts.num_updated_rows + counts.num_inserted_rows
@@ -166,6 +166,7 @@ async function mergeRows(
   )
 }
 
+/** Return the rules of a merge request. Throws `InvalidInput` for a merge that would do nothing, or for unused conditions. */
 export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' | 'on'>): MergeRules {
   const {
     when_matched_update_all: update = false,
@@ -180,15 +181,15 @@ export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' |
       hint: 'set when_matched_update_all, when_not_matched_insert_all or when_not_matched_by_source_delete',
     })
   }
-  if (updateIf !== undefined && !update) throw aimless('when_matched_update_all')
-  if (removeIf !== undefined && !remove) throw aimless('when_not_matched_by_source_delete')
+  if (updateIf !== undefined && !update) throw conditionWithoutAction('when_matched_update_all')
+  if (removeIf !== undefined && !remove) throw conditionWithoutAction('when_not_matched_by_source_delete')
   if (parameters !== undefined && updateIf === undefined && removeIf === undefined) {
     throw invalidInput('parameters are given, but no condition that could take them')
   }
   return { update, updateIf, insert, remove, removeIf, parameters: parametersOf(parameters) }
 }
 
-function aimless(field: string): SheafError {
+function conditionWithoutAction(field: string): SheafError {
   return invalidInput(`${field}_filt is given, but ${field} is not true`)
 }
 
@@ -199,19 +200,19 @@ function changedSchema(id: readonly string[]): SheafError {
 
 // ---- shared
 
-/** What an edit of rows comes to on one version. */
+/** The result of an edit on one version. */
 interface Edited<C> {
   readonly edit: Pick<ChangeParts, 'dead' | 'drop' | 'moved' | 'drafts'>
   readonly counts: C
-  /** Whether it is the same after a change that came since; default: after none is it. */
+  /** Whether the edit is still valid after a later change. Default: it never is. */
   readonly outlives?: (recent: RecentChange) => boolean
 }
 
 interface RowEdit<C, R> {
   readonly kind: ChangeKind
-  /** To be merged into those of the table. */
+  /** Properties to merge into those of the table. */
   readonly properties?: Properties | undefined
-  /** Works the edit out on a version; again on every newer one that comes before its commit. */
+  /** Compute the edit on a version. Runs again for each newer version that is committed first. */
   readonly work: (open: OpenTable, pacer: Pacer) => Promise<Edited<C>>
   readonly reply: (outcome: Outcome<C>) => R
 }
@@ -219,14 +220,14 @@ interface RowEdit<C, R> {
 interface Outcome<C> {
   readonly version: number
   readonly transaction_id: string
-  /** Of the table. */
+  /** Properties of the table after the edit. */
   readonly props: Properties
   readonly counts: C
 }
 
 /**
- * Commits an edit on the version it was worked out on. One that finds nothing to do makes no version, and is answered with
- * the newest one and the commit that made it (rule A-110).
+ * Commit an edit on the version that it was computed on. An edit without effect creates no version: the reply has the
+ * newest version, and the transaction that created it (rule A-110).
  */
 async function editRows<C, R>(
   engine: Engine,
@@ -255,7 +256,7 @@ async function editRows<C, R>(
       id,
       find,
       prepare,
-      // An index that came, went or was kept up is no change of rows.
+      // A change of indexes does not change rows.
       outlives: (prepared, recent) => recent.change.kind === 'index' || prepared.outlives?.(recent) === true,
       decide(state, { edit, counts, made, fields }, { firstBlob, transactionId }) {
         const head = find(state)

@@ -1,4 +1,4 @@
-/** Tells a version that ceased to exist while it was read from one that is damaged. */
+/** Distinguishes versions that expired while they were read from versions that are damaged. */
 
 import { ErrorCode, SheafError } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
@@ -6,8 +6,8 @@ import { idText } from '../protocol/identifiers.js'
 import type { Root } from '../root/engine.js'
 
 /**
- * What reading a version ended with, in the light of the newest state: code 11 where the version is no more, 4 where the table
- * is not, 14 where it never came to be.
+ * Explain a read error by the newest state: `TableVersionNotFound` if the version has expired, `TableNotFound` if the
+ * table was dropped, `ConcurrentModification` if the version was never committed. Otherwise returns `error`.
  */
 export async function explainLoss(
   root: Root,
@@ -26,7 +26,7 @@ export async function explainLoss(
   if (hasNumber(head.live, version)) return error
   const name = idText(head.id)
   if (version > head.mark) {
-    const message = `rows for table ${name} were given up for lost before they were committed`
+    const message = `rows for table ${name} were not committed in time: garbage collection may have deleted their files`
     return new SheafError(ErrorCode.ConcurrentModification, message, { ...options, hint: 'try again' })
   }
   const message = `version ${version} of table ${name} has expired while it was read`

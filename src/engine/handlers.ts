@@ -1,4 +1,4 @@
-/** One handler per operation. What is not built yet says so. */
+/** The table of handlers: one per operation. Operations without a handler throw `Unsupported`. */
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -50,22 +50,22 @@ import type * as writeHandlers from './write-handlers.js'
 
 type WriteHandlers = typeof writeHandlers
 
-const writing = lazyImport(() => import('./write-handlers.js'))
+const importWriteHandlers = lazyImport(() => import('./write-handlers.js'))
 
-/** A handler that is loaded with the first call that needs one of them. */
-function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
+/** Return a handler of `write-handlers.js`, which is loaded with the first call of any of them. */
+function lazyWriteHandler<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
   const call: AnyHandler = async (...args) =>
-    whenResolved(writing(), handlers => (handlers[name] as AnyHandler)(...args))
+    whenResolved(importWriteHandlers(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as WriteHandlers[N]
 }
 
 type SessionHandlers = typeof readSessions
 
-const reading = lazyImport(() => import('./read-sessions.js'))
+const importReadSessions = lazyImport(() => import('./read-sessions.js'))
 
-function sessions<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
+function lazySessionHandler<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
   const call: AnyHandler = async (...args) =>
-    whenResolved(reading(), handlers => (handlers[name] as AnyHandler)(...args))
+    whenResolved(importReadSessions(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as SessionHandlers[N]
 }
 
@@ -85,40 +85,40 @@ const handlers: Handlers<Engine> = {
   dropTable,
   deregisterTable,
   getTableStats,
-  createTable: written('createTable'),
-  insertIntoTable: written('insertIntoTable'),
-  mergeInsertIntoTable: written('mergeInsertIntoTable'),
-  updateTable: written('updateTable'),
-  deleteFromTable: written('deleteFromTable'),
-  createTableUpload: written('createTableUpload'),
-  describeTableUpload: written('describeTableUpload'),
-  completeTableUpload: written('completeTableUpload'),
-  abortTableUpload: written('abortTableUpload'),
+  createTable: lazyWriteHandler('createTable'),
+  insertIntoTable: lazyWriteHandler('insertIntoTable'),
+  mergeInsertIntoTable: lazyWriteHandler('mergeInsertIntoTable'),
+  updateTable: lazyWriteHandler('updateTable'),
+  deleteFromTable: lazyWriteHandler('deleteFromTable'),
+  createTableUpload: lazyWriteHandler('createTableUpload'),
+  describeTableUpload: lazyWriteHandler('describeTableUpload'),
+  completeTableUpload: lazyWriteHandler('completeTableUpload'),
+  abortTableUpload: lazyWriteHandler('abortTableUpload'),
   countTableRows,
   queryTable,
-  createTableReadSession: sessions('createTableReadSession'),
-  readTableSlice: sessions('readTableSlice'),
-  closeTableReadSession: sessions('closeTableReadSession'),
+  createTableReadSession: lazySessionHandler('createTableReadSession'),
+  readTableSlice: lazySessionHandler('readTableSlice'),
+  closeTableReadSession: lazySessionHandler('closeTableReadSession'),
   explainTableQueryPlan,
   analyzeTableQueryPlan,
-  alterTableAddColumns: written('alterTableAddColumns'),
-  alterTableAlterColumns: written('alterTableAlterColumns'),
-  alterTableDropColumns: written('alterTableDropColumns'),
-  alterTableBackfillColumns: written('alterTableBackfillColumns'),
-  updateFieldMetadata: written('updateFieldMetadata'),
-  updateTableSchemaMetadata: written('updateTableSchemaMetadata'),
-  createTableIndex: written('createTableIndex'),
-  createTableScalarIndex: written('createTableIndex'),
+  alterTableAddColumns: lazyWriteHandler('alterTableAddColumns'),
+  alterTableAlterColumns: lazyWriteHandler('alterTableAlterColumns'),
+  alterTableDropColumns: lazyWriteHandler('alterTableDropColumns'),
+  alterTableBackfillColumns: lazyWriteHandler('alterTableBackfillColumns'),
+  updateFieldMetadata: lazyWriteHandler('updateFieldMetadata'),
+  updateTableSchemaMetadata: lazyWriteHandler('updateTableSchemaMetadata'),
+  createTableIndex: lazyWriteHandler('createTableIndex'),
+  createTableScalarIndex: lazyWriteHandler('createTableIndex'),
   listTableIndices,
   describeTableIndexStats,
-  dropTableIndex: written('dropTableIndex'),
+  dropTableIndex: lazyWriteHandler('dropTableIndex'),
   listTableVersions,
   createTableVersion,
   describeTableVersion,
   batchDeleteTableVersions,
-  restoreTable: written('restoreTable'),
-  batchCreateTableVersions: written('batchCreateTableVersions'),
-  batchCommitTables: written('batchCommitTables'),
+  restoreTable: lazyWriteHandler('restoreTable'),
+  batchCreateTableVersions: lazyWriteHandler('batchCreateTableVersions'),
+  batchCommitTables: lazyWriteHandler('batchCommitTables'),
   listTableTags,
   getTableTagVersion,
   createTableTag,
@@ -129,14 +129,14 @@ const handlers: Handlers<Engine> = {
   deleteTableBranch: 'unsupported',
   describeTransaction,
   alterTransaction,
-  createMaterializedView: written('createMaterializedView'),
-  refreshMaterializedView: written('refreshMaterializedView'),
-  describeMaterializedView: written('describeMaterializedView'),
-  listMaterializedViews: written('listMaterializedViews'),
-  dropMaterializedView: written('dropMaterializedView'),
-  listJobs: written('listJobs'),
-  describeJob: written('describeJob'),
-  cancelJob: written('cancelJob'),
+  createMaterializedView: lazyWriteHandler('createMaterializedView'),
+  refreshMaterializedView: lazyWriteHandler('refreshMaterializedView'),
+  describeMaterializedView: lazyWriteHandler('describeMaterializedView'),
+  listMaterializedViews: lazyWriteHandler('listMaterializedViews'),
+  dropMaterializedView: lazyWriteHandler('dropMaterializedView'),
+  listJobs: lazyWriteHandler('listJobs'),
+  describeJob: lazyWriteHandler('describeJob'),
+  cancelJob: lazyWriteHandler('cancelJob'),
   prewarmTableIndex,
   prewarmTable,
   fetchTableBlobs,
@@ -144,12 +144,12 @@ const handlers: Handlers<Engine> = {
   getTableLsmStats,
 }
 
-/** Looks at a call before its handler does anything; throws what refuses it. */
+/** Checks a call before its handler runs. Throws to refuse the call. */
 export type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
 
-/** The operations on a root. Where calls are guarded they are not told from those that were sent before. */
+/** Bind the operations to a root. With a guard, calls skip the replay of idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
-  if (guard === undefined) return bindHandlers(onceEach, engine)
+  if (guard === undefined) return bindHandlers(replayingHandlers, engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
     const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
@@ -161,7 +161,7 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
   return bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine)
 }
 
-/** Refuses every write. */
+/** Return a guard that refuses every write. */
 export function readsOnly(refusal: () => SheafError): Guard {
   return name => {
     if (operations[name].access === 'write') throw refusal()
@@ -170,26 +170,26 @@ export function readsOnly(refusal: () => SheafError): Guard {
 
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
 
-/** Answers a call that was committed under its key before with what was recorded then (rule A-166). */
-function once(name: OperationName, handler: AnyHandler): AnyHandler {
+/** Replay the recorded reply if a call with the same idempotency key was committed before (rule A-166). */
+function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
   return async (engine, ...rest) => {
     const options = rest.at(-1) as HandlerOptions
     const { callKey } = options
     if (callKey === undefined) return handler(engine, ...rest)
-    /** Refuses what is under the key already. Reads rows that nobody began to read where all else is the same. */
-    const checkSent = async () => {
+    /** Throws `AlreadyCommitted` if the key was used. Reads the rows first if only they can tell two calls apart. */
+    const checkReplay = async () => {
       checkKey(engine.root.state, callKey)
       if (!callKey.waitsForRows || engine.root.state.keys.get(callKey.key) === undefined) return
       const [request, body] = rest as [{ readonly id: readonly string[] }, ArrowBody]
-      await (await writing()).readRepeatedRows(engine, name, request, body, options)
+      await (await importWriteHandlers()).readRepeatedRows(engine, name, request, body, options)
       checkKey(engine.root.state, callKey)
     }
     try {
       await engine.root.refresh(options.signal)
-      await checkSent()
+      await checkReplay()
       return await handler(engine, ...rest).catch(async error => {
-        // Its twin may have been first, and be what made it fail.
-        if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkSent()
+        // A repetition of this call may have committed first, and made this one fail.
+        if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkReplay()
         throw error
       })
     } catch (error) {
@@ -203,21 +203,21 @@ function once(name: OperationName, handler: AnyHandler): AnyHandler {
   }
 }
 
-/** A write as others of this process must know of it. */
-function announced(handler: AnyHandler): AnyHandler {
+/** Register a write as running, for garbage collection in this process. */
+function registered(handler: AnyHandler): AnyHandler {
   return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
 }
 
-const onceEach = Object.fromEntries(
+const replayingHandlers = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
-    const answered = once(name as OperationName, handler as AnyHandler)
-    const call = operations[name as OperationName].access === 'write' ? announced(answered) : answered
+    const replayed = replaying(name as OperationName, handler as AnyHandler)
+    const call = operations[name as OperationName].access === 'write' ? registered(replayed) : replayed
     return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
   }),
 ) as unknown as Handlers<Engine>
 
-/** Names of the operations with a handler, and of those without. */
+/** List the operations with and without a handler. */
 export function servedOperations(): {
   readonly served: readonly OperationName[]
   readonly unsupported: readonly OperationName[]

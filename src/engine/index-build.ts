@@ -23,7 +23,10 @@ import { vectorType } from '../table/vector-column.js'
 import { buildSegments } from '../write/build-index.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
-/** Over the rows of the newest version there is when it begins. Those that come or move meanwhile are folded in later. */
+/**
+ * Build the index over the rows of the newest version. A later merge of segments indexes rows that are added or moved
+ * meanwhile.
+ */
 export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const spec = job.spec as unknown as IndexSpec
   const { signal } = job
@@ -45,53 +48,54 @@ export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<C
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
     )
-    const living = spec.text === undefined ? null : await livingOf(reader, new Pacer(signal))
-    return landing(engine, job, { ...spec, segments }, living)
+    const liveRows = spec.text === undefined ? null : await liveRowsOf(reader, new Pacer(signal))
+    return commitIndex(engine, job, { ...spec, segments }, liveRows)
   } finally {
     await unpin()
   }
 }
 
-/** The living rows of each fragment that has dead ones, by its id. */
-type LivingRows = ReadonlyMap<number, RowSet>
+/** The live rows of each fragment with deleted rows, by fragment id. */
+type LiveRows = ReadonlyMap<number, RowSet>
 
-async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> {
-  const living = new Map<number, RowSet>()
+async function liveRowsOf(reader: TableReader, pacer: Pacer): Promise<LiveRows> {
+  const liveRows = new Map<number, RowSet>()
   for (const fragment of reader.layout.fragments) {
-    if (fragment.dead.count > 0) living.set(fragment.id, await reader.liveIn(fragment, pacer))
+    if (fragment.dead.count > 0) liveRows.set(fragment.id, await reader.liveIn(fragment, pacer))
   }
-  return living
+  return liveRows
 }
 
 /**
- * The column must still be there, and rows that were left out because they were dead must be so still: a restore brings rows back, and then
- * the index is built again. Nothing else that came meanwhile matters: a cover says itself what of it counts. `living`: null where dead rows
- * are in the segments.
+ * Decide the commit of a built index. The column must still exist. Rows that were left out because they were deleted
+ * must still be deleted: a restore brings rows back, and then the index is built again. Other changes do not matter,
+ * because the row mapping of a segment says which of its rows count. `liveRows`: null if the segments include deleted
+ * rows.
  */
-async function landing(
+async function commitIndex(
   engine: Engine,
   job: JobRun,
   put: TableIndex,
-  living: LivingRows | null,
+  liveRows: LiveRows | null,
 ): Promise<Propose<CatalogState>> {
   const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
   const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
   checkField(layout.schema, put)
-  if (living !== null && (await haveReturned(living, reader, new Pacer(job.signal))))
+  if (liveRows !== null && (await wereRestored(liveRows, reader, new Pacer(job.signal))))
     return buildIndex(engine, job)
   return (state, { firstBlob }) => {
     const now = tableOf(state, job, 'indexed')
-    const mayHaveReturned = living !== null && mayHaveRestored(engine, head, now)
-    if (now.schemaId !== head.schemaId || mayHaveReturned) {
-      throw overtaken(engine, job, () => landing(engine, job, put, living))
+    const mayBeRestored = liveRows !== null && mayHaveRestored(engine, head, now)
+    if (now.schemaId !== head.schemaId || mayBeRestored) {
+      throw overtaken(engine, job, () => commitIndex(engine, job, put, liveRows))
     }
     const change = indexChange(now, { put }, firstBlob)
     return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfIndexes([put]) }
   }
 }
 
-/** Whether rows live that did not. */
-async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
+/** Return whether rows are live that were deleted before. */
+async function wereRestored(before: LiveRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
   for (const fragment of reader.layout.fragments) {
     const known = before.get(fragment.id)
     if (known === undefined) continue
@@ -100,24 +104,24 @@ async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pace
   return false
 }
 
-/** Whether a restore may be among the changes that came since a state. */
+/** Return whether the changes since `before` may include a restore. */
 function mayHaveRestored({ recent }: Engine, before: TableHead, now: TableHead): boolean {
   const since = recent.between(now.uuid, before.mark, now.mark)
   return since === null || since.some(({ change }) => change.restore !== undefined)
 }
 
-/** Throws code 13 where the field is gone, or holds no vectors or texts for an index of those. */
+/** Throws `InvalidInput` if the field was dropped, or no longer has vectors or texts as the index needs. */
 function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
   const node = findFieldById(schema, field)?.at(-1)
   if (node === undefined) {
     throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
   }
   const type = typeOf(node)
-  if (holdsWhatIsFound[familyOf(kind)](type)) return
+  if (acceptsType[familyOf(kind)](type)) return
   throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
 }
 
-const holdsWhatIsFound: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
+const acceptsType: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
   scalar: () => true,
   vector: type => vectorType(type) !== null,
   text: holdsText,

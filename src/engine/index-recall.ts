@@ -1,4 +1,4 @@
-/** How often a vector index finds what is nearest, as its segments found out when they were built. */
+/** The recall of a vector index, as its segments measured it when they were built. */
 import { corrupted } from '../errors.js'
 import type { SectionFile } from '../indexes/sections/section-file.js'
 import type { Recalls, SegmentFacts } from '../indexes/vector/segment.js'
@@ -8,15 +8,16 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { openSectionFile } from '../table/section-file.js'
 
 /**
- * Of the ten nearest rows, the part that a search without tuning finds, by kind of query: means over the segments by their rows. A segment
- * that measures every row finds all. Null for an index that has no segments, or is not one of vectors, and for a kind of query that a segment was not asked.
+ * Return recall@10 of an untuned search, by kind of query: the mean over the segments, weighted by rows. A segment
+ * that measures every row has recall 1. Null for an index without segments, for other indexes, and for a kind of
+ * query that a segment did not measure.
  */
 export async function recallsOf(
   store: BlobStore,
   location: string,
   index: TableIndex | null,
 ): Promise<Recalls> {
-  const all: Told[] = []
+  const all: RecallFacts[] = []
   if (index !== null && vectorSpecOf(index) !== null) {
     for (const segment of index.segments) {
       const path = `${location}/${filePath('indexes', segment.file)}`
@@ -30,13 +31,16 @@ export async function recallsOf(
   }
 }
 
-/** A segment without any recall measures every row; one that has only that of rows was built before there were others. */
-function recallOf({ recall, recalls }: Told, kind: 'between' | 'excluded'): number | null | undefined {
+/** A segment without any recall measures every row. A segment with `recall` only is older than the other kinds. */
+function recallOf({ recall, recalls }: RecallFacts, kind: 'between' | 'excluded'): number | null | undefined {
   return recalls === undefined && recall === null ? 1 : recalls?.[kind]
 }
 
-/** Null where there are no vectors, or one of the values is missing. */
-function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null | undefined): number | null {
+/** Return the weighted mean; null without vectors, or if a value is missing. */
+function meanOf(
+  all: readonly RecallFacts[],
+  recallIn: (facts: RecallFacts) => number | null | undefined,
+): number | null {
   let vectors = 0
   let sum = 0
   for (const facts of all) {
@@ -50,11 +54,11 @@ function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null |
 
 const unknown: Recalls = { rows: null, between: null, excluded: null }
 
-type Told = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
+type RecallFacts = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
 
-/** Of lists of vectors it is not known: what the file says is of searches for single vectors. */
-function factsOf({ name, footer: { head } }: SectionFile): Told {
-  const { facts, lists } = head as { readonly facts?: Told; readonly lists?: number }
+/** For lists of vectors, recall is unknown: the file has the recall of searches for single vectors. */
+function factsOf({ name, footer: { head } }: SectionFile): RecallFacts {
+  const { facts, lists } = head as { readonly facts?: RecallFacts; readonly lists?: number }
   if (lists !== undefined) return { vectors: lists, recall: null, recalls: unknown }
   if (facts !== undefined) return facts
   throw corrupted(`${name} does not say what is known of the segment`)

@@ -1,6 +1,6 @@
 /**
- * What callers are told of indexes: those of a version; who names no version is also told of those that are being built, or could
- * not be.
+ * Records of indexes in replies: the indexes of a version; without a version in the request, also builds that are
+ * queued, running or failed.
  */
 import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
@@ -22,7 +22,7 @@ import { type Listing, paginate } from '../protocol/page.js'
 import { type Engine, type OpenTable, openVersion } from '../root/engine.js'
 import { countCovered } from '../table/covered-rows.js'
 import { IndexCover } from '../table/index-cover.js'
-import { askedSegments } from '../table/text-index.js'
+import { usableSegments } from '../table/text-index.js'
 import { recallsOf } from './index-recall.js'
 import { progressJson } from './jobs.js'
 import { definitionJson } from './vector-definition.js'
@@ -52,11 +52,11 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const head = findTable(state, request.id, options.table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
-  const among = shownIndexes(open.layout, request.version === undefined ? state : null)
-  const shown = findIndex(head, among, request.index_name)
+  const listed = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const shown = findIndex(head, listed, request.index_name)
   const { spec, index, build } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
-  const { counts, status, reason } = await coverOf(engine, open, shown, new Pacer(signal))
+  const { counts, status, reason } = await coverageOf(engine, open, shown, new Pacer(signal))
   const recalls = await recallsOf(engine.store, head.location, index).catch(async error => {
     throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
   })
@@ -74,23 +74,23 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   }
 }
 
-// ---- which there are
+// ---- listed indexes
 
-/** What is known under a name: an index, a definition that is on its way to be one, or one that did not make it. */
+/** The meaning of an index name: an index, a build that is queued or running, or a failed build. */
 export interface Shown {
-  /** The newest definition of that name; of one that failed, the index that is there all the same. */
+  /** The newest definition of that name. If a build failed, the definition of the existing index. */
   readonly spec: IndexSpec
-  /** Null before it is built. */
+  /** The index; null before it is built. */
   readonly index: TableIndex | null
-  /** A job that is open. */
+  /** The open job that builds it. */
   readonly build: { readonly job: string; readonly isRunning: boolean } | null
   /** Why the newest build failed. */
   readonly reason: string | null
 }
 
 /**
- * By name: those of a version, and with a state also the builds that are open or have failed in it. An index that is being
- * replaced answers queries until then, but what is told is what comes.
+ * List the indexes of a version by name; with a state, also open and failed builds. If an index is being replaced,
+ * the list shows the new definition, although the old index still answers queries.
  */
 export function shownIndexes({ table, indexes }: Layout, state: CatalogState | null): readonly Shown[] {
   const shown = new Map<string, Shown>()
@@ -106,27 +106,27 @@ export function shownIndexes({ table, indexes }: Layout, state: CatalogState | n
   return [...shown.values()].sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
 }
 
-/** Throws code 6. */
-export function findIndex(head: TableHead, among: readonly Shown[], name: string): Shown {
-  const found = among.find(({ spec }) => spec.name === name)
+/** Find an index by name. Throws `IndexNotFound`. */
+export function findIndex(head: TableHead, listed: readonly Shown[], name: string): Shown {
+  const found = listed.find(({ spec }) => spec.name === name)
   if (found !== undefined) return found
-  const near = nearestName(
+  const suggestion = nearestName(
     name,
-    among.map(({ spec }) => spec.name),
+    listed.map(({ spec }) => spec.name),
   )
   throw new SheafError(ErrorCode.IndexNotFound, `table ${idText(head.id)} has no index ${quote(name)}`, {
-    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+    hint: suggestion === undefined ? undefined : `did you mean ${quote(suggestion)}?`,
   })
 }
 
-// ---- what is said of one
+// ---- records
 
 type IndexRecord = Reply<'listTableIndices'>['indexes'][number]
 
-/** Of the format of the segments. */
+/** Version of the segment format. */
 const formatVersion = 1
 
-/** As Lance names what its manifests say of such an index. */
+/** The names of the detail messages in Lance manifests. */
 const typeUrls: Readonly<Record<ScalarKind | TextKind, string>> = {
   BTREE: '/lance.table.BTreeIndexDetails',
   BITMAP: '/lance.table.BitmapIndexDetails',
@@ -142,7 +142,7 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
   const { spec, index } = shown
   const { name, uuid, kind, field, ts, vector, text } = spec
   const segments = index?.segments ?? []
-  const { counts, status, reason } = await coverOf(engine, open, shown, pacer)
+  const { counts, status, reason } = await coverageOf(engine, open, shown, pacer)
   return {
     index_name: name,
     index_uuid: uuid,
@@ -164,14 +164,14 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
   }
 }
 
-/** The path of the column; none when it was dropped before it was indexed. */
+/** Return the path of the indexed column; empty if the column was dropped before it was indexed. */
 function columnsOf({ schema }: Layout, field: number): readonly string[] {
   const chain = findFieldById(schema, field)
   return chain === null ? [] : [pathText(chain)]
 }
 
-/** How many of the living rows it has, and what that makes of it. */
-async function coverOf(
+/** Count the live rows that an index covers, and derive its status. */
+async function coverageOf(
   { source }: Engine,
   { layout, reader }: OpenTable,
   { index, build, reason }: Shown,
@@ -179,21 +179,21 @@ async function coverOf(
 ): Promise<{
   readonly counts: Pick<IndexRecord, 'num_indexed_rows' | 'num_unindexed_rows'>
   readonly status: IndexRecord['status']
-  /** Why it failed, or lacks rows that it has. */
+  /** Why the build failed, or why the index does not cover rows that its segments have. */
   readonly reason: string | null
 }> {
   const rows = countRows(layout)
-  const asked = index === null ? null : askedSegments(index, source.analyzers)
+  const usable = index === null ? null : usableSegments(index, source.analyzers)
   const indexed =
-    index === null || asked === null
+    index === null || usable === null
       ? 0
       : await countCovered(
           reader,
-          new IndexCover({ ...index, segments: asked.segments }, layout, fragmentsById(layout)),
+          new IndexCover({ ...index, segments: usable.segments }, layout, fragmentsById(layout)),
           pacer,
         )
   const counts = { num_indexed_rows: indexed, num_unindexed_rows: rows - indexed }
   if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending', reason }
   if (reason !== null) return { counts, status: 'failed', reason }
-  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: asked?.reason ?? null }
+  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: usable?.reason ?? null }
 }

@@ -1,4 +1,4 @@
-/** Handlers of the operations that create and drop indexes. To build one is a job (engine/index-build). */
+/** Handlers of the operations that create and drop indexes. engine/index-build is the job that builds an index. */
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
@@ -35,15 +35,15 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
 // ---- create
 
 /**
- * Queues the job that builds it, and answers with that; or with the one that is queued already. A definition that waits or is
- * being built counts like one that is there.
+ * Queue a job that builds an index. A definition that is queued or being built counts like an existing index: if it
+ * is equal, the reply names its job.
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const { id, column, index_type: type } = request
-  const said = type === undefined ? null : knownKind(type)
-  if (said !== null) checkFamily(request, said)
+  const requestedKind = type === undefined ? null : knownKind(type)
+  if (requestedKind !== null) checkFamily(request, requestedKind)
   const replace = request.replace ?? options.dialect === 'lance'
-  const find = finder(id, options)
+  const find = tableFinder(id, options)
   const uuid = engine.clock.uuid()
   const { reply } = await commitOnNewest<Layout, Reply<'createTableIndex'>>(
     engine,
@@ -53,8 +53,8 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
       prepare: async open => open!.layout,
       decide(state, layout, { transactionId, ts }) {
         const head = find(state)
-        const kind = said ?? usualKind(layout, request, engine.source.memory)
-        if (said === null) checkFamily(request, kind)
+        const kind = requestedKind ?? defaultKind(layout, request, engine.source.memory)
+        if (requestedKind === null) checkFamily(request, kind)
         const definition = indexableField(layout, request, kind, engine.source.analyzers)
         const { field, vector, text } = definition
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
@@ -65,7 +65,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           before.spec.field === field &&
           isSameDefinition(before.spec.vector, vector) &&
           isSameText(before.spec.text, text)
-        // LanceDB's clients expect an error, also of the same definition.
+        // Clients of LanceDB expect an error even if the definition is equal.
         if (before !== undefined && request.replace === false && options.dialect === 'lance')
           throw alreadyExists(head, layout, before.spec)
         if (isSame && before.build !== null) {
@@ -87,7 +87,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           reply: { transaction_id: transactionId, index_name: name },
         }
       },
-      outlives: isAside,
+      outlives: keepsColumnsAndIndexes,
     },
     options,
   )
@@ -103,10 +103,15 @@ function knownKind(type: IndexType): IndexKind {
 }
 
 /**
- * The kind of an index of which none is named: BTREE, of labels LABEL_LIST. Of vectors a graph, where it takes no more than half of
- * the memory there is, so that it need not be read again for each search; of more vectors lists of codes, which are read in parts.
+ * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors it is an HNSW
+ * graph, if the graph takes at most half of the cache, so that searches need not read it again. For more vectors it
+ * is IVF_PQ, because its lists are read in parts.
  */
-function usualKind(layout: Layout, { column, distance_type }: CreateIndexRequest, memory: Memory): IndexKind {
+function defaultKind(
+  layout: Layout,
+  { column, distance_type }: CreateIndexRequest,
+  memory: Memory,
+): IndexKind {
   const type = typeOf(findField(layout.schema, column).at(-1)!)
   const vectors = vectorType(type)
   if (vectors === null)
@@ -116,27 +121,30 @@ function usualKind(layout: Layout, { column, distance_type }: CreateIndexRequest
   return memory.canHold(countRows(layout) * rowBytes(graph, vectors.size)) ? graph.kind : 'IVF_PQ'
 }
 
-/** The tokenizer of an index, where it is one that was registered in this process. */
+/** Return the name of the index's tokenizer if it is a custom tokenizer of this process. */
 function registeredIn({ source }: Engine, text: TextOptions | undefined): string | undefined {
   return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
 }
 
-/** Throws code 13 for what is said of texts or vectors in an index of neither, or of the other. */
+/** Throws `InvalidInput` for options of vector or text indexes that the kind does not have. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
   const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
-  // Some clients say how distances are told of scalar indexes, too (A-084).
-  const isSaid = (field: keyof CreateIndexRequest) =>
+  // Some clients send the distance type for scalar indexes, too (A-084).
+  const isRelevant = (field: keyof CreateIndexRequest) =>
     isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
-  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(isSaid)
-  const ofTexts = isTextKind(kind) ? undefined : textFields.find(isGiven)
-  const name = ofVectors ?? ofTexts
+  const vectorField = isVectorKind(kind) ? undefined : vectorFields.find(isRelevant)
+  const textField = isTextKind(kind) ? undefined : textFields.find(isGiven)
+  const name = vectorField ?? textField
   if (name === undefined) return
   throw invalidInput(`${familyOf(kind) === 'scalar' ? 'a' : 'an'} ${kind} index has no use for ${name}`, {
-    hint: `leave it out; it is for ${ofVectors === undefined ? textKind : 'indexes of vectors'}`,
+    hint: `leave it out; it is for ${vectorField === undefined ? textKind : 'indexes of vectors'}`,
   })
 }
 
-/** The column of a request, and what is said of its vectors or texts. Throws code 12 for a column there is not, 13 for one that has no such values. */
+/**
+ * Return the indexed field, and the definition of a vector or text index. Throws `ColumnNotFound` for an unknown
+ * column, and `InvalidInput` for a column whose type does not fit.
+ */
 function indexableField(
   layout: Layout,
   request: CreateIndexRequest,
@@ -157,7 +165,7 @@ function indexableField(
     analyzers.open(text)
     return { field, text }
   }
-  // A list of fixed size is a vector: what it holds are no labels (A-079).
+  // A list of fixed size is a vector, not a list of labels (A-079).
   const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
   if (fits(kind)) return { field }
   throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
@@ -171,7 +179,10 @@ function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
   return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
 }
 
-/** The path of a column, in which only names with dots or backticks of their own stand in backticks: what LanceDB's clients wait for. */
+/**
+ * Return the path of a column. Only names that contain dots or backticks are quoted in backticks, as clients of
+ * LanceDB expect.
+ */
 function pathOf({ schema }: Layout, column: string): string {
   return findField(schema, column)
     .map(({ name }) => (/[.`]/.test(name) ? inBackticks(name) : name))
@@ -179,7 +190,8 @@ function pathOf({ schema }: Layout, column: string): string {
 }
 
 /**
- * `{column}_idx`, and with a number where another column has that, or the column itself for another family of indexes (A-082).
+ * Return `{column}_idx`, with a number if an index of another column, or of another family on the same column, has
+ * the name (A-082).
  */
 function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
   const base = `${column}_idx`
@@ -203,10 +215,10 @@ function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field 
 
 // ---- drop
 
-/** A version of its own, also where there is only a build to be canceled, or one that failed to be forgotten. */
+/** Drop an index. Creates a version even if only a running build is canceled, or a failed build is forgotten. */
 export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
   const { id, index_name: name } = request
-  const find = finder(id, options)
+  const find = tableFinder(id, options)
   const { reply } = await commitOnNewest<Layout, Reply<'dropTableIndex'>>(
     engine,
     {
@@ -225,7 +237,7 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
           reply: { transaction_id: transactionId },
         }
       },
-      outlives: isAside,
+      outlives: keepsColumnsAndIndexes,
     },
     options,
   )
@@ -234,8 +246,8 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
 
 // ---- shared
 
-/** A table with rows of ours, and a version to look at. */
-function finder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
+/** Return a function that finds the table, and checks that Sheaf stores its rows and that it has a version. */
+function tableFinder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
   return state => {
     const head = findTable(state, id, options.table)
     checkRows(head)
@@ -244,7 +256,7 @@ function finder(id: readonly string[], options: HandlerOptions): (state: Catalog
   }
 }
 
-/** Whether columns and indexes are after a change as they were before. */
-function isAside(_: Layout, { change }: RecentChange): boolean {
+/** Return whether a change left columns and indexes unchanged. */
+function keepsColumnsAndIndexes(_: Layout, { change }: RecentChange): boolean {
   return change.schema === null && change.restore === undefined && change.indexes === undefined
 }

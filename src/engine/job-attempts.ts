@@ -1,14 +1,14 @@
-/** What jobs that change a table have in common. */
+/** Shared by jobs that change a table: retries, and finding the table. */
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { Propose } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import { type JobRun, Overtaken } from '../jobs/job-kind.js'
 import type { Engine } from '../root/engine.js'
 
-/** Longest pause before the work begins again, milliseconds. */
+/** Longest pause before a retry, milliseconds. */
 const pauseMsMax = 64
 
-/** Thrown by a decision on a table that has changed since `attempt` looked at it: after a moment it looks again. */
+/** Return the error of a decision on a table that has changed since `attempt` read it. The job retries after a pause. */
 export function overtaken(
   { clock }: Engine,
   { signal }: JobRun,
@@ -20,7 +20,7 @@ export function overtaken(
   })
 }
 
-/** The table a job works on. `purpose`: what was to be done with it. Throws code 4 when it is gone. */
+/** Find the table of a job. `purpose`: for the message. Throws `TableNotFound` if the table was dropped. */
 export function tableOf(state: CatalogState, { table }: JobRun, purpose: string): TableHead {
   const head = table === null ? undefined : state.tables.get(table)
   if (head !== undefined) return head

@@ -1,4 +1,4 @@
-/** The kinds of work that is queued in the log. What does the work is loaded with the first job. */
+/** The kinds of jobs in the log. The code of a kind is loaded with its first job. */
 import { indexJob, indexJobOf } from '../catalog/index-builds.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
@@ -8,11 +8,11 @@ import type { Engine } from '../root/engine.js'
 import { backfillJobOf, refreshJob } from '../root/job-names.js'
 import type { ColumnFunction } from '../write/functions.js'
 
-const filling = lazyImport(() => import('./backfill.js'))
-const indexing = lazyImport(() => import('./index-build.js'))
-const refreshing = lazyImport(() => import('./view-refresh.js'))
+const importBackfill = lazyImport(() => import('./backfill.js'))
+const importIndexBuild = lazyImport(() => import('./index-build.js'))
+const importViewRefresh = lazyImport(() => import('./view-refresh.js'))
 
-/** Processes that do not know a function, or a tokenizer, leave jobs with it to those that do. */
+/** List the kinds of jobs. A process without a function or tokenizer leaves its jobs to processes that have it. */
 export function jobKinds(
   engine: () => Engine,
   functions: readonly ColumnFunction[],
@@ -25,21 +25,21 @@ export function jobKinds(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await filling()).backfill(engine(), job),
+        run: async job => (await importBackfill()).backfill(engine(), job),
       }),
     ),
     ...indexes.map(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await indexing()).buildIndex(engine(), job),
+        run: async job => (await importIndexBuild()).buildIndex(engine(), job),
       }),
     ),
     {
       name: refreshJob,
       exclusive: true,
       onOrphan: 'requeue',
-      run: async job => (await refreshing()).refreshView(engine(), job),
+      run: async job => (await importViewRefresh()).refreshView(engine(), job),
     },
   ]
 }

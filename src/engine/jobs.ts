@@ -1,4 +1,4 @@
-/** Handlers of the operations on jobs. Their ids are transaction ids; this is the same thing in the words of another catalog. */
+/** Handlers of the operations on jobs. Job ids are transaction ids; replies use the terms of LanceDB's job API. */
 import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
 import type { Properties } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -19,10 +19,10 @@ import type { RefreshSpec } from '../root/refresh-request.js'
 import type { BackfillSpec } from './backfill.js'
 import { entryOf, queuedIn, unknownTransaction } from './transactions.js'
 
-/** As many jobs as a page has that is not limited: each is looked up in the log. */
+/** Most jobs per page, also without a limit: each job is looked up in the log. */
 const pageMax = 1000
 
-/** Ids begin with the number of their slot, whose digits are padded: so they are sorted by time. */
+/** Ids begin with their slot number. Padding makes the order of keys the order of time. */
 const listing: Listing<string> = { name: 'jobs', key: id => id.padStart(idLength, '0'), descending: true }
 const idLength = 48
 
@@ -42,7 +42,7 @@ export const listJobs: Handler<Engine, 'listJobs'> = async (engine, request, { s
   return { jobs, ...next }
 }
 
-/** Jobs that are open, and those whose end is not forgotten yet. */
+/** Return the ids of open jobs, and of ended jobs that are not forgotten yet. */
 function idsIn({ jobs, notes }: CatalogState): string[] {
   const ids: string[] = []
   for (const [id] of jobs) ids.push(id)
@@ -52,7 +52,7 @@ function idsIn({ jobs, notes }: CatalogState): string[] {
 
 type ListedJob = Reply<'listJobs'>['jobs'][number]
 
-/** Null where the log does not have its beginning any more. */
+/** Return a job as listed; null if the log no longer has its beginning. */
 async function listedJob(
   engine: Engine,
   state: CatalogState,
@@ -97,7 +97,7 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
   }
 }
 
-/** How far a job is, as replies say it. */
+/** Return the progress of a job in the form of replies. */
 export function progressJson({
   perSecond,
   secondsLeft,
@@ -107,7 +107,7 @@ export function progressJson({
   return { ...steps, per_second: perSecond, seconds_left: secondsLeft }
 }
 
-/** What a job has noted on itself as it ended; null for jobs that note nothing. */
+/** Return the result that a job recorded when it ended; null for jobs that record none. */
 function resultOf(
   family: string,
   { rows_assigned, mode, rows_written, source_version, published_version }: Properties,
@@ -142,7 +142,10 @@ export const cancelJob: Handler<Engine, 'cancelJob'> = async (engine, request, o
   return reply
 }
 
-/** How a job began, and when. Throws code 10 for an id that is none of a job, or of one that is forgotten. */
+/**
+ * Return the entry that queued a job, and its time. Throws `TransactionNotFound` if the id is not that of a job, or
+ * the job was forgotten.
+ */
 async function queuedJob(
   engine: Engine,
   state: CatalogState,
@@ -164,14 +167,14 @@ const jobStates: Readonly<Record<TransactionStatus, JobState>> = {
   Canceled: 'CANCELLED',
 }
 
-/** As the routes are called that ask for such a job. */
+/** The job types are named after the routes that start such jobs. */
 const jobTypes: Readonly<Record<string, string>> = {
   [indexJob]: 'create_index',
   [backfillJob]: 'backfill_column',
   [refreshJob]: 'refresh',
 }
 
-/** Without what the process must have that runs it. */
+/** Return the kind of a job without the suffix that names a function or tokenizer. */
 function familyOf({ kind }: JobQueuedOp): string {
   return kind.split(':', 1)[0]!
 }
@@ -180,7 +183,7 @@ function typeOf(queued: JobQueuedOp): string {
   return jobTypes[familyOf(queued)] ?? queued.kind
 }
 
-/** What it is to do, in the words of the call that asked for it. Columns that are gone are left out. */
+/** Return what the job does, in the terms of the call that queued it. Leaves out columns that were dropped. */
 async function specOf(
   engine: Engine,
   state: CatalogState,
@@ -189,7 +192,7 @@ async function specOf(
 ): Promise<Readonly<Record<string, Json>>> {
   const head = queued.t === undefined ? undefined : state.tables.get(queued.t)
   const schema = head?.kind === 'sheaf' ? await schemaOf(engine, head, signal) : undefined
-  const named = (fields: readonly number[]) =>
+  const pathsOf = (fields: readonly number[]) =>
     fields.flatMap(id => {
       const chain = schema === undefined ? null : findFieldById(schema, id)
       return chain === null ? [] : [pathText(chain)]
@@ -197,11 +200,11 @@ async function specOf(
   switch (familyOf(queued)) {
     case indexJob: {
       const { name, kind, field } = queued.spec as unknown as IndexSpec
-      return { index_name: name, index_type: kind, columns: named([field]) }
+      return { index_name: name, index_type: kind, columns: pathsOf([field]) }
     }
     case backfillJob: {
       const { fields, where } = queued.spec as unknown as BackfillSpec
-      return { columns: named(fields), ...(where !== undefined && { where }) }
+      return { columns: pathsOf(fields), ...(where !== undefined && { where }) }
     }
     case refreshJob: {
       const { version, rowsMax, full } = queued.spec as unknown as RefreshSpec

@@ -1,4 +1,4 @@
-/** Rows of calls that have an idempotency key: their digest is a part of the fingerprint that such a call is known by. */
+/** Digests the rows of calls with an idempotency key. The digest is part of the call's fingerprint. */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
@@ -18,14 +18,14 @@ import { RowsDigest } from '../write/rows-digest.js'
 type Batches = AsyncIterable<Batch> | Iterable<Batch>
 
 /**
- * The same batches, which have been made to fit their table. Where the call has a key, their digest becomes a part of its
- * fingerprint after the last of them. `about`: what else tells such rows from others.
+ * Return the same batches, converted to their table's types before. If the call has a key, the digest of the batches
+ * is added to its fingerprint after the last one. `about`: further data of the digest.
  */
 export function keyedRows(batches: Batches, { callKey, signal }: HandlerOptions, about = ''): Batches {
-  return callKey === undefined ? batches : digested(batches, callKey, about, signal)
+  return callKey === undefined ? batches : withDigest(batches, callKey, about, signal)
 }
 
-async function* digested(
+async function* withDigest(
   batches: Batches,
   callKey: CallKey,
   about: string,
@@ -40,19 +40,19 @@ async function* digested(
   callKey.endRows(digest.finish(about))
 }
 
-/** What tells the rows of a new table from others: also the types of columns that hold nothing. */
+/** Return the types of all columns of a new table, including columns without values. */
 export function aboutNewTable(schema: Schema): string {
   return canonicalJson(schemaToJson(schema, 'lance'))
 }
 
-/** What tells the rows of a merge from others: a column of nulls sets nulls, one that is not there sets nothing. */
+/** Return the column names of a merge: a column of nulls sets nulls, a missing column sets nothing. */
 export function aboutMerge({ fields }: Schema): string {
   return canonicalJson(fields.map(({ name }) => name).sort())
 }
 
 /**
- * Reads the rows of a call whose key was committed before, for their digest alone. They get the types of the
- * version that the first call made. A column that does not fit these types is taken as it was sent.
+ * Read the rows of a call whose key was committed before, only for their digest. They are converted to the types of
+ * the version that the first call created. A column that does not fit keeps its type.
  */
 export async function readRepeatedRows(
   engine: Engine,
@@ -68,7 +68,7 @@ export async function readRepeatedRows(
     schema = schemaOfTable(incoming)
     about = aboutNewTable(schema)
   } else {
-    const stored = await schemaThen(engine, id, options)
+    const stored = await schemaOfFirstCall(engine, id, options)
     if (stored !== null) schema = fittingSchema(incoming, stored)
     if (name === 'mergeInsertIntoTable') about = aboutMerge(incoming)
   }
@@ -76,10 +76,10 @@ export async function readRepeatedRows(
 }
 
 /**
- * The columns that the first call under the same key wrote to, in the version that it made. Where that version was deleted, those
- * of the newest version. Null where there is no table.
+ * Return the columns of the version that the first call with this key created. If that version was deleted, return
+ * the columns of the newest version. Null if there is no table.
  */
-async function schemaThen(
+async function schemaOfFirstCall(
   engine: Engine,
   id: readonly string[],
   { callKey, table, signal }: HandlerOptions,

@@ -1,10 +1,12 @@
 /**
- * Keeps what the log says of a Lance engine's table and what lies at its location together.
+ * Keeps the log and the location of a Lance engine's table consistent.
  *
- * - A final manifest is a commit, whoever put it there. Before the catalog answers for a table it looks for the manifest of the next version, and records
- *   all that follow. It lists the folder where the newest version it knows is gone, or somebody asks for one beyond the next.
- * - Versions of a batch get their final names after their slot. Where an engine took such a name in between, the log gives the number to the engine.
- * - Roots that are read-only, snapshots and transactions record nothing: they answer what the log says.
+ * - A manifest with a final name is a commit, whichever process wrote it. Before the catalog answers for a table, it
+ *   looks for the manifest of the next version, and records all that follow. It lists the folder if the newest known
+ *   version is missing, or if a call asks for a version beyond the next.
+ * - Versions of a batch get their final names after their slot is committed. If an engine took such a name first, the
+ *   log gives the version number to the engine.
+ * - Read-only roots, snapshots and transactions record nothing: they answer from the log.
  */
 import { findTable, mayHaveManifests } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
@@ -17,33 +19,34 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { commit, type Engine } from '../root/engine.js'
 
-/** Versions that one entry records at most. */
+/** Most versions that one entry records. */
 const recordedAtOnce = 1000
 
 /**
- * The table of that name (`findTable`) with all versions that lie at its location. `asked`: a version that somebody wants to see or make. Throws what the
- * store says where the location cannot be read, and names the newest version in the log.
+ * Find a table by name (`findTable`), and record all versions at its location. `requestedVersion`: a version that the caller
+ * wants to read or create. If the location cannot be read, throws the store's error, and names the newest version of
+ * the log.
  */
 export async function findCurrent(
   engine: Engine,
   id: readonly string[],
   { signal, table }: HandlerOptions,
-  asked?: number,
+  requestedVersion?: number,
 ): Promise<TableHead> {
-  return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, asked)
+  return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, requestedVersion)
 }
 
-/** As `findCurrent`, of a table as it was a moment ago. */
+/** Like `findCurrent`, for a table that was found a moment ago. */
 export async function current(
   engine: Engine,
   head: TableHead,
   signal?: AbortSignal,
-  asked = 0,
+  requestedVersion = 0,
 ): Promise<TableHead> {
   for (let now = head; ; ) {
     now = await finaliseNewest(engine, now, signal)
     if (!engine.adopts || !mayHaveManifests(now)) return now
-    const found = await newManifests(engine, now, asked, signal)
+    const found = await newManifests(engine, now, requestedVersion, signal)
     if (found.length === 0) return now
     const { uuid } = now
     await commit(engine, state => {
@@ -54,11 +57,11 @@ export async function current(
   }
 }
 
-/** Manifests of versions that the log does not have. */
+/** Return the manifests of versions that the log does not have. */
 function newManifests(
   engine: Engine,
   head: TableHead,
-  asked: number,
+  requestedVersion: number,
   signal: AbortSignal | undefined,
 ): Promise<readonly NewManifest[]> {
   const latest = latestOf(head)
@@ -66,13 +69,13 @@ function newManifests(
     const { mark } = head
     const following = await engine.lance.following(head, mark, recordedAtOnce, signal)
     if (following.length > 0) return following
-    const isNext = asked <= mark + 1
+    const isNext = requestedVersion <= mark + 1
     if (isNext && (latest === undefined || (await engine.lance.has(head, latest, signal)))) return []
     return engine.lance.above(head, mark, recordedAtOnce, signal)
   })
 }
 
-/** Manifests of versions above those in the log, as the folder of a table lists them. */
+/** List the manifests of versions above those in the log. */
 export function manifestsAbove(
   engine: Engine,
   head: TableHead,
@@ -81,14 +84,14 @@ export function manifestsAbove(
   return atLocation(head, signal, () => engine.lance.above(head, head.mark, recordedAtOnce, signal))
 }
 
-/** Looks at the location of a table. Where it cannot be read the error says what the log knows. */
+/** Read the location of a table. If it cannot be read, the error names the newest version of the log. */
 async function atLocation<T>(
   head: TableHead,
   signal: AbortSignal | undefined,
-  look: () => Promise<T>,
+  read: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await look()
+    return await read()
   } catch (error) {
     signal?.throwIfAborted()
     if (!(error instanceof SheafError)) throw error
@@ -104,8 +107,9 @@ async function atLocation<T>(
 }
 
 /**
- * Sees to it that what an answer about a table names can be opened: its newest version, and those of the same commit, get their final names. Whoever made
- * that commit did so for all before it. Gives the table as it then is.
+ * Give the newest version of a table its final name, and all versions of the same commit, so that callers can open
+ * the versions of a reply. Earlier versions have final names, because every commit does this first. Returns the table
+ * after that.
  */
 export async function finaliseNewest(
   engine: Engine,
@@ -116,11 +120,11 @@ export async function finaliseNewest(
     const latest = latestOf(now)
     if (now.kind !== 'lance' || latest === undefined || engine.lance.isFinal(now, latest)) return now
     const newest = await engine.history.find(now.uuid, latest, signal)
-    // It was taken back by an entry that came meanwhile.
+    // An entry that was committed since has taken the version back.
     if (newest === null && engine.adopts) continue
     const taken = newest && (await finaliseTogether(engine, now, newest, signal))
     if (taken === null) return now
-    if (!engine.adopts) throw takenMeanwhile(now, taken.version)
+    if (!engine.adopts) throw versionTaken(now, taken.version)
     const known = now
     await commit(engine, state => {
       return { ops: isAsKnown(state, known) ? decideTaken(known, taken) : [], reply: null }
@@ -128,12 +132,12 @@ export async function finaliseNewest(
   }
 }
 
-/** Whether nothing happened to a table: else what was looked up of it is looked up again. */
+/** Return whether a table is unchanged; otherwise it must be looked up again. */
 function isAsKnown(state: CatalogState, known: TableHead): boolean {
   return state.tables.get(known.uuid) === known
 }
 
-/** The first of the versions of the newest commit whose name an engine took; null where all have their names. */
+/** Return the first version of the newest commit whose name an engine took; null if all have their names. */
 async function finaliseTogether(
   engine: Engine,
   head: TableHead,
@@ -154,15 +158,15 @@ async function finaliseTogether(
   return null
 }
 
-function takenMeanwhile(head: TableHead, version: number): SheafError {
+function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ServiceUnavailable,
     `version ${version} of table ${idText(head.id)} got another manifest from a Lance engine, which the log does not have yet`,
-    { hint: 'ask the namespace itself for the versions of the table: it records that' },
+    { hint: 'list the versions in a process with write access, which records it' },
   )
 }
 
-/** Gives the manifests of versions that an entry made their final names. */
+/** Give the manifests of the versions that an entry created their final names. */
 export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void> {
   for (const { t } of stagedIn(entry)) {
     const head = engine.root.state.tables.get(t)
@@ -170,7 +174,10 @@ export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void>
   }
 }
 
-/** Throws code 14 where a Lance engine took the name of a version that the entry of a batch made: it says which tables did change. */
+/**
+ * Throws `ConcurrentModification` if a Lance engine took a version number of a batch's entry. The message names the
+ * tables that the batch did change.
+ */
 export async function checkNamed(engine: Engine, entry: Entry, transactionId: string): Promise<void> {
   const taken = new Map<string, number>()
   for (const { t, v, manifest } of stagedIn(entry)) {
@@ -179,12 +186,12 @@ export async function checkNamed(engine: Engine, entry: Entry, transactionId: st
   }
   if (taken.size === 0) return
   const names = namesIn(engine.root.state, entry)
-  const lost = [...taken].map(([t, v]) => `version ${v} of table ${names.get(t)}`).join(', ')
+  const takenVersions = [...taken].map(([t, v]) => `version ${v} of table ${names.get(t)}`).join(', ')
   for (const t of taken.keys()) names.delete(t)
   const changed = [...names.values()].join(', ')
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `while this batch was committed a Lance engine wrote ${lost} without asking the catalog, and has that number; ${
+    `while this batch was committed, a Lance engine wrote ${takenVersions} without the catalog, and keeps that number; ${
       changed === '' ? 'the batch changed no other table' : `the batch did change table ${changed}`
     }`,
     {
@@ -199,13 +206,13 @@ function stagedIn({ ops }: Entry): readonly VersionOp[] {
   return all.flatMap(op => (op.op === 'version' && op.manifest.staged !== undefined ? op : []))
 }
 
-/** What the tables of an entry are called, by uuid. */
+/** Return the names of the tables that an entry changed, by uuid. */
 function namesIn({ tables, detached }: CatalogState, { ops }: Entry): Map<string, string> {
-  const gone = new Map([...detached].map(([, head]) => [head.uuid, head]))
+  const detachedHeads = new Map([...detached].map(([, head]) => [head.uuid, head]))
   const names = new Map<string, string>()
   for (const op of ops as unknown as readonly CatalogOp[]) {
     if (!('t' in op) || op.t === undefined) continue
-    const head = tables.get(op.t) ?? gone.get(op.t)
+    const head = tables.get(op.t) ?? detachedHeads.get(op.t)
     names.set(op.t, head === undefined ? op.t : idText(head.id))
   }
   return names

@@ -1,4 +1,4 @@
-/** Handlers of what clients of LanceDB ask for that needs no work here: what it is asked of has to exist. */
+/** Handlers of requests from LanceDB clients that need no work here. They only check that the named objects exist. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import { findField } from '../manifest/field-node.js'
 import type { Handler } from '../protocol/calls.js'

@@ -1,10 +1,10 @@
-/** Roots below a root: databases may lie below one another. */
+/** Detects other roots above or below a location: databases may be nested. */
 import { invalidInput, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /**
- * Refuses (code 13) a location that a caller chose for a table, where it lies in or around another root: that root would lose its files when the table is
- * dropped. Every root has a log.
+ * Refuse a table location inside or around another root: dropping the table would delete files of that root. A root
+ * is recognized by its log. Throws `InvalidInput`.
  */
 export async function checkOtherRoots(
   store: BlobStore,
@@ -23,7 +23,7 @@ export async function checkOtherRoots(
 }
 
 function otherRoot(folder: string, root: string) {
-  return invalidInput(`location ${quote(folder)} lies in or around another database: ${quote(root)}`, {
+  return invalidInput(`location ${quote(folder)} is inside or around another database: ${quote(root)}`, {
     hint: 'leave location out, or choose another folder of the root',
   })
 }

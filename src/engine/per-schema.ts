@@ -1,7 +1,7 @@
-/** What calls work out of a table's schema. */
+/** Caches what a call derives from a table's schema. */
 import type { TableSchema } from '../manifest/table-schema.js'
 
-/** What is bound to a schema, once for each schema it meets in turn. */
+/** Return a function that binds once per schema, as long as the schema stays the same. */
 export function perSchema<T>(bind: (schema: TableSchema) => T): (schema: TableSchema) => T {
   let last: { readonly id: number; readonly bound: T } | null = null
   return schema => {

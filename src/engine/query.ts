@@ -18,23 +18,23 @@ import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
-import type { TextIndex } from '../query/settle-text.js'
+import { planQuery } from '../query/plan-query.js'
+import type { TextIndex } from '../query/plan-text-search.js'
 import { RowSource } from '../query/source.js'
 import { type Engine, type OpenTable, openTable, openVersion } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 
-const filtering = lazyImport(() => import('../query/settle-filter.js'))
-const explaining = lazyImport(() => import('../query/explain.js'))
-const analyzing = lazyImport(() => import('../query/analyze.js'))
+const importFilter = lazyImport(() => import('../query/bind-table-filter.js'))
+const importExplain = lazyImport(() => import('../query/explain.js'))
+const importAnalyze = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, opened, pacer)
+  const plan = await planIn(engine, request, opened, pacer)
   const { streamAfter, dialect } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null)
@@ -49,7 +49,7 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   )
 }
 
-/** Clients of LanceDB read blobs as descriptors, and fetch the bytes of those they want (`fetchTableBlobs`). */
+/** Clients of LanceDB read blobs as descriptors, and fetch the bytes that they need (`fetchTableBlobs`). */
 function withDescriptors({ schema, batches }: Scan): Scan {
   const described = describedSchema(schema)
   if (described === schema) return { schema, batches }
@@ -67,9 +67,9 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   const opened = await openVersions(engine, id, query, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, { ...query, id }, opened, pacer, true)
+  const plan = await planIn(engine, { ...query, id }, opened, pacer, true)
   const source = new RowSource(reader, pacer, other)
-  const { explainPlan } = await explaining()
+  const { explainPlan } = await importExplain()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
 
@@ -81,8 +81,8 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   const opened = await openVersions(engine, request.id, request, options)
   const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, opened, pacer)
-  const { analyzePlan } = await analyzing()
+  const plan = await planIn(engine, request, opened, pacer)
+  const { analyzePlan } = await importAnalyze()
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
@@ -94,13 +94,13 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     return countRows(layout)
   }
   const pacer = new Pacer(options.signal)
-  const { settleFilter } = await filtering()
-  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  const { bindTableFilter } = await importFilter()
+  const filter = bindTableFilter(predicate, reader.schema, parameters, engine.clock)
   return countMatching(reader, filter, pacer)
 }
 
-/** `guess`: as `narrowedToEnds` takes it. */
-function settled(
+/** Plan a query. `guess`: see `narrowedToEnds`. */
+function planIn(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
   { reader, awaitedTexts }: OpenedVersions,
@@ -108,7 +108,7 @@ function settled(
   guess = false,
 ): MaybePromise<Plan> {
   return whenResolved(hasExpressions(request) ? binding() : null, bind => {
-    const plan = settleQuery(request, reader.schema, bind, clock, {
+    const plan = planQuery(request, reader.schema, bind, clock, {
       vectors: reader.vectorIndexes,
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),
@@ -118,13 +118,13 @@ function settled(
 }
 
 interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
-  /** The version that the answer is to differ from. */
+  /** The version to compare with, for `differs_from`. */
   readonly other: TableReader | null
-  /** Text indexes that are being built: searches look as these will, from the moment on in which they are asked for. */
+  /** Text indexes that are queued or being built. Searches use their analyzer as soon as they are requested. */
   readonly awaitedTexts: readonly TextIndex[]
 }
 
-/** The version that is asked for, and the one it is to differ from. */
+/** Open the version that is asked for, and the version to compare with. */
 async function openVersions(
   engine: Engine,
   id: readonly string[],
@@ -135,8 +135,8 @@ async function openVersions(
   const head = findTable(state, id, table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
-  const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
-  // Of the same state: another look could find another table.
+  const awaitedTexts = open.version === latestOf(head) ? textIndexesInBuild(state, open) : []
+  // Both versions are opened from one state: a second look-up could find another table.
   const other =
     differs_from === undefined
       ? null
@@ -144,8 +144,8 @@ async function openVersions(
   return { reader: open.reader, version: open.version, awaitedTexts, other }
 }
 
-/** One that takes the place of another under its name is not among them: until then the other answers. */
-function awaitedIn(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
+/** Return text indexes that are being built. Replacements are left out: until they are built, the old index answers. */
+function textIndexesInBuild(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
   return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
     const chain = text === undefined ? null : findFieldById(layout.schema, field)
     if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []

@@ -1,11 +1,13 @@
 /**
- * Handlers of read sessions: one version of a table, read by any number of readers, on any server of the root.
+ * Handlers of read sessions: any number of readers, on any server of the root, read one version of a table.
  *
- * - A session is no state: its tokens say what it reads. It is a pin on the slot it began in, held by the server that made it, and by each that
- *   reads a slice of it, until no request came for a while. What the root had at that slot stays readable for as long: the version may expire and
- *   the table be dropped meanwhile.
- * - Where no server held it for a while it goes on all the same, unless a sweep was faster.
- * - Slices are ranges of living rows of the version, so all readers agree on them whatever their server knows; each filters its own rows.
+ * - A session has no state of its own; its tokens contain the request. The server that created the session pins the
+ *   slot in which it began. Each server that reads a slice pins the slot, too. A server removes its pin when no
+ *   request has come for a while.
+ * - A pin keeps everything that the root had at that slot readable. The version may expire, and the table may be
+ *   dropped.
+ * - Without a pin, the session still works, unless garbage collection has deleted its files.
+ * - Slices are ranges of live rows of the version, so all servers agree on them. Each reader filters its own rows.
  */
 import { createHash } from 'node:crypto'
 import { describedBatch, describedSchema } from '../arrow/blob.js'
@@ -26,38 +28,38 @@ import { binding, hasExpressions } from '../query/binding.js'
 import { beginSlice, type Scan } from '../query/execute.js'
 import { fileRangesOf, type SliceRange, storedFieldsOf } from '../query/file-ranges.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
+import { planQuery } from '../query/plan-query.js'
 import { planSlices, type Slice } from '../query/slices.js'
 import { type Engine, locationOf, readerOf } from '../root/engine.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 
-/** Sessions that one process holds at most. */
+/** Most sessions that one process holds. */
 const sessionsMax = 1000
-/** Bytes of all tokens of a session at most. */
+/** Most bytes of all tokens of a session. */
 const tokensMax = 16 * 1024 * 1024
 
-/** What is read: the members of a query. */
+/** The query of a session. */
 type SessionQuery = Pick<
   Request<'createTableReadSession'>,
   'filter' | 'parameters' | 'columns' | 'with_row_id'
 >
 
-/** What the token of a session says. */
+/** The content of a session token. */
 interface Session {
   readonly session: string
-  /** The slot of the state that it began in. */
+  /** The slot of the state in which the session began. */
   readonly slot: number
   readonly id: readonly string[]
   readonly uuid: string
   readonly location: string
   readonly version: number
   readonly query: SessionQuery
-  /** The time that expressions are told, so that it is the same in all slices. */
+  /** The time that expressions see, the same in all slices. */
   readonly now: number
 }
 
-/** What the token of a slice says: living rows of the version. */
+/** The content of a slice token: a range of live rows of the version. */
 export interface SliceToken extends Session {
   readonly from: number
   readonly to: number
@@ -82,20 +84,20 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
   const session = clock.uuid()
   for (;;) {
     await root.refresh(signal)
-    // Taken together: what is awaited may be overtaken by a commit.
+    // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = root
-    const begun = () => begin(engine, request, { state, slot, session }, options)
+    const beginNow = () => begin(engine, request, { state, slot, session }, options)
     try {
       const reply = await sessions.run(session, slot, async () => {
         const { sweep } = await root.refresh(signal)
-        return sweep.floor > slot ? null : begun()
+        return sweep.floor > slot ? null : beginNow()
       })
       if (reply !== null) return reply
     } catch (error) {
       await sessions.end(session)
       throw error
     }
-    // A sweep that did not see the pin may have passed it.
+    // Garbage collection may have read the pins before this pin was written, so begin again.
     await sessions.end(session)
   }
 }
@@ -112,11 +114,11 @@ async function begin(
   { state, slot, session }: Beginning,
   { signal, table, dialect }: HandlerOptions,
 ): Promise<Reply<'createTableReadSession'>> {
-  const { id, filter, parameters, columns, with_row_id, slices: most, files } = request
+  const { id, filter, parameters, columns, with_row_id, slices: maxSlices, files } = request
   const head = findTable(state, id, table)
   checkRows(head)
   if (isOfGroups({ columns })) {
-    throw invalidInput('a read session returns rows, and columns ask for aggregates', {
+    throw invalidInput('a read session returns rows, and the request selects aggregates', {
       hint: 'aggregate with queryTable, or on the rows that the session returns',
     })
   }
@@ -128,33 +130,34 @@ async function begin(
     ...(with_row_id !== undefined && { with_row_id }),
   }
   const { uuid, location } = head
-  const said: Session = { session, slot, id, uuid, location, version, query, now: engine.clock.now() }
+  const content: Session = { session, slot, id, uuid, location, version, query, now: engine.clock.now() }
   const pacer = new Pacer(signal)
   const { reader } = await readerOf(engine, head, version, signal)
-  const plan = await settled(engine, said, reader)
+  const plan = await planSession(engine, content, reader)
   const seal = await engine.tokens.sealing()
-  const ranges = await planSlices(plan, reader, most ?? null, slicesMax, pacer)
-  checkTokens(seal(said).length, ranges.length)
-  const { schema } = described(beginSlice(plan, reader, pacer, engine.clock), dialect)
-  const within = files === true ? await placed(engine, said, plan, reader, ranges, pacer) : null
-  const sealed = (from: number, to: number) => seal({ ...said, from, to } satisfies SliceToken)
+  const ranges = await planSlices(plan, reader, maxSlices ?? null, slicesMax, pacer)
+  checkTokens(seal(content).length, ranges.length)
+  const { schema } = withDescriptors(beginSlice(plan, reader, pacer, engine.clock), dialect)
+  const rangesBySlice =
+    files === true ? await rangesWithPaths(engine, content, plan, reader, ranges, pacer) : null
+  const sliceToken = (from: number, to: number) => seal({ ...content, from, to } satisfies SliceToken)
   return {
-    session: seal(said),
+    session: seal(content),
     version,
     schema: schemaToJson(schema, dialect ?? 'namespace'),
     slices: ranges.map(({ from, to, rows, bytes }, i) => {
-      const slice = { token: sealed(from, to), num_rows: rows, num_bytes: bytes }
-      if (within === null) return slice
-      const found = within[i]!.map(({ from, to, range }) => {
-        return { rows: to - from, ...(range ?? { token: sealed(from, to) }) }
+      const slice = { token: sliceToken(from, to), num_rows: rows, num_bytes: bytes }
+      if (rangesBySlice === null) return slice
+      const found = rangesBySlice[i]!.map(({ from, to, range }) => {
+        return { rows: to - from, ...(range ?? { token: sliceToken(from, to) }) }
       })
       return { ...slice, ranges: found }
     }),
   }
 }
 
-/** Ranges of each slice, whose files have paths as callers see them. */
-async function placed(
+/** Return the file ranges of each slice, with paths as callers see them. */
+async function rangesWithPaths(
   engine: Engine,
   { location }: Session,
   plan: Plan,
@@ -164,7 +167,7 @@ async function placed(
 ): Promise<readonly (readonly SliceRange[])[]> {
   const fields = storedFieldsOf(plan, reader)
   if (fields === null) {
-    throw invalidInput('files hold the columns of the table, and columns ask for something else', {
+    throw invalidInput('files contain only columns of the table, and the request selects something else', {
       hint: 'name columns only, without expressions; or read without files',
     })
   }
@@ -179,7 +182,7 @@ async function placed(
   )
 }
 
-/** Each token has the whole query. */
+/** Check the total size of the tokens. Each token contains the whole query. */
 function checkTokens(each: number, count: number): void {
   if (each * count <= tokensMax) return
   throw invalidInput(
@@ -191,54 +194,60 @@ function checkTokens(each: number, count: number): void {
 // ---- read
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
-  const { token, after, max_bytes: most } = request
-  // The session may have begun in a slot that this process has not seen.
+  const { token, after, max_bytes: maxBytes } = request
+  // The session may have begun in a slot that this process has not read.
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
   if (slice.from === undefined) throw invalidInput('the token is that of a session, not of a slice')
-  const from = after === undefined ? slice.from : placeIn(slice, after)
-  return heldWhile(engine, slice, options, async () => {
+  const from = after === undefined ? slice.from : positionIn(slice, after)
+  return whilePinned(engine, slice, options, async () => {
     const { signal, dialect, streamAfter = Number.POSITIVE_INFINITY } = options
     const { reader } = await readerOf(engine, slice, slice.version, signal)
-    const plan = { ...(await settled(engine, slice, reader)), from, until: slice.to }
-    const scan = described(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
+    const plan = { ...(await planSession(engine, slice, reader)), from, until: slice.to }
+    const scan = withDescriptors(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
-    const batches = marked(scan.batches, slice, () => engine.sessions.touch(slice.session))
-    if (most === undefined) return answered(slice.version, { schema, batches }, streamAfter)
-    return new ReadRows(slice.version, schema, await first(batches, most))
+    const batches = withCursors(scan.batches, slice, () => engine.sessions.touch(slice.session))
+    if (maxBytes === undefined) return answered(slice.version, { schema, batches }, streamAfter)
+    return new ReadRows(slice.version, schema, await takeBytes(batches, maxBytes))
   })
 }
 
-/** `after` as a reader gives it: what the metadata of a message of this slice said. */
-function placeIn(slice: SliceToken, after: string): number {
+/** Check a cursor from a reader, and return its position. It must come from the metadata of a batch of this slice. */
+function positionIn(slice: SliceToken, after: string): number {
   const [, digits] = /^(\d{1,16})-/.exec(after) ?? []
-  const place = Number(digits)
-  if (place >= slice.from && place <= slice.to && after === cursorAt(slice, place)) return place
+  const position = Number(digits)
+  if (position >= slice.from && position <= slice.to && after === cursorAt(slice, position)) return position
   throw invalidInput(`after is ${quote(after)}, which no message of this slice has as ${afterKey}`, {
-    hint: 'send it as it came, with the token of the slice that it is of',
+    hint: 'send it unchanged, with the token of its slice',
   })
 }
 
-/** The text that a reader gets for a place in a slice. Only a server can make one: the digest contains the id of the session, which readers do not see. */
-export function cursorAt({ session, from, to }: SliceToken, place: number): string {
-  const digest = createHash('sha256').update([session, from, to, place].join(' ')).digest('base64url')
-  return `${place}-${digest.slice(0, 12)}`
+/**
+ * Return the cursor for a position in a slice. Only a server can make one: the digest covers the session id, which
+ * readers do not see.
+ */
+export function cursorAt({ session, from, to }: SliceToken, position: number): string {
+  const digest = createHash('sha256').update([session, from, to, position].join(' ')).digest('base64url')
+  return `${position}-${digest.slice(0, 12)}`
 }
 
-/** The batches up to the one with which they have `most` bytes. */
-async function first(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
+/** Return the first batches that together have at least `maxBytes` bytes. */
+async function takeBytes(batches: TaskStream<Batch>, maxBytes: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
   for await (const batch of streamTask(batches)) {
     found.push(batch)
     bytes += batchBytes(batch)
-    if (bytes >= most) break
+    if (bytes >= maxBytes) break
   }
   return found
 }
 
-/** With cursors in place of plain places. `touch`: somebody still reads. */
-function* marked(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
+/**
+ * Replace positions by cursors in the metadata of batches. `touch`: called for each batch, so that the session stays
+ * open.
+ */
+function* withCursors(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
   for (const batch of batches) {
     touch()
     if (batch instanceof Promise) yield batch
@@ -263,7 +272,7 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 // ---- shared
 
-/** What a token says. Throws code 13 where it is of another table than the call. */
+/** Open a token. Throws `InvalidInput` if it belongs to another table than the call names. */
 async function openedToken<T extends Session>(
   { tokens, root }: Engine,
   token: string,
@@ -271,18 +280,19 @@ async function openedToken<T extends Session>(
   { table, signal }: HandlerOptions,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const said = (await tokens.open(token)) as T
-  // The caller was allowed to read the table of the call, which must be that of the token: by its name then, or by its name now.
-  const isNamed = said.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === said.uuid
-  if (table === undefined ? isNamed : said.uuid === table) return said
-  throw invalidInput(`the token is one of table ${idText(said.id)}, and the call names ${idText(id)}`)
+  const content = (await tokens.open(token)) as T
+  // The caller may read the table of the call. The token must be for this table, by its name now or when the session
+  // began.
+  const isNamed = content.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === content.uuid
+  if (table === undefined ? isNamed : content.uuid === table) return content
+  throw invalidInput(`the token is one of table ${idText(content.id)}, and the call names ${idText(id)}`)
 }
 
 /**
- * Runs `work` while a pin keeps what the session reads: nothing is deleted by sweeps that see it. Throws code 11 where files are gone, because no
+ * Run `work` while a pin keeps what the session reads. Throws `TableVersionNotFound` if files were deleted because no
  * process held the session.
  */
-async function heldWhile<T>(
+async function whilePinned<T>(
   { root, sessions }: Engine,
   { session, slot, id, version }: Session,
   { signal }: HandlerOptions,
@@ -294,33 +304,33 @@ async function heldWhile<T>(
     } catch (cause) {
       signal?.throwIfAborted()
       const { sweep } = await root.refresh(signal)
-      // The floor may have passed a session that is held: where its files are there, nothing is wrong.
+      // The watermark may be newer than the session. While its files exist, the error has another cause.
       if (sweep.floor <= slot || !isLoss(cause)) throw cause
-      const message = `version ${version} of table ${idText(id)}, which the session reads, is gone: for too long no server held the session`
+      const message = `version ${version} of table ${idText(id)}, which the session reads, was deleted: no server used the session for too long`
       throw new SheafError(ErrorCode.TableVersionNotFound, message, { hint: 'begin a new session', cause })
     }
   })
 }
 
-/** How reads end that miss something. */
-const losses: ReadonlySet<number> = new Set([
+/** Errors of reads that miss a file or a version. */
+const lossCodes: ReadonlySet<number> = new Set([
   ErrorCode.Internal,
   ErrorCode.TableNotFound,
   ErrorCode.TableVersionNotFound,
 ])
 
 function isLoss(error: unknown): boolean {
-  return error instanceof SheafError && losses.has(error.code)
+  return error instanceof SheafError && lossCodes.has(error.code)
 }
 
-async function settled(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {
+async function planSession(engine: Engine, { query, now }: Session, reader: TableReader): Promise<Plan> {
   const request: Request<'queryTable'> = { id: [], k: Number.MAX_SAFE_INTEGER, vector: null, ...query }
   const bind = hasExpressions(request) ? await binding() : null
-  return settleQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
+  return planQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
 }
 
 /** Clients of LanceDB read blobs as descriptors. */
-function described({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
+function withDescriptors({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
   const plain = dialect === 'lance' ? describedSchema(schema) : schema
   if (plain === schema) return { schema, batches }
   function* all(): TaskStream<Batch> {

@@ -1,4 +1,4 @@
-/** Handlers of the operations that write, delete and restore rows. */
+/** Handlers of the operations that create tables and insert or restore rows. */
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import { checkWritable, findNamespace, findTable, tableNamed, versionOf } from '../catalog/lookup.js'
@@ -43,8 +43,8 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
     return latest === undefined ? null : describeCreated(engine, head!, latest, head!.props)
   }
   const create = async (): Promise<Reply<'createTable'>> => {
-    const isFine = request.mode === 'ExistOk'
-    const before = isFine ? await existing() : null
+    const mayExist = request.mode === 'ExistOk'
+    const before = mayExist ? await existing() : null
     if (before !== null) return before
     try {
       return await createOrReplace(
@@ -57,18 +57,19 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
         },
       )
     } catch (error) {
-      // Somebody else was first: then it exists.
-      const now = isFine && error instanceof SheafError && error.status === 409 ? await existing() : null
+      // Another call created the table first, so it exists.
+      const now = mayExist && error instanceof SheafError && error.status === 409 ? await existing() : null
       if (now === null) throw error
       return now
     }
   }
-  // Who makes a new table stages its rows in a folder of their own; the next in line must find that table.
+  // The creator of a table stages rows in the folder of a new uuid. The next call in the queue must find the created
+  // table.
   const isNew = tableNamed(await engine.root.refresh(options.signal), id) === undefined
   return isNew ? engine.creations.run(pathKey(id), create, options.signal) : create()
 }
 
-/** What came of it. */
+/** The result of a creation or replacement. */
 interface Created {
   readonly head: TableHead
   readonly version: number
@@ -79,7 +80,7 @@ interface Created {
 
 async function createOrReplace<R>(
   engine: Engine,
-  /** `table`: the one that must have the name; with mode `Create` one without a version. */
+  /** `table`: uuid that the named table must have. With mode `Create`, the table must have no version. */
   request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'> & { readonly table?: string },
   read: () => Promise<IncomingRows>,
   options: HandlerOptions,
@@ -95,7 +96,7 @@ async function createOrReplace<R>(
   const { schema: incoming, batches } = await read()
   const schema = schemaOfTable(incoming)
   const target = before ?? newTable(uuid, id, properties)
-  // A declared table that gets its first rows is no new table: sent again they meet one that is there.
+  // The first rows of a declared table do not create a table: if the call is repeated, it meets an existing table.
   const about = request.table === undefined ? aboutNewTable(schema) : undefined
   const rows = keyedRows(conformBatches(batches, schema), options, about)
   const staged = await stage(engine, target, schema, rows, options.signal)
@@ -108,7 +109,8 @@ async function createOrReplace<R>(
         throw request.table === undefined ? alreadyExists(id) : changedMeanwhile(id)
       }
       if (isThere && mode === 'ExistOk') throw changedMeanwhile(id)
-      // The rows lie in the folder of the table that was, or was not, there when the call began.
+      // The staged rows are in the folder of the table that existed, or of the uuid that was chosen, when the call
+      // began.
       if (head?.uuid !== before?.uuid) throw changedMeanwhile(id)
       if (head !== undefined) checkWritable(head)
       return head
@@ -171,7 +173,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     checkFits(rows.schema, maintained.incoming)
   } catch (error) {
     if (mode !== 'Overwrite' || options.dialect !== 'lance') throw error
-    // In LanceDB an overwrite replaces the columns, too.
+    // In LanceDB, an overwrite replaces the columns, too.
     const target = { id, mode, table: head.uuid }
     return createOrReplace(engine, target, async () => incoming, options, insertedReply)
   }
@@ -204,7 +206,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     }
   }
   if (mode === 'Overwrite') {
-    // It must know every fragment it drops.
+    // An overwrite must know every fragment that it drops.
     const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
       id,
       find,
@@ -216,7 +218,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     }
     return (await commitOnNewest(engine, work, options)).reply
   }
-  // An append follows whatever is there, as long as its rows fit the schema.
+  // An append may follow any version, as long as its rows fit the schema.
   let schemaId = before.id
   const append: Decide<Reply<'insertIntoTable'>> = (state, at) => {
     const now = find(state)
@@ -241,7 +243,10 @@ function insertedReply({ rows, version, transaction_id }: Created): Reply<'inser
 
 const otherSchema = new Error('the table has another schema')
 
-/** The first rows of a declared table decide its columns. Several first inserts take turns; the next in line appends. */
+/**
+ * Insert the first rows of a declared table, which decide its columns. Concurrent first inserts take turns; all but
+ * the first append.
+ */
 function insertFirst(
   engine: Engine,
   declared: TableHead,
@@ -277,7 +282,7 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
     prepare: async open => (await openVersion(engine, open!.head, version, options.signal)).layout,
     decide(state, old, { firstBlob, transactionId }) {
       const head = find(state)
-      // A schema id is never used for another schema, so the one that is back gets a new one.
+      // Schema ids are never reused, so the restored schema gets a new id.
       const schema = { schema: { ...old.schema, id: head.schemaId + 1 }, nextField: head.next.field }
       const restore = { version, fragments: old.fragments.length }
       const parts = { kind: 'restore' as const, restore, schema }

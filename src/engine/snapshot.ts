@@ -1,4 +1,4 @@
-/** A root that stands still: all tables, tags and versions as they were at one slot. */
+/** Snapshots: a read-only root with all tables, tags and versions as of one slot. */
 import type { CatalogState } from '../catalog/state.js'
 import { Namespace } from '../client/namespace.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
@@ -7,7 +7,7 @@ import type { Engine, Root } from '../root/engine.js'
 import { holdNewest } from '../root/hold-newest.js'
 import { bindOperations, readsOnly } from './handlers.js'
 
-/** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
+/** Open a snapshot of the newest state. A pin keeps its files until it is closed; after that, it refuses calls. */
 export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
   const { state, head, release } = await holdNewest(engine, signal)
   return frozen(engine, new FrozenRoot(state, head), release)
@@ -15,7 +15,7 @@ export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Pro
 
 function frozen(engine: Engine, root: FrozenRoot, unpin: () => Promise<void>): Namespace {
   return new Namespace(
-    bindOperations({ ...engine, root, adopts: false }, readsOnly(neverChanges)),
+    bindOperations({ ...engine, root, adopts: false }, readsOnly(readOnlyError)),
     async () => {
       root.close()
       await unpin()
@@ -48,7 +48,7 @@ class FrozenRoot implements Root {
   }
 }
 
-function neverChanges(): SheafError {
+function readOnlyError(): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, 'a snapshot never changes', {
     hint: 'write through the namespace it was taken of',
   })

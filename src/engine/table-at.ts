@@ -1,11 +1,11 @@
-/** Which table a location belongs to. */
+/** Finds the table at a location. */
 import { ownLocation } from '../catalog/state.js'
 import type { Engine } from '../root/engine.js'
 import { folderAt } from '../root/locations.js'
 
 /**
- * The id of the table at `location`: the one that it has or, where it was deregistered, had last; null where no table is known there.
- * Throws code 13 for what is no location of this root.
+ * Return the id of the table at `location`; for a deregistered table, the last id that it had; null if no table is
+ * known there. Throws `InvalidInput` if `location` is not a location of this root.
  */
 export async function tableAt(
   engine: Engine,

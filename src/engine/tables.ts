@@ -33,7 +33,7 @@ import { findCurrent, manifestsAbove } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { viewMetadata } from './view-metadata.js'
 
-// ---- listing
+// ---- list
 
 export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
   const state = await engine.root.refresh(signal)
@@ -61,16 +61,19 @@ interface TableId {
   readonly path: readonly string[]
 }
 
-const idsOf = new WeakMap<readonly (readonly string[])[], Map<string | undefined, readonly TableId[]>>()
+const idsByDelimiter = new WeakMap<
+  readonly (readonly string[])[],
+  Map<string | undefined, readonly TableId[]>
+>()
 
-/** Identifiers of all tables, sorted once per delimiter and set of names. */
+/** Return the identifiers of all tables. They are sorted once per delimiter and set of names. */
 function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
   const paths = tablePaths(state)
-  const known = idsOf.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
+  const known = idsByDelimiter.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
   let ids = known.get(delimiter)
   if (ids === undefined) {
     ids = paths.map(path => ({ id: formatId(path, delimiter), path })).sort((a, b) => (a.id < b.id ? -1 : 1))
-    idsOf.set(paths, known.set(delimiter, ids))
+    idsByDelimiter.set(paths, known.set(delimiter, ids))
   }
   return ids
 }
@@ -79,7 +82,7 @@ function isDeclared(state: CatalogState, path: readonly string[]): boolean {
   return tableNamed(state, path)!.kind === 'declared'
 }
 
-// ---- looking
+// ---- describe
 
 export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, options) => {
   const { version } = request
@@ -90,7 +93,7 @@ export const tableExists: Handler<Engine, 'tableExists'> = async (engine, reques
 export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
   const head = await findCurrent(engine, request.id, options, request.version)
   const location = locationOf(engine, head)
-  const asked = request.tag === undefined ? request.version : tagOf(head, request.tag)
+  const requestedVersion = request.tag === undefined ? request.version : tagOf(head, request.tag)
   const entry = {
     table: head.id.at(-1)!,
     namespace: head.id.slice(0, -1),
@@ -102,22 +105,25 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
     uuid: head.uuid,
     ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
   }
-  // Clients of the Lance dialect need a schema, and take a reply without one for a broken server.
+  // Clients with the Lance dialect need a schema; without one they report a broken server.
   if (options.dialect === 'lance') checkRows(head)
-  if (latestOf(head) === undefined && asked === undefined) return entry
+  if (latestOf(head) === undefined && requestedVersion === undefined) return entry
   const isDetailed = request.load_detailed_metadata === true
-  return { ...entry, ...(await describeVersion(engine, head, asked, isDetailed, options)) }
+  return { ...entry, ...(await describeVersion(engine, head, requestedVersion, isDetailed, options)) }
 }
 
-/** Of a table whose rows are not ours only the number is known. Statistics are only made where they are asked for. */
+/**
+ * Describe a version. For a table whose rows another engine stores, only the number is known. Statistics are computed
+ * only on request.
+ */
 async function describeVersion(
   engine: Engine,
   head: TableHead,
-  asked: number | undefined,
+  requestedVersion: number | undefined,
   isDetailed: boolean,
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
-  const version = versionOf(head, asked)
+  const version = versionOf(head, requestedVersion)
   if (head.kind !== 'sheaf') return { version }
   if (!isDetailed && version === latestOf(head)) {
     return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
@@ -142,7 +148,7 @@ function describeSchema(
   return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
 }
 
-/** Fragments with fewer rows are small, as LanceDB counts them. */
+/** Fragments with fewer rows count as small, as in LanceDB. */
 const smallFragmentRows = 100_000
 
 export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
@@ -171,7 +177,7 @@ export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, re
   }
 }
 
-// ---- changing
+// ---- change
 
 export const declareTable: Handler<Engine, 'declareTable'> = async (engine, request, options) => {
   const { id, location, properties = {} } = request
@@ -189,7 +195,7 @@ export const declareTable: Handler<Engine, 'declareTable'> = async (engine, requ
   return reply
 }
 
-/** What is answered to a declaration. Local stores need no options. */
+/** Return the reply to a declaration. Local stores need no storage options. */
 export function declared(
   engine: Engine,
   folder: string,
@@ -204,26 +210,27 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   const { id, mode = 'Create', properties = {} } = request
   const folder = folderAt(engine.location, request.location)
   const before = await engine.root.refresh(options.signal)
-  // What is known of a location here is as the log says, whatever else may lie there.
+  // For known locations of this root the log is authoritative, whatever files exist there.
   const isKnown =
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
-  const back = before.detached.get(folder)
-  // What an engine wrote while nobody could ask for the table.
-  const since = back && mayHaveManifests(back) ? await manifestsAbove(engine, back, options.signal) : []
+  const detached = before.detached.get(folder)
+  // Versions that an engine wrote while the table was deregistered.
+  const laterManifests =
+    detached && mayHaveManifests(detached) ? await manifestsAbove(engine, detached, options.signal) : []
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => {
-      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, since)
+      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, laterManifests)
       const named = tableNamed(state, id)
-      const back = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
+      const detached = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
       return {
         ops,
         reply: {
           location: locationOf(engine, { location: folder }),
-          properties: back === undefined ? properties : merged(back, properties),
+          properties: detached === undefined ? properties : merged(detached, properties),
           ...(ops.length > 0 && { transaction_id: transactionId }),
         },
       }
@@ -234,8 +241,9 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
 }
 
 /**
- * The versions a Lance engine left at a location: all of one naming scheme, ascending. Throws code 13 where there are none,
- * or the newest is no Lance manifest: our own stored layouts have such names too.
+ * Return the versions that a Lance engine left at a location, ascending, all of one naming scheme. Throws
+ * `InvalidInput` if there are none, or if the newest is not a Lance manifest: manifests that Sheaf derives have such
+ * names, too.
  */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
   const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
@@ -248,14 +256,14 @@ async function findVersions(engine: Engine, folder: string, signal?: AbortSignal
   )
   if (newest === null) {
     throw invalidInput(`there is no table at location ${quote(folder)}`, {
-      hint: 'declare a table to make one there',
+      hint: 'declare a table to create one there',
     })
   }
   const { key, size, version } = newest
   if (!Number.isSafeInteger(version)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
   if (!(await engine.lance.isManifest(key, size, signal))) {
     throw invalidInput(
-      `${quote(key)} is no Lance manifest, so what lies at ${quote(folder)} cannot be registered`,
+      `${quote(key)} is not a Lance manifest, so the table at ${quote(folder)} cannot be registered`,
     )
   }
   const ascending = versions.sort((a, b) => a.version - b.version)
@@ -289,7 +297,7 @@ export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, o
   return reply
 }
 
-/** What is answered about a table that has just lost its name. */
+/** Return the reply about a table that was dropped or deregistered. */
 export function departed(engine: Engine, head: TableHead, transaction_id: string): Reply<'deregisterTable'> {
   return { id: head.id, location: locationOf(engine, head), properties: head.props, transaction_id }
 }

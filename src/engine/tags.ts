@@ -18,7 +18,7 @@ export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, re
   const tags: [string, Reply<'listTableTags'>['tags'][string]][] = []
   for (const name of items) {
     const version = head.tags.get(name)!
-    // Manifests of tables with rows of Sheaf are derived and may not be there: size 0 says so.
+    // Manifests of tables whose rows Sheaf stores are derived, and may be missing. Their size is reported as 0.
     const record = head.kind === 'sheaf' ? null : await recordOf(engine, head, version, options.signal)
     tags.push([name, { version, manifestSize: record?.manifest?.size ?? 0 }])
   }

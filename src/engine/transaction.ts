@@ -1,13 +1,14 @@
 /**
- * Several operations as one commit, seen by nobody until then but each other.
+ * Runs several operations as one commit. Until then, only the transaction itself sees their effects.
  *
- * The operations run on a draft: the newest state, plus what the ones before did. Handlers cannot tell it from a root; what
- * they commit is applied to the draft, its blobs stand in a slot that only the draft knows. In the end all of it is proposed
- * as one entry, which holds only if everything the operations looked at is still as it was: else all run again. So a
- * transaction is serializable: it is decided on exactly the state it follows.
+ * The operations run on a draft: the newest state, plus the effects of earlier operations. To the handlers, a draft
+ * looks like a root. Their commits are applied to the draft; their blobs are in a slot that only the draft has. At
+ * the end, everything is proposed as one entry. The entry is refused if anything that the operations read has
+ * changed; then all of them run again. So transactions are serializable: a transaction is decided on exactly the
+ * state that its entry follows.
  */
 import { applyOps } from '../catalog/apply.js'
-import { SweptAway } from '../catalog/births.js'
+import { CommitTooLate } from '../catalog/creation-slots.js'
 import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
@@ -30,68 +31,68 @@ import { newNamespaceOf } from '../protocol/table-shapes.js'
 import type { Engine, Root } from '../root/engine.js'
 import { bindOperations } from './handlers.js'
 
-/** Times a transaction runs before it gives up. */
-const maxRuns = 20
+/** Attempts of a transaction before it fails. */
+const maxAttempts = 20
 
 /**
- * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
- * beginning; from the second time on one transaction of this process at a time, and other calls of this process give way to it
- * at the tables that it looked at the time before.
+ * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
+ * again from its beginning. From the second attempt on, transactions of this process take turns. Other calls of this
+ * process back off from the tables that the previous attempt read.
  */
 export function runTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   { signal }: CallOptions,
 ): Promise<T> {
-  return engine.drafts.run(() => tryTransaction(engine, work, signal))
+  return engine.drafts.run(() => retryTransaction(engine, work, signal))
 }
 
-async function tryTransaction<T>(
+async function retryTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  let runs = 0
-  const once = () => {
-    runs++
+  let attempts = 0
+  const runOnce = () => {
+    attempts++
     return attempt(engine, work, signal)
   }
-  const first = await once()
+  const first = await runOnce()
   if ('result' in first) return first.result
-  // Commits of this process that were on their way may still come between once, as `PriorityBackoff` tells.
-  const twice = async () => {
-    const outcome = await once()
-    return 'result' in outcome || runs === maxRuns ? outcome : once()
+  // A commit of this process that began before the back-off may still win once (see `PriorityBackoff`), so try twice.
+  const runTwice = async () => {
+    const outcome = await runOnce()
+    return 'result' in outcome || attempts === maxAttempts ? outcome : runOnce()
   }
-  const again = async (): Promise<T> => {
+  const runUntilCommitted = async (): Promise<T> => {
     let { tables } = first
-    while (runs < maxRuns) {
-      const outcome = await holding(engine, tables, twice, signal)
+    while (attempts < maxAttempts) {
+      const outcome = await runWithPriority(engine, tables, runTwice, signal)
       if ('result' in outcome) return outcome.result
       tables = outcome.tables
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(runs, 6), signal, true)
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
     }
-    const message = `other writers changed what the transaction read, ${runs} times in a row`
+    const message = `other writers changed what the transaction read, ${attempts} times in a row`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
-  return engine.urgent.run(transactionTurn, again, signal)
+  return engine.urgent.run(transactionQueueKey, runUntilCommitted, signal)
 }
 
-/** No table has this uuid. */
-const transactionTurn = 'transactions'
+/** A key that is not the uuid of a table. */
+const transactionQueueKey = 'transactions'
 
-/** Runs `call` while no other call of this process commits to `tables`. */
-function holding<T>(
+/** Run `call` with priority on `tables`: other calls of this process do not commit to them meanwhile. */
+function runWithPriority<T>(
   engine: Engine,
   [first, ...others]: readonly string[],
   call: () => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
   if (first === undefined) return call()
-  return engine.urgent.run(first, () => holding(engine, others, call, signal), signal)
+  return engine.urgent.run(first, () => runWithPriority(engine, others, call, signal), signal)
 }
 
-/** What it ran into: uuids of the tables it looked at. */
+/** A conflict with another commit. `tables`: uuids of the tables that the attempt read. */
 interface Conflict {
   readonly tables: readonly string[]
 }
@@ -114,10 +115,10 @@ async function attemptOn<T>(
 ): Promise<{ readonly result: T } | Conflict> {
   try {
     const result = await work(draft.namespace())
-    draft.checkDone()
-    return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
+    draft.checkNoRunningWrites()
+    return (await draft.commitAll(signal)) ? { result } : { tables: draft.tables() }
   } catch (error) {
-    // What it ran into may be somebody else's change, and gone the next time.
+    // The conflict may be with another commit. If the draft no longer holds, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
     if (now !== null && !draft.holdsOn(now)) return { tables: draft.tables() }
@@ -127,8 +128,8 @@ async function attemptOn<T>(
   }
 }
 
-/** What changes more than states, or waits for others, has no place in a draft. */
-const left: ReadonlySet<OperationName> = new Set<OperationName>([
+/** Operations that are not supported in a transaction: they change more than the state, or wait for other processes. */
+const unsupportedOperations: ReadonlySet<OperationName> = new Set<OperationName>([
   'registerTable',
   'createTableVersion',
   'batchCreateTableVersions',
@@ -149,28 +150,28 @@ const left: ReadonlySet<OperationName> = new Set<OperationName>([
   'refreshMaterializedView',
 ])
 
-/** Numbers of slots that no log reaches; each is one draft's, so that what is cached of one serves no other. */
+/** Slot numbers that no log reaches. Each draft has its own, so that cache entries of one draft serve no other. */
 let nextDraftSlot = 2 ** 52
 
-/** A state that its owner alone sees. */
+/** A state that only its transaction sees. */
 class Draft implements Root {
-  /** The newest slot in what it began with: files are born then. */
+  /** The newest slot of the base state: files of the transaction have this creation slot. */
   readonly head: number
-  /** Where readers of its versions find what it did. */
+  /** The slot number under which readers of the draft's versions find its entries and blobs. */
   readonly #number = nextDraftSlot++
   readonly #engine: Engine
   readonly #base: CatalogState
   readonly #txn: string
   readonly #slot: DraftSlot
-  /** Whether a state still has what the operations looked at. */
-  readonly #looked = new Map<string, (state: CatalogState) => boolean>()
-  /** Uuids of tables among that. */
+  /** Checks of whether a state still has unchanged what the operations read. Keyed by the object read. */
+  readonly #reads = new Map<string, (state: CatalogState) => boolean>()
+  /** Uuids of the tables that were read. */
   readonly #tables = new Set<string>()
-  /** What readers of its entry must know. */
+  /** Features that readers of the entry must know. */
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
-  /** Writes that were called and have not answered. */
+  /** Writes that have begun and not returned. */
   #writing = 0
   #isOver = false
 
@@ -207,18 +208,19 @@ class Draft implements Root {
     const firstBlob = this.#slot.blobs.length
     const { ops, blobs = [], req = [], need = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
     this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
-    const made = { txn: this.#txn, req, ops }
-    this.#slot.entries.push(made)
+    const newEntry = { txn: this.#txn, req, ops }
+    this.#slot.entries.push(newEntry)
     this.#slot.blobs.push(...blobs)
     for (const feature of need) this.#need.add(feature)
     for (const op of ops as unknown as readonly CatalogOp[]) {
-      // A job that is ended here must not have ended by itself by then.
-      if (op.op === 'job') this.#note(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
+      // A job that this transaction ends must not have ended before the commit.
+      if (op.op === 'job')
+        this.#noteRead(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
     }
-    return { txn: this.#txn, transactionId, at, entry: made, state: this.#state }
+    return { txn: this.#txn, transactionId, at, entry: newEntry, state: this.#state }
   }
 
-  /** The draft as a namespace; good until `close`. */
+  /** Return the draft as a namespace. It can be used until `close`. */
   namespace(): Namespace {
     const { slots, history, layouts, source } = this.#engine
     const ownSlots = {
@@ -243,31 +245,31 @@ class Draft implements Root {
         at: (table, version, signal) => {
           const change = this.#slot.change(table.uuid, version)
           if (change === undefined) return layouts.at(table, version, signal)
-          return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
+          return this.#manifestAfter(change, before => engine.layouts.at(table, before, signal))
         },
-        // Ids of schemas that the draft gave out may be given to others in the end.
+        // The final commit may give schema ids of the draft to other schemas.
         schemaOf: async (table, _id, version, signal) =>
           (await engine.layouts.at(table, version, signal)).schema,
       },
-      // Only the calls of the transaction itself can meet each other here.
+      // Only calls of this transaction can conflict here.
       recent: { between: () => null },
       maintenance: { afterCommit: () => {} },
       turns: new KeyedMutex(),
       urgent: new PriorityBackoff(this.#engine.clock),
       creations: new KeyedMutex(),
     }
-    const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
-      if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
-      if ((request as Looked).upload_id !== undefined) {
-        throw unsupported('a part of an upload cannot be brought in a transaction')
+    const checkCall = (name: OperationName, request: unknown, options: HandlerOptions) => {
+      if (unsupportedOperations.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
+      if ((request as NamedObjects).upload_id !== undefined) {
+        throw unsupported('a part of an upload cannot be added in a transaction')
       }
-      this.#look(name, request as Looked, options)
+      this.#noteReads(name, request as NamedObjects, options)
     }
-    return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
+    return new Namespace(this.#countingWrites(bindOperations(engine, checkCall)), async () => this.close())
   }
 
-  /** The operations, counting writes that are under way. */
-  #counted(target: Operations): Operations {
+  /** Wrap the operations, so that running writes are counted. */
+  #countingWrites(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const counted = calls.map(([name, call]) => {
       if (operations[name as OperationName].access !== 'write') return [name, call]
@@ -284,26 +286,26 @@ class Draft implements Root {
     return Object.fromEntries(counted) as Operations
   }
 
-  /** Throws where the work ended before its writes: these would not be part of the transaction. */
-  checkDone(): void {
+  /** Throws `InvalidInput` if a write is still running when the work ends: it would not be part of the transaction. */
+  checkNoRunningWrites(): void {
     if (this.#writing === 0) return
     throw invalidInput(
-      'the work of the transaction ended before a write that it called: nothing was changed',
+      'the work of the transaction ended while a write was still running: nothing was changed',
       {
         hint: 'await all of its calls in it',
       },
     )
   }
 
-  /** Commits everything in one entry; false when something the operations looked at has changed. */
-  async land(signal: AbortSignal | undefined): Promise<boolean> {
+  /** Commit everything as one entry. Returns false if something that the operations read has changed. */
+  async commitAll(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
     const propose: Propose<CatalogState> = (state, { firstBlob }) => {
-      if (!this.holdsOn(state)) throw new Overtaken()
+      if (!this.holdsOn(state)) throw new DraftOutdated()
       const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
-      const all = [...moved, ...this.#passing()]
+      const all = [...moved, ...this.#intermediateVersions()]
       const req = entries.flatMap(entry => entry.req)
       return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
     }
@@ -311,18 +313,18 @@ class Draft implements Root {
       this.#engine.maintenance.afterCommit(await this.#engine.root.commit(propose, { signal }))
       return true
     } catch (error) {
-      if (error instanceof Overtaken || error instanceof SweptAway) return false
+      if (error instanceof DraftOutdated || error instanceof CommitTooLate) return false
       throw error
     }
   }
 
-  /** Whether a state has everything that was looked at as it was. */
+  /** Return whether a state has everything that was read unchanged. */
   holdsOn(state: CatalogState): boolean {
-    for (const holds of this.#looked.values()) if (!holds(state)) return false
+    for (const holds of this.#reads.values()) if (!holds(state)) return false
     return true
   }
 
-  /** Uuids of the tables that were looked at, in an order that is the same for all. */
+  /** Return the uuids of the tables that were read, in an order that is the same for all transactions. */
   tables(): readonly string[] {
     return [...this.#tables].sort()
   }
@@ -331,54 +333,55 @@ class Draft implements Root {
     this.#isOver = true
   }
 
-  /** Versions that only the transaction itself ever saw, unless it gave them a tag. */
-  #passing(): readonly CatalogOp[] {
-    const made = new Map<string, number[]>()
-    for (const { t, v } of this.#slot.changes()) made.set(t, [...(made.get(t) ?? []), v])
+  /** Return operations that expire intermediate versions: only the transaction saw them, unless it tagged one. */
+  #intermediateVersions(): readonly CatalogOp[] {
+    const versionsByTable = new Map<string, number[]>()
+    for (const { t, v } of this.#slot.changes())
+      versionsByTable.set(t, [...(versionsByTable.get(t) ?? []), v])
     const ops: CatalogOp[] = []
-    for (const [t, versions] of made) {
+    for (const [t, versions] of versionsByTable) {
       const head = this.#state.tables.get(t)
       if (head === undefined) continue
       const tagged = new Set([...head.tags].map(([, version]) => version))
-      const passing = versions.slice(0, -1).filter(v => !tagged.has(v))
-      if (passing.length > 0) ops.push({ op: 'expire', t, runs: union(passing.map(v => [[v, v]])) })
+      const intermediate = versions.slice(0, -1).filter(v => !tagged.has(v))
+      if (intermediate.length > 0) ops.push({ op: 'expire', t, runs: union(intermediate.map(v => [[v, v]])) })
     }
     return ops
   }
 
-  /** The table or namespace an operation is about must be the same when the transaction is committed. */
-  #look(name: OperationName, request: Looked, { table }: HandlerOptions): void {
+  /** Note the table or namespace of an operation: it must be unchanged when the transaction is committed. */
+  #noteReads(name: OperationName, request: NamedObjects, { table }: HandlerOptions): void {
     const { target } = operations[name]
     const { id = [], new_table_name } = request
-    if (table !== undefined) this.#note(`table ${table}`, state => state.tables.get(table))
-    else if (target === 'table') this.#lookAtName(id)
-    else if (target === 'namespace') this.#lookAtNamespace(id)
-    else this.#note('all', state => state.tables)
+    if (table !== undefined) this.#noteRead(`table ${table}`, state => state.tables.get(table))
+    else if (target === 'table') this.#noteName(id)
+    else if (target === 'namespace') this.#noteNamespace(id)
+    else this.#noteRead('all', state => state.tables)
     if (new_table_name !== undefined) {
-      this.#lookAtName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
+      this.#noteName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
     }
   }
 
-  #lookAtName(id: readonly string[]): void {
+  #noteName(id: readonly string[]): void {
     const parent = pathKey(id.slice(0, -1))
-    this.#note(`name ${pathKey(id)}`, state => tableNamed(state, id))
-    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+    this.#noteRead(`name ${pathKey(id)}`, state => tableNamed(state, id))
+    this.#noteRead(`parent ${parent}`, state => state.namespaces.has(parent))
   }
 
-  #lookAtNamespace(id: readonly string[]): void {
+  #noteNamespace(id: readonly string[]): void {
     const parent = pathKey(id.slice(0, -1))
-    this.#note(`namespace ${pathKey(id)}`, state => state.namespaces.get(pathKey(id)))
-    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+    this.#noteRead(`namespace ${pathKey(id)}`, state => state.namespaces.get(pathKey(id)))
+    this.#noteRead(`parent ${parent}`, state => state.namespaces.has(parent))
   }
 
-  #note(key: string, find: (state: CatalogState) => unknown): void {
-    if (this.#looked.has(key)) return
+  #noteRead(key: string, find: (state: CatalogState) => unknown): void {
+    if (this.#reads.has(key)) return
     const found = find(this.#base)
     if (typeof found === 'object' && found !== null && 'uuid' in found) this.#tables.add(String(found.uuid))
-    this.#looked.set(key, state => find(state) === found)
+    this.#reads.set(key, state => find(state) === found)
   }
 
-  #layoutAfter(change: Change, layoutAt: (version: number) => Promise<Layout>): Promise<Layout> {
+  #manifestAfter(change: Change, layoutAt: (version: number) => Promise<Layout>): Promise<Layout> {
     const key = `${change.t}@${change.v}`
     let layout = this.#layouts.get(key)
     if (layout === undefined) {
@@ -391,8 +394,8 @@ class Draft implements Root {
   }
 }
 
-/** The fields of requests that name something. */
-interface Looked {
+/** The fields of requests that name objects. */
+interface NamedObjects {
   readonly id?: readonly string[]
   readonly upload_id?: string
   readonly new_table_name?: string
@@ -400,11 +403,11 @@ interface Looked {
   readonly to_root?: boolean
 }
 
-class Overtaken extends Error {
-  override readonly name = 'Overtaken'
+class DraftOutdated extends Error {
+  override readonly name = 'DraftOutdated'
 }
 
-/** What operations of a draft put into the log, where readers of versions look for it. */
+/** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */
 class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
   readonly entries: SlotHeader['entries'][number][] = []
   readonly blobs: Uint8Array[] = []

@@ -1,4 +1,4 @@
-/** Handlers of the operations on transactions: commits that are done, and jobs. */
+/** Handlers of the operations on transactions: finished commits, and jobs. */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import { decideAlterTransaction, viewTransaction } from '../catalog/transactions.js'
@@ -10,7 +10,7 @@ import type { JobQueuedOp } from '../jobs/job-op.js'
 import type { Handler } from '../protocol/calls.js'
 import { commit, type Engine } from '../root/engine.js'
 
-/** Properties that say what happened; all others are the callers'. */
+/** Properties that Sheaf sets. All others are set by callers. */
 const computed = new Set([
   'uuid',
   'operation',
@@ -57,7 +57,7 @@ export const alterTransaction: Handler<Engine, 'alterTransaction'> = async (engi
   return reply
 }
 
-/** What a transaction did, as its entry or its job tells. Throws code 10 for one there never was. */
+/** Return the facts about a transaction, from its entry or job. Throws `TransactionNotFound` for an unknown id. */
 async function factsOf(
   engine: Engine,
   state: CatalogState,
@@ -65,7 +65,7 @@ async function factsOf(
   signal: AbortSignal | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { ts, entry } = await entryOf(engine, id, signal)
-  // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
+  // The outcome of an old job is forgotten. It must not look like a successful commit.
   const isJob = queuedIn(entry) !== undefined
   if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
   return {
@@ -76,23 +76,27 @@ async function factsOf(
   }
 }
 
-/** The entry of a transaction, and when it was committed. Throws code 10 for one there never was, or that is forgotten. */
+/**
+ * Return the entry of a transaction, and the time of its commit. Throws `TransactionNotFound` if the id is unknown,
+ * or its slot was trimmed.
+ */
 export async function entryOf(
   engine: Engine,
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly ts: number; readonly entry: Entry }> {
-  const place = parseTransactionId(id)
-  if (place === null || place.slot < 1 || place.slot > engine.root.head) throw unknownTransaction(id)
-  const { header } = await engine.slots.get(place.slot, signal).catch(error => {
+  const position = parseTransactionId(id)
+  if (position === null || position.slot < 1 || position.slot > engine.root.head) throw unknownTransaction(id)
+  const { header } = await engine.slots.get(position.slot, signal).catch(error => {
     throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
   })
-  const entry = header.entries.find(({ txn }) => txn === place.txn)
-  if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
+  const entry = header.entries.find(({ txn }) => txn === position.txn)
+  if (entry === undefined || formatTransactionId(position.slot, entry.txn) !== id)
+    throw unknownTransaction(id)
   return { ts: header.ts, entry }
 }
 
-/** What the entry says of the job that it is the first of. */
+/** Return the operation with which the entry queues a job. */
 export function queuedIn({ ops }: Entry): JobQueuedOp | undefined {
   for (const op of ops as unknown as readonly CatalogOp[]) {
     if (op.op === 'job' && op.state === 'Queued' && op.id === undefined) return op
@@ -108,7 +112,7 @@ function factsOfEntry({ ops }: Entry): Record<string, string> {
     if (!('t' in op) || op.t === undefined) continue
     facts.table ??= op.t
     if (op.t !== facts.table || (op.op !== 'change' && op.op !== 'version')) continue
-    // Of several versions of one table the last one is what came of it.
+    // If there are several versions of one table, the last one is the result.
     facts.version = String(op.v)
     if (op.op === 'change') facts.read_version ??= String(op.base)
   }
@@ -130,6 +134,7 @@ async function factsOfJob(
   return { done: String(done), total: String(total), phase }
 }
 
+/** Return the error for a transaction id that is unknown or forgotten. */
 export function unknownTransaction(id: string): SheafError {
   return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
     hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',

@@ -1,6 +1,6 @@
 /**
- * Handlers of uploads in parts: begin, add a part, look, give up. What the log says of them is in catalog/uploads, and how they are
- * completed in engine/complete-upload.
+ * Handlers of uploads in parts: begin an upload, add a part, describe, abort. catalog/uploads has their state in the
+ * log; engine/complete-upload completes them.
  */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
@@ -38,11 +38,11 @@ import { mergeRules } from './edit-rows.js'
 const modes = { Append: 'append', Overwrite: 'overwrite', Merge: 'merge' } as const
 const modeNames = { append: 'Append', overwrite: 'Overwrite', merge: 'Merge' } as const
 
-/** All parts of an upload stand in the one entry that completes it, which may take 8 MiB. */
+/** Most parts of an upload. The entry that completes an upload lists all of them, and an entry may have 8 MiB. */
 const partsMax = 10_000
 const partIdLengthMax = 128
-/** Times a new upload is begun again, when a sweep that keeps nothing is faster than its pin. */
-const beginningsMax = 5
+/** Attempts to begin an upload, if garbage collection ends a new upload before its pin is written. */
+const attemptsMax = 5
 
 // ---- begin
 
@@ -54,7 +54,7 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
   const schema = await schemaOf(engine, head, signal)
   if (mode === 'Merge') checkMerge({ id, ...merge, on: merge.on! }, schema)
   const by = uploadLimits === undefined ? undefined : digestOf(uploadLimits.caller)
-  for (let beginnings = 1; ; beginnings++) {
+  for (let attempts = 1; ; attempts++) {
     const { reply } = await commit(
       engine,
       (state, { transactionId }) => {
@@ -77,11 +77,11 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
     const { upload_id } = reply
     const isHeld = async () => (await engine.root.refresh(signal)).uploads.has(upload_id)
     if (await engine.uploads.run(upload_id, slotOfUpload(upload_id), isHeld)) return reply
-    if (beginnings === beginningsMax) throw lost(upload_id)
+    if (attempts === attemptsMax) throw uploadExpired(upload_id)
   }
 }
 
-/** Rows of an upload fit columns that there are. */
+/** Refuse declared tables: the rows of an upload must fit existing columns. */
 function checkUploadable(head: TableHead): void {
   checkWritable(head)
   if (head.kind !== 'declared') return
@@ -92,18 +92,18 @@ function checkUploadable(head: TableHead): void {
   )
 }
 
-/** Throws what the merge would be refused for when the upload is completed, as far as that is known. */
+/** Throw the errors of the merge that are already known when the upload begins. */
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   const columns = arrowSchema(schema)
   for (const key of request.on) mergeKey(key, columns)
-  // Parts may bring fewer columns.
+  // Parts may have fewer columns than the table.
   mergeConditions(mergeRules(request), columns, schema)
 }
 
-function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): void {
+function checkOpenUploads({ uploads }: CatalogState, by: string, limit: number): void {
   let open = 0
   for (const [, upload] of uploads) if (upload.by === by) open++
-  if (open < most) return
+  if (open < limit) return
   throw new SheafError(
     ErrorCode.Throttling,
     `this caller has ${open} uploads in parts open, which is the limit`,
@@ -115,7 +115,7 @@ function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): 
 
 // ---- add a part
 
-/** An insert whose rows are a part of an upload. */
+/** Handle an insert whose rows are a part of an upload. */
 export async function addPart(
   engine: Engine,
   request: Request<'insertIntoTable'> & { readonly upload_id: string; readonly upload_part_id: string },
@@ -140,10 +140,10 @@ export async function addPart(
     return { head, upload, mode }
   }
   find(await engine.root.refresh(signal))
-  return holding(engine, [upload_id], async () => {
+  return withUploadsPinned(engine, [upload_id], async () => {
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
-    // A change of columns that comes while the part is read shows when the upload is completed.
+    // If columns change while the part is read, the completion of the upload detects it.
     const now = await schemaFor(engine, head, { ...upload, mode }, signal)
     const { drafts, rows, fields } = await stagePart(engine, head, upload, now, mode, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
@@ -151,7 +151,7 @@ export async function addPart(
       engine,
       (state, { transactionId }) => {
         const now = find(state)
-        if (now.mode !== mode) throw otherMode(now.upload, mode)
+        if (now.mode !== mode) throw modeMismatch(now.upload, mode)
         checkBytes(state, now.upload, part, sizeOf(files).bytes, options)
         if (fields !== undefined) checkSameColumns(now.upload, part, fields)
         const op: CatalogOp = {
@@ -175,14 +175,17 @@ export async function addPart(
   })
 }
 
-/** Throws code 13 where parts say different modes. A part that says none has that of its upload, or appends. */
+/**
+ * Return the mode of a part. A part without a mode has that of its upload, or appends. Throws `InvalidInput` if parts
+ * of one upload have different modes.
+ */
 function modeOfPart(upload: Upload, given: 'Append' | 'Overwrite' | undefined): UploadMode {
   const mode = given === undefined ? (upload.mode ?? 'append') : modes[given]
-  if (upload.mode !== null && upload.mode !== mode) throw otherMode(upload, mode)
+  if (upload.mode !== null && upload.mode !== mode) throw modeMismatch(upload, mode)
   return mode
 }
 
-function otherMode({ id, mode }: Upload, given: UploadMode): SheafError {
+function modeMismatch({ id, mode }: Upload, given: UploadMode): SheafError {
   return invalidInput(
     `the part has mode ${modeNames[given]}, and the upload ${id} has mode ${modeNames[mode!]}: all its parts have the same one`,
   )
@@ -191,7 +194,7 @@ function otherMode({ id, mode }: Upload, given: UploadMode): SheafError {
 interface StagedPart {
   readonly drafts: readonly Draft[]
   readonly rows: number
-  /** Of a merge: ids of the columns that the part brings. */
+  /** Ids of the columns that a part of a merge has. */
   readonly fields?: readonly number[]
 }
 
@@ -209,21 +212,24 @@ async function stagePart(
   const incoming = maintained.withoutOwn(await readBody(body, options))
   const stage = (batches: AsyncIterable<Batch>, columns: Schema) =>
     stageIntoFiles(batches, columns, stageTarget(engine, head), new Pacer(options.signal))
-  checkKept(upload, incoming.schema, now)
+  checkNoLaterColumns(upload, incoming.schema, now)
   if (mode !== 'merge') {
     checkFits(incoming.schema, maintained.incoming)
     const conformed = conformBatches(incoming.batches, maintained.incoming)
     return stage(maintained.completed(conformed, options.signal), arrowSchema(schema))
   }
   checkColumns(incoming.schema, maintained.incoming)
-  const brought = new Set(incoming.schema.fields.map(({ name }) => name))
-  const fields = maintained.incoming.fields.filter(({ name }) => brought.has(name))
+  const givenNames = new Set(incoming.schema.fields.map(({ name }) => name))
+  const fields = maintained.incoming.fields.filter(({ name }) => givenNames.has(name))
   const staged = await stage(conformBatches(incoming.batches, { fields }), { fields })
-  return { ...staged, fields: schema.fields.filter(({ name }) => brought.has(name)).map(field => field.id) }
+  return {
+    ...staged,
+    fields: schema.fields.filter(({ name }) => givenNames.has(name)).map(field => field.id),
+  }
 }
 
-/** Throws code 12 where a part brings a column that the table got after the upload began. */
-function checkKept({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
+/** Throws `ColumnNotFound` if a part has a column that was added to the table after the upload began. */
+function checkNoLaterColumns({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
   const isIn = (name: string, { fields }: TableSchema) => fields.some(field => field.name === name)
   const added = incoming.fields.find(({ name }) => isIn(name, now) && !isIn(name, schema))
   if (added === undefined) return
@@ -239,7 +245,7 @@ function partFile({ rows, content, zones }: Draft, fields: readonly number[]): P
   return { rows, file, bytes, crc, ...(zones.size > 0 && { zones: zonesByField(zones, fields) }) }
 }
 
-/** A merge leaves columns alone that its rows do not bring, so all parts must bring the same. */
+/** A merge leaves missing columns unchanged, so all parts must have the same columns. */
 function checkSameColumns(upload: Upload, part: string, fields: readonly number[]): void {
   const other = [...upload.parts].map(([, each]) => each).find(each => each.name !== part)
   if (other === undefined || other.fields!.join() === fields.join()) return
@@ -255,14 +261,14 @@ function checkSameColumns(upload: Upload, part: string, fields: readonly number[
 }
 
 function checkLimits(engine: Engine, { id }: Upload, { uploadLimits }: HandlerOptions): void {
-  if (uploadLimits === undefined || engine.uploads.heldMs(id) <= uploadLimits.ageMs) return
+  if (uploadLimits === undefined || engine.uploads.pinnedMs(id) <= uploadLimits.ageMs) return
   const hours = Math.round(uploadLimits.ageMs / 36_000) / 100
   throw invalidInput(`the upload ${id} is open for more than ${hours} hours, and takes no more parts`, {
     hint: 'complete or abort it',
   })
 }
 
-/** Bytes of all open uploads of a caller. */
+/** Check the limit for the bytes of all open uploads of a caller. */
 function checkBytes(
   { uploads }: CatalogState,
   upload: Upload,
@@ -274,11 +280,11 @@ function checkBytes(
   let all = bytes - sizeOf(upload.parts.get(part)?.files ?? []).bytes
   for (const [, each] of uploads) if (each.by === upload.by) all += each.bytes
   if (all <= uploadLimits.bytes) return
-  const message = `with this part the open uploads of its caller have ${all} bytes, more than ${uploadLimits.bytes}`
+  const message = `with this part, the open uploads of the caller have ${all} bytes, more than ${uploadLimits.bytes}`
   throw invalidInput(message, { status: 413, hint: 'complete or abort some of them' })
 }
 
-// ---- look
+// ---- describe
 
 export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async (
   engine,
@@ -292,7 +298,7 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
     return openUpload(state, findTableOf(state, upload_id, id, table), upload_id)
   }
   await find()
-  return holding(engine, [upload_id], async () => {
+  return withUploadsPinned(engine, [upload_id], async () => {
     const upload = await find()
     const { mode, rows, bytes } = upload
     return {
@@ -308,11 +314,11 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
   })
 }
 
-// ---- give up
+// ---- abort
 
 /**
- * Also of a table that was dropped since. Its files are left to the sweep: a `complete` that is on its way must not find them
- * gone.
+ * Abort an upload, even if its table was dropped. Garbage collection deletes the files later, because a running
+ * completion of the upload may still read them.
  */
 export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engine, request, options) => {
   const { id, upload_id } = request
@@ -322,8 +328,10 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
     engine,
     (state, { transactionId }) => {
       const ended = state.endedUploads.get(upload_id)
-      const of = state.uploads.get(upload_id)?.table ?? ended?.table
-      const isOfTable = of !== undefined && (wasDropped(state, of) || findTable(state, id, table).uuid === of)
+      const tableUuid = state.uploads.get(upload_id)?.table ?? ended?.table
+      const isOfTable =
+        tableUuid !== undefined &&
+        (wasDropped(state, tableUuid) || findTable(state, id, table).uuid === tableUuid)
       if (isOfTable && ended !== undefined) {
         if (ended.outcome === 'completed') throw hasEnded(upload_id, ended)
         return { ops: [], reply: {} }
@@ -340,22 +348,29 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
 
 // ---- shared
 
-/** Runs `work` while the files of uploads are kept. */
-export function holding<T>(engine: Engine, ids: readonly string[], work: () => Promise<T>): Promise<T> {
+/** Run `work` while pins keep the files of these uploads. */
+export function withUploadsPinned<T>(
+  engine: Engine,
+  ids: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
   const [first, ...others] = ids
   if (first === undefined) return work()
-  return engine.uploads.run(first, slotOfUpload(first), () => holding(engine, others, work))
+  return engine.uploads.run(first, slotOfUpload(first), () => withUploadsPinned(engine, others, work))
 }
 
-/** The table that a request for an upload names. Throws code 4 where that, or the table of the upload, is gone. */
+/**
+ * Return the table that a request for an upload names. Throws `TableNotFound` if it does not exist, or if the table
+ * of the upload was dropped.
+ */
 export function findTableOf(
   state: CatalogState,
   upload: string,
   id: readonly string[],
   table: string | undefined,
 ): TableHead {
-  const of = state.uploads.get(upload)?.table
-  if (of === undefined || !wasDropped(state, of)) return findTable(state, id, table)
+  const tableUuid = state.uploads.get(upload)?.table
+  if (tableUuid === undefined || !wasDropped(state, tableUuid)) return findTable(state, id, table)
   throw new SheafError(
     ErrorCode.TableNotFound,
     `the table that the upload ${upload} goes to was dropped after the upload began`,
@@ -363,12 +378,12 @@ export function findTableOf(
   )
 }
 
-/** Whether nobody can ever name a table again. One that was only deregistered can be registered. */
+/** Return whether a table was dropped for good. A deregistered table can be registered again. */
 export function wasDropped({ tables, detached }: CatalogState, uuid: string): boolean {
   return !tables.has(uuid) && ![...detached].some(([, head]) => head.uuid === uuid)
 }
 
-/** The schema of the table now. Throws code 19 where rows of an upload do not fit it any more. */
+/** Return the current schema of the table. Throws `InvalidTableState` if rows of the upload no longer fit it. */
 export async function schemaFor(
   engine: Engine,
   head: TableHead,
@@ -386,7 +401,7 @@ export async function schemaFor(
   )
 }
 
-/** Throws code 10 where there is no such upload to the table, 13 where it has ended. */
+/** Return an open upload. Throws `TransactionNotFound` if there is no such upload, and `InvalidInput` if it has ended. */
 export function openUpload(state: CatalogState, head: TableHead, id: string): Upload {
   const upload = state.uploads.get(id)
   if (upload?.table === head.uuid) return upload
@@ -398,14 +413,14 @@ export function openUpload(state: CatalogState, head: TableHead, id: string): Up
 }
 
 function hasEnded(id: string, { outcome }: EndedUpload): SheafError {
-  if (outcome === 'lost') return lost(id)
+  if (outcome === 'lost') return uploadExpired(id)
   return invalidInput(`the upload ${id} was ${outcome} before`, { hint: 'begin a new one' })
 }
 
-function lost(id: string): SheafError {
+function uploadExpired(id: string): SheafError {
   return new SheafError(
     ErrorCode.TransactionNotFound,
-    `the upload ${id} was given up: for too long no process held it, and its files may be deleted`,
+    `the upload ${id} has expired: no process used it for too long, and its files may be deleted`,
     { hint: 'begin a new one, and upload all parts again' },
   )
 }

@@ -1,4 +1,4 @@
-/** What a request says of a vector index, checked against the kind and the column it is for (rules A-079, A-084, A-088). */
+/** Checks the definition of a vector index against its kind and column (rules A-079, A-084, A-088). */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, type SheafError } from '../errors.js'
@@ -8,7 +8,7 @@ import type { VectorDefinition } from '../manifest/table-index.js'
 import type { CreateIndexRequest } from '../protocol/index-shapes.js'
 import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
 
-/** The fields of a request that are for vector indexes alone. */
+/** The request fields that only vector indexes have. */
 export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
   'distance_type',
   ...Object.values(wireNames),
@@ -17,21 +17,26 @@ export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
 type ParameterName = keyof typeof wireNames
 const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
 
-const ofAll: readonly ParameterName[] = ['partitions', 'targetPartitionSize', 'sampleRate', 'maxIterations']
-const ofGraphs: readonly ParameterName[] = ['m', 'efConstruction']
+const commonParameters: readonly ParameterName[] = [
+  'partitions',
+  'targetPartitionSize',
+  'sampleRate',
+  'maxIterations',
+]
+const graphParameters: readonly ParameterName[] = ['m', 'efConstruction']
 
-/** The parameters each kind has a use for. */
+/** The parameters that each kind has. */
 const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
-  IVF_FLAT: ofAll,
-  IVF_SQ: [...ofAll, 'bits'],
-  IVF_PQ: [...ofAll, 'subVectors', 'bits'],
-  IVF_RQ: [...ofAll, 'bits'],
-  IVF_HNSW_FLAT: [...ofAll, ...ofGraphs],
-  IVF_HNSW_SQ: [...ofAll, ...ofGraphs, 'bits'],
-  IVF_HNSW_PQ: [...ofAll, ...ofGraphs, 'subVectors', 'bits'],
+  IVF_FLAT: commonParameters,
+  IVF_SQ: [...commonParameters, 'bits'],
+  IVF_PQ: [...commonParameters, 'subVectors', 'bits'],
+  IVF_RQ: [...commonParameters, 'bits'],
+  IVF_HNSW_FLAT: [...commonParameters, ...graphParameters],
+  IVF_HNSW_SQ: [...commonParameters, ...graphParameters, 'bits'],
+  IVF_HNSW_PQ: [...commonParameters, ...graphParameters, 'subVectors', 'bits'],
 }
 
-/** Bits that codes of a kind can have. Where that is one number it may be said, and means nothing. */
+/** Allowed bits per code. A single value may be given, and has no effect. */
 const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
   IVF_FLAT: [],
   IVF_SQ: [8],
@@ -42,7 +47,10 @@ const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
   IVF_HNSW_PQ: [4, 8],
 }
 
-/** Throws code 13 for what does not go together. `type`: of the column. `rows`: live rows of the table. */
+/**
+ * Return the definition of a vector index. Throws `InvalidInput` for options that do not fit together. `column`: type
+ * of the column. `rows`: live rows of the table.
+ */
 export function vectorDefinition(
   kind: VectorKind,
   request: CreateIndexRequest,
@@ -64,11 +72,11 @@ export function vectorDefinition(
   const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
   if (num_partitions !== undefined && target_partition_size !== undefined) {
     throw invalidInput(
-      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) say the same thing in two ways`,
+      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) are alternatives`,
       { hint: 'give one of them' },
     )
   }
-  // A table that has no rows yet may get as many.
+  // A table without rows may get that many.
   if (num_partitions !== undefined && rows > 0 && num_partitions > rows && !isOfLists) {
     throw invalidInput(
       `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
@@ -87,11 +95,11 @@ export function vectorDefinition(
   if (num_bits !== undefined && !bits.includes(num_bits)) {
     throw invalidInput(`num_bits of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
   }
-  const kept = given.filter(name => name !== 'bits' || bits.length > 1)
-  return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
+  const used = given.filter(name => name !== 'bits' || bits.length > 1)
+  return { metric, ...Object.fromEntries(used.map(name => [name, request[wireNames[name]]])) }
 }
 
-/** The greatest divisor of `size` below `count`, and the least above it. */
+/** Return the greatest divisor of `size` up to `count`, and the least from `count` on. */
 function divisorsNear(count: number, size: number): readonly number[] {
   let below = Math.min(count, size)
   while (size % below !== 0) below--
@@ -100,10 +108,10 @@ function divisorsNear(count: number, size: number): readonly number[] {
   return above <= size && above !== below ? [below, above] : [below]
 }
 
-/** What counts bits keeps them as they are. */
+/** Hamming distance needs the original bits: IVF_FLAT, and a column of uint8 vectors. */
 function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
   if (kind !== 'IVF_FLAT') {
-    throw invalidInput(`an ${kind} index does not tell distances by hamming`, {
+    throw invalidInput(`an ${kind} index does not support distance_type hamming`, {
       hint: 'IVF_FLAT does; others take l2, cosine or dot',
     })
   }
@@ -114,7 +122,7 @@ function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: D
   )
 }
 
-/** Why no vector index is made of a column. */
+/** Return the error for a column that no vector index can be built on. */
 export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
@@ -124,12 +132,13 @@ export function holdsNoVectors(column: string, kind: VectorKind, type: DataType)
   )
 }
 
+/** Return whether two definitions have the same metric and parameters. */
 export function isSameDefinition(a: VectorDefinition | undefined, b: VectorDefinition | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.metric === b.metric && parameterNames.every(name => a[name] === b[name])
 }
 
-/** In the words of the wire. */
+/** Return the definition as wire fields. */
 export function definitionJson({
   metric,
   ...parameters

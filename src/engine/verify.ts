@@ -1,4 +1,4 @@
-/** Checks of roots. Few processes ask for one: what does them is loaded for the first. */
+/** Verification of roots. Its code is loaded with the first call. */
 
 import { checkRootPath } from '../client/root-path.js'
 import { type Verification, type VerifyOptions, verifyShape } from '../client/verification.js'
@@ -7,12 +7,14 @@ import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { Engine } from '../root/engine.js'
 
-const checks = lazyImport(() => import('../verify/verify.js'))
+const importVerify = lazyImport(() => import('../verify/verify.js'))
 
 /**
- * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others
- * write to use `Namespace.verify`, or take files for missing that maintenance has deleted meanwhile. Throws code 1 where there is no
- * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
+ * Verify the root in a directory, even if it cannot be opened. The call takes no pin: maintenance of another process
+ * may delete files meanwhile, which then count as missing. Use `Namespace.verify` for a root that is in use.
+ *
+ * Throws `NamespaceNotFound` if there is no root, `Unsupported` if a newer version of Sheaf wrote it, and errors of
+ * the file system.
  */
 export async function verify(path: string, options?: VerifyOptions): Promise<Verification>
 export async function verify(
@@ -22,14 +24,14 @@ export async function verify(
 ): Promise<Verification> {
   refuseMore('verify', 2, more)
   checkRootPath(path)
-  const asked = parse(verifyShape, options, 'verify')
-  const { verifyAt } = await checks()
-  return verifyAt(path, asked)
+  const checkedOptions = parse(verifyShape, options, 'verify')
+  const { verifyAt } = await importVerify()
+  return verifyAt(path, checkedOptions)
 }
 
-/** Checks a root that is open as it is now. */
+/** Verify an open root as it is now. */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
-  const asked = { ...options }
-  const { verifyHeld } = await checks()
-  return verifyHeld(engine, asked)
+  const checkedOptions = { ...options }
+  const { verifyHeld } = await importVerify()
+  return verifyHeld(engine, checkedOptions)
 }

@@ -1,4 +1,4 @@
-/** Handlers of the operations on versions. */
+/** Handlers of the operations on versions: list, describe, create, delete. */
 import { findTable, versionOf } from '../catalog/lookup.js'
 import { isUnused, latestOf, pathKey, type TableHead } from '../catalog/state.js'
 import { checkIsNext, decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
@@ -17,9 +17,9 @@ import type { CreateVersionRequest } from '../protocol/version-shapes.js'
 import { AlreadyCommitted, commit, type Decide, type Decision, type Engine, pathOf } from '../root/engine.js'
 import { current, findCurrent } from './lance-versions.js'
 
-// ---- looking
+// ---- list, describe
 
-/** Records described between two looks at the clock. */
+/** Records that are described between two turns of the event loop. */
 const describedAtOnce = 256
 
 export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
@@ -45,7 +45,7 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
   return { versions, ...next }
 }
 
-/** The records of versions, in the order given, but for those whose manifests a Lance engine has deleted meanwhile. */
+/** Return the records of versions, in the given order. Leaves out versions whose manifests a Lance engine has deleted. */
 async function recordsOf(
   engine: Engine,
   head: TableHead,
@@ -56,14 +56,14 @@ async function recordsOf(
   const [first, last] = [versions[0]!, versions.at(-1)!]
   const range = await engine.history.range(head.uuid, Math.min(first, last), Math.max(first, last), signal)
   const byVersion = new Map(range.map(record => [record.version, record]))
-  // One that was taken back meanwhile has none any more.
+  // A version that was taken back since has no record.
   const records = versions.flatMap(version => byVersion.get(version) ?? [])
   if (head.kind !== 'lance') return records
-  // One is cheaper looked at, many are cheaper listed.
-  const there = records.length === 1 ? null : await engine.lance.list(head, signal)
+  // A single manifest is looked up; several are listed.
+  const existing = records.length === 1 ? null : await engine.lance.list(head, signal)
   const found: VersionRecord[] = []
   for (const record of records) {
-    const isThere = there?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
+    const isThere = existing?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
     if (isThere) found.push(record)
     else await checkDispensable(engine, head, record, signal)
   }
@@ -71,8 +71,11 @@ async function recordsOf(
 }
 
 /**
- * Lance engines delete manifests of old versions, never the one of the newest: throws corrupted where that is gone. Throws ServiceUnavailable (17) where
- * nothing is recorded, and so the newest may be another one, or wait for its final name.
+ * Check that a missing manifest may be missing. Lance engines delete manifests of old versions, but never of the
+ * newest.
+ *
+ * Throws `Internal` if the manifest of the newest version is missing. Throws `ServiceUnavailable` in a read-only
+ * root, where newer versions are not recorded, and if the manifest does not have its final name yet.
  */
 async function checkDispensable(
   engine: Engine,
@@ -86,12 +89,12 @@ async function checkDispensable(
   const what = `the manifest of version ${version}, the newest of table ${idText(id)},`
   if (staged !== undefined && (await engine.store.stat(`${path}-${staged}`, signal)) !== null) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} has no final name yet`, {
-      hint: 'ask a process that may write: it names it',
+      hint: 'ask a process with write access: it gives the manifest its name',
     })
   }
   if (!engine.adopts) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
-      hint: 'a Lance engine may have written newer ones: ask a process that may write, it records them',
+      hint: 'a Lance engine may have written newer versions: ask a process with write access, which records them',
     })
   }
   throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
@@ -106,15 +109,15 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   const head = await findCurrent(engine, request.id, options, request.version)
   const version = versionOf(head, request.version)
   const record = await engine.history.find(head.uuid, version, signal)
-  if (record === null) throw versionGone(version, 'was taken back: a Lance engine was first')
+  if (record === null) throw versionNotFound(version, 'was taken back: a Lance engine was first')
   if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
     await checkDispensable(engine, head, record, signal)
-    throw versionGone(version, 'was deleted by a Lance engine')
+    throw versionNotFound(version, 'was deleted by a Lance engine')
   }
   return { version: describeRecord(engine, head, record) }
 }
 
-function versionGone(version: number, what: string): SheafError {
+function versionNotFound(version: number, what: string): SheafError {
   return new SheafError(ErrorCode.TableVersionNotFound, `the manifest of version ${version} ${what}`)
 }
 
@@ -123,7 +126,7 @@ type WireRecord = Reply<'describeTableVersion'>['version']
 function describeRecord(engine: Engine, head: TableHead, record: VersionRecord): WireRecord {
   const { version, ts, kind, manifest } = record
   if (manifest !== undefined) return describeManifest(engine, head.kind, version, ts, manifest)
-  // The log is the truth, the file a stored layout that may be written later.
+  // The log is authoritative. The file is a derived manifest that may be written later.
   const path = pathOf(engine, `${head.location}/_versions/${manifestName(version, 'V2')}`)
   return { version, manifest_path: path, timestamp_millis: ts, metadata: { operation: kind } }
 }
@@ -145,7 +148,7 @@ function describeManifest(
   }
 }
 
-// ---- creating
+// ---- create
 
 export const createTableVersion: Handler<Engine, 'createTableVersion'> = (engine, request, options) => {
   return engine.turns.run(pathKey(request.id), () => createVersion(engine, request, options), options.signal)
@@ -159,8 +162,8 @@ async function createVersion(
   const { signal } = options
   const { id, version } = request
   const head = await findCurrent(engine, id, options, version)
-  const again = await committedBefore(engine, head, request, signal)
-  if (again !== null) return again
+  const earlierReply = await committedBefore(engine, head, request, signal)
+  if (earlierReply !== null) return earlierReply
   const staged = await prepareVersion(engine, head, request, signal)
   const decide: Decide<Reply<'createTableVersion'>> = (state, at) => {
     const now = findTable(state, id, options.table)
@@ -173,21 +176,24 @@ async function createVersion(
   signal?.throwIfAborted()
   const isNamed = await nameVersion(engine, staged)
   try {
-    if (!isNamed) throw takenByAnother(head, version)
-    // What has its final name is a commit: nobody can give it up any more.
+    if (!isNamed) throw versionTaken(head, version)
+    // Giving the manifest its final name commits the version, so the signal no longer cancels the call.
     const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
     if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
       await engine.lance.named(head, version, staged).catch(() => {})
     }
     return reply
   } catch (error) {
-    const twin = await twinOf(engine, head, request, isNamed, error)
-    if (twin === null) throw error
-    return twin
+    const repeatedReply = await replyAfterConflict(engine, head, request, isNamed, error)
+    if (repeatedReply === null) throw error
+    return repeatedReply
   }
 }
 
-/** Gives a staged manifest its final name, as `LanceManifests.name`; says so where it may have it though the store failed. */
+/**
+ * Give a staged manifest its final name (`LanceManifests.name`). If the store fails, the error says that the manifest
+ * may have the name.
+ */
 async function nameVersion(engine: Engine, staged: StagedManifest): Promise<boolean> {
   try {
     return await engine.lance.name(staged)
@@ -209,20 +215,21 @@ function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
   )
 }
 
-function takenByAnother(head: TableHead, version: number): SheafError {
+function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ConcurrentModification,
-    `version ${version} of table ${idText(head.id)} was written by another meanwhile`,
+    `version ${version} of table ${idText(head.id)} was written by another process meanwhile`,
     { hint: 'make the next version on top of it' },
   )
 }
 
 /**
- * What became of a version that the log did not take, `error`: it has the manifest all the same where another process recorded it, or a twin of this call
- * was first. Who is told that a number is taken can look at the version that has it. Throws commit-state-unknown where a manifest has its final name and
+ * Return the reply for a version that the log refused with `error`, if the version has this manifest nevertheless:
+ * another process recorded it, or a repetition of this call committed first. Returns null if another manifest has the
+ * number; the caller can then read that version. Throws `commit-state-unknown` if the manifest has its final name and
  * may be recorded later.
  */
-async function twinOf(
+async function replyAfterConflict(
   engine: Engine,
   { uuid, id, location }: TableHead,
   request: CreateVersionRequest,
@@ -234,9 +241,9 @@ async function twinOf(
   try {
     const known = (await engine.root.refresh()).tables.get(uuid)
     const now = known && (await current(engine, known))
-    const twin = now && (await committedBefore(engine, now, request, undefined))
-    if (twin != null) return twin
-    // What lies at the location of a deregistered table is recorded when that is registered again.
+    const repeatedReply = now && (await committedBefore(engine, now, request, undefined))
+    if (repeatedReply != null) return repeatedReply
+    // Manifests at the location of a deregistered table are recorded when the table is registered again.
     isOver = now !== undefined || engine.root.state.detached.get(location)?.uuid !== uuid
   } catch {
     isOver = false
@@ -250,7 +257,7 @@ async function twinOf(
   })
 }
 
-/** The same staging file again, or the same bytes, mean the same call again: its reply was lost (STORAGE S5). */
+/** The same staging file, or the same bytes, mean that the same call is repeated because its reply was lost (STORAGE S5). */
 async function committedBefore(
   engine: Engine,
   head: TableHead,
@@ -264,7 +271,10 @@ async function committedBefore(
   return { version: describeRecord(engine, head, record), transaction_id }
 }
 
-/** The manifest a new version comes with: null for a path that is not ours to open. `head`: as it is now (`current`). */
+/**
+ * Read the manifest of a new version. Returns null for a path that is not ours to open. `head`: the table, brought up
+ * to date by `current`.
+ */
 export async function prepareVersion(
   engine: Engine,
   head: TableHead,
@@ -273,13 +283,13 @@ export async function prepareVersion(
 ): Promise<StagedManifest | null> {
   const isStaging = parseManifestName(manifest_path)?.staging != null
   if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
-  if (!isUnused(head, version)) return unwinnable(manifest_path)
+  if (!isUnused(head, version)) return unreadManifest(manifest_path)
   const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
   await checkScheme(engine, head, staged, signal)
   return staged
 }
 
-/** The manifests of a table all have names of one scheme (rule A-129). */
+/** Check that all manifests of a table have names of the same scheme (rule A-129). */
 async function checkScheme(
   engine: Engine,
   head: TableHead,
@@ -296,13 +306,13 @@ async function checkScheme(
   )
 }
 
-/** A number that was used cannot be won: its file, which its writer may have taken away, is not looked at. */
-function unwinnable(path: string): StagedManifest {
+/** A used version number cannot be committed again, so the staged file is not read: its writer may have deleted it. */
+function unreadManifest(path: string): StagedManifest {
   const { scheme, staging } = parseManifestName(path)!
   return { staged: staging!, path, scheme, size: 0, crc: 0 }
 }
 
-/** The operation that makes a version, and its record as callers see it. */
+/** Return the operation that creates a version, and the version's record in replies. */
 export function newVersion(
   engine: Engine,
   head: TableHead,
@@ -312,7 +322,7 @@ export function newVersion(
 ): { readonly op: VersionOp; readonly record: WireRecord } {
   const { version, manifest_path, manifest_size, e_tag, metadata = {}, naming_scheme } = request
   const common = { ...(e_tag !== undefined && { etag: e_tag }), meta: metadata }
-  // The table may have become one of pointers since its manifest was looked at.
+  // The table may have become a pointer table since its manifest was read.
   const isPointer = staged === null || head.kind === 'pointer'
   const manifest: ManifestFile = isPointer
     ? {
@@ -327,8 +337,9 @@ export function newVersion(
 }
 
 /**
- * Who makes a version has seen to it that the one before has its final name; so nobody may come between. Throws code 14 when
- * a lance table is not as it was when its next version was prepared, or another one has its name.
+ * Check that the table is unchanged since the version was prepared. The writer of a version has given the previous
+ * version its final name, so no other version may be committed between the two. Throws `ConcurrentModification` if a
+ * Lance table has changed, or another table has its name.
  */
 export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined): void {
   if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
@@ -336,7 +347,7 @@ export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined)
   throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }
 
-// ---- deleting
+// ---- delete
 
 export const batchDeleteTableVersions: Handler<Engine, 'batchDeleteTableVersions'> = async (
   engine,
@@ -351,6 +362,7 @@ export const batchDeleteTableVersions: Handler<Engine, 'batchDeleteTableVersions
   return reply
 }
 
+/** Decide the deletion of version ranges. If no version is in the ranges, nothing is committed. */
 export function deleteVersions(
   head: TableHead,
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],

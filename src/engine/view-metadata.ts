@@ -1,7 +1,10 @@
-/** What tables tell of the views they are. */
+/** Schema metadata of tables that are materialized views. */
 import { latestOf, type TableHead } from '../catalog/state.js'
 
-/** The definition of a view as users of Lance look for it: in the metadata of its schema. What it shows is told of its newest version. */
+/**
+ * Return the definition of a view as schema metadata, where Lance users expect it. The newest version also has the
+ * source version that it shows.
+ */
 export function viewMetadata(head: TableHead, version: number): Readonly<Record<string, string>> {
   if (head.view === null) return {}
   const { definition } = head.view

@@ -1,4 +1,4 @@
-/** The job that brings a materialized view up to date with its source. */
+/** The job that refreshes a materialized view from its source. */
 import { checkRows, versionOf } from '../catalog/lookup.js'
 import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
@@ -26,11 +26,12 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
+/** Run a refresh: compute the rows of the view, and return the proposal of the commit. Runs again if the view has changed. */
 export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { signal } = job
   const attempt = async (): Promise<Propose<CatalogState>> => {
     await engine.root.refresh(signal)
-    // Taken together: what is awaited may be overtaken by a commit.
+    // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = engine.root
     const unpin = await engine.pins.hold(slot, signal)
     try {
@@ -38,16 +39,17 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
       const { rows, shows, version } = await refreshed(engine, state, head, job)
       return (state, { firstBlob }) => {
         const now = tableOf(state, job, 'refreshed')
-        // Its source counts too: a refresh that changed no row made no version.
+        // Compare the source as well: a refresh that changed no row created no version.
         if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
-        const noted = (mode: RefreshMode, rows: number, published: number) =>
+        const recordResult = (mode: RefreshMode, rows: number, published: number) =>
           resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
-        if (shows === null) return { ops: [noted('no_op', 0, latestOf(now)!)] }
+        if (shows === null) return { ops: [recordResult('no_op', 0, latestOf(now)!)] }
         const req = [...requirementsOf(now), { viewSrc: now.uuid, src: now.view!.src as unknown as Json }]
         const op: ShowsOp = { op: 'shows', t: now.uuid, src: shows }
-        if (rows === null) return { ops: [op as unknown as Json, noted('no_op', 0, latestOf(now)!)], req }
+        if (rows === null)
+          return { ops: [op as unknown as Json, recordResult('no_op', 0, latestOf(now)!)], req }
         const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
-        const result = noted(rows.mode, rows.written, change.v)
+        const result = recordResult(rows.mode, rows.written, change.v)
         return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
       }
     } finally {
@@ -59,7 +61,7 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
 
 type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
 
-/** Notes on the job what came of it. */
+/** Return an operation that records the result on the job. */
 function resultOf({ id }: JobRun, result: Readonly<Record<string, string | number>>): Json {
   const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
   const op: TxnOp = { op: 'txn', id, set, unset: [] }
@@ -70,25 +72,25 @@ interface RefreshedView extends RefreshedRows {
   readonly fields: readonly number[]
   readonly nextRow: number
   readonly mode: RefreshMode
-  /** How many rows are new or have other values. */
+  /** Number of rows that are new or have other values. */
   readonly written: number
 }
 
 interface Refreshed {
-  /** Version of the source that the view shows then. */
+  /** The version of the source that the view shows after the refresh. */
   readonly version: number
-  /** Null: the view has them all. */
+  /** The changed rows; null: no row changes. */
   readonly rows: RefreshedView | null
-  /** Null: nothing is to be done. */
+  /** The source version to record; null: nothing to do. */
   readonly shows: ShowsOp['src'] | null
 }
 
 /**
- * When more than this part of the source's rows live elsewhere, all rows of the view are written anew: that reads and writes at
- * most twice as much, in one pass, and leaves no dead rows behind.
+ * If more than this share of the source's rows have moved, all rows of the view are rewritten. That reads and writes
+ * at most twice as much, in one pass, and leaves no deleted rows.
  */
 const rebuiltPart = 0.5
-/** As few rows as this are looked at one by one in any case. */
+/** Up to this number of moved rows, the rows are compared one by one in any case. */
 const comparedMin = 4096
 
 async function refreshed(
@@ -106,14 +108,14 @@ async function refreshed(
   const version = versionOf(source, spec.version)
   const now = await openVersion(engine, source, version, signal)
   const own = await openVersion(engine, head, versionOf(head), signal)
-  const query = boundTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
+  const query = bindTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
   const { src } = view
   const isSameTable = src?.uuid === source.uuid
   const isFull = spec.full ?? false
   if (isSameTable && src.version === version && query.isOfRow && !isFull) {
     return { version, rows: null, shows: null }
   }
-  // Rows of another table get ids that the view never used; those of the same keep theirs.
+  // Rows of another table get ids that the view never used. Rows of the same table keep their ids.
   const firstRow = isSameTable ? src.firstRow : head.next.row
   const pacer = new Pacer(signal)
   const work: RefreshWork = {
@@ -134,13 +136,13 @@ async function refreshed(
   const shows = { uuid: source.uuid, version, firstRow }
   if (isNothing(rows)) return { version, rows: null, shows }
   const { moved = [] } = rows
-  const more = {
+  const details = {
     fields: own.layout.schema.fields.map(({ id }) => id),
     nextRow: firstRow + now.layout.next.row,
     mode: ids === null ? ('rebuild' as const) : ('incremental' as const),
     written: moved.reduce((sum, { draft }) => sum + draft.rows, 0),
   }
-  return { version, rows: { ...rows, ...more }, shows }
+  return { version, rows: { ...rows, ...details }, shows }
 }
 
 function isNothing({ moved = [], dead, drop = [] }: RefreshedRows): boolean {
@@ -154,8 +156,8 @@ function sourceIsGone({ definition }: ViewState): SheafError {
   )
 }
 
-/** The query of a view on a version of its source. Throws code 13 where it does not make the rows of the view any more. */
-function boundTo(
+/** Bind the query of a view to a version of its source. Throws `InvalidInput` if it no longer yields the view's columns. */
+function bindTo(
   { source_query }: ViewDefinition,
   schema: TableSchema,
   view: TableSchema,
@@ -175,15 +177,15 @@ function boundTo(
     if (!(cause instanceof SheafError)) throw cause
     const what = `version ${version} of its source ${idText(source.id)}`
     throw invalidInput(`the query of the view does not fit ${what}: ${cause.message}`, {
-      hint: `give the source those columns again, refresh from an earlier version, or create the view anew`,
+      hint: `give the source those columns again, refresh from an earlier version, or create the view again`,
       cause,
     })
   }
 }
 
 /**
- * Versions of the source, in pairs, whose differences are all there is between two of them; null where they do not tell it. A
- * compaction is no difference: it only moves rows.
+ * Return pairs of source versions whose differences together make the difference between `from` and `to`; null if
+ * there is no such list. Compactions between pairs are left out, because they only move rows.
  */
 async function pairsBetween(
   engine: Engine,
@@ -195,20 +197,20 @@ async function pairsBetween(
 ): Promise<readonly (readonly [TableReader, TableReader])[] | null> {
   if (!hasNumber(source.live, from)) return null
   const [first, last] = from < to ? [from, to] : [to, from]
-  const stretches: [number, number][] = []
+  const ranges: [number, number][] = []
   let begin = first
   let before = first
   for (const { version, kind } of await engine.history.range(source.uuid, first + 1, last, signal)) {
     const isThere = hasNumber(source.live, before) && hasNumber(source.live, version)
     if (kindsKeepingRows.has(kind) && isThere) {
-      if (before > begin) stretches.push([begin, before])
+      if (before > begin) ranges.push([begin, before])
       begin = version
     }
     before = version
   }
-  if (last > begin) stretches.push([begin, last])
+  if (last > begin) ranges.push([begin, last])
   const pairs: [TableReader, TableReader][] = []
-  for (const [a, b] of stretches) {
+  for (const [a, b] of ranges) {
     const [left, right] = [
       await openVersion(engine, source, a, signal),
       await openVersion(engine, source, b, signal),

@@ -1,4 +1,4 @@
-/** Handlers of materialized views, but for their refresh. */
+/** Handlers of materialized views. engine/view-refresh refreshes them. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import { tableNamesIn } from '../catalog/listing.js'
@@ -23,7 +23,7 @@ import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
 import { departed } from './tables.js'
 
-/** Characters of a definition: it is part of every checkpoint. */
+/** Most characters of a definition, which is part of every checkpoint. */
 const definitionMax = 1024 * 1024
 
 export const createMaterializedView: Handler<Engine, 'createMaterializedView'> = async (
@@ -36,7 +36,7 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   const expected = output_schema === undefined ? null : schemaFrom(output_schema)
   if (query === null && !with_no_data) throw notRunHere({ kind })
   if (query === null && expected === null) {
-    throw invalidInput('output_schema is missing: Sheaf cannot tell which rows the query of the view gives')
+    throw invalidInput('output_schema is missing: Sheaf cannot derive the columns of this kind of view')
   }
   const source_query = request.source_query ?? JSON.stringify(query)
   const more = request.udtf_spec && { udtf_spec: request.udtf_spec as unknown as Json }
@@ -46,16 +46,16 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   }
   const uuid = engine.clock.uuid()
   for (;;) {
-    const made = query === null ? null : await checkedSource(engine, query, expected, options)
-    const schema = expected ?? made!.schema
+    const bound = query === null ? null : await checkedSource(engine, query, expected, options)
+    const schema = expected ?? bound!.schema
     try {
       const { reply } = await commit<Reply<'createMaterializedView'>>(
         engine,
         (state, { firstBlob, transactionId }) => {
-          if (query !== null) checkIsStill(state, query, made!.source, id)
+          if (query !== null) checkSource(state, query, bound!.source, id)
           const definition: ViewDefinition = {
             ...given,
-            source: query === null ? null : { id: query.table, uuid: made!.source.uuid },
+            source: query === null ? null : { id: query.table, uuid: bound!.source.uuid },
           }
           const head = newTable(uuid, id, {})
           const { change } = buildChange(
@@ -86,7 +86,7 @@ function schemaFrom(text: string): Schema {
     schema = decodeIpc(Buffer.from(text, 'base64')).schema
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw invalidInput(`output_schema is no Arrow schema: ${reason}`, {
+    throw invalidInput(`output_schema is not an Arrow schema: ${reason}`, {
       hint: 'send the schema as an IPC message or an IPC stream without rows, base64',
       cause,
     })
@@ -94,7 +94,10 @@ function schemaFrom(text: string): Schema {
   return schemaOfTable(schema)
 }
 
-/** The source, if the query fits it and makes rows of the expected schema, and the schema of these rows. */
+/**
+ * Find the source, and bind the query to it. Returns the schema of the resulting rows. Throws if it is not the
+ * expected schema.
+ */
 async function checkedSource(
   engine: Engine,
   query: ViewQuery,
@@ -103,13 +106,13 @@ async function checkedSource(
 ): Promise<{ readonly source: TableHead; readonly schema: Schema }> {
   const source = findTable(await engine.root.refresh(signal), query.table)
   checkRows(source)
-  const { schema: made } = bindView(query, await schemaOf(engine, source, signal), engine.clock)
-  if (expected !== null) checkMakes(made, expected)
-  return { source, schema: made }
+  const { schema: bound } = bindView(query, await schemaOf(engine, source, signal), engine.clock)
+  if (expected !== null) checkMakes(bound, expected)
+  return { source, schema: bound }
 }
 
-/** Throws `otherSource` where the source is not what was looked at, and code 13 for a view that would be made of itself. */
-function checkIsStill(
+/** Throws `otherSource` if the source has changed since it was read, and `InvalidInput` if a view would be its own source. */
+function checkSource(
   state: CatalogState,
   { table }: ViewQuery,
   source: TableHead,
@@ -117,9 +120,9 @@ function checkIsStill(
 ): void {
   const now = tableNamed(state, table)
   if (now?.uuid !== source.uuid || now.schemaId !== source.schemaId) throw otherSource
-  const met = new Set<string>()
-  for (let head: TableHead | undefined = now; head?.view && !met.has(head.uuid); ) {
-    met.add(head.uuid)
+  const visited = new Set<string>()
+  for (let head: TableHead | undefined = now; head?.view && !visited.has(head.uuid); ) {
+    visited.add(head.uuid)
     const { definition } = head.view
     if (definition.source !== null && idText(definition.source.id) === idText(id)) {
       throw invalidInput(`view ${idText(id)} would be made of itself, by way of ${idText(head.id)}`)

@@ -1,13 +1,13 @@
-/** Waiting for commits, whoever makes them. */
+/** Watches a root for commits by any process. */
 import type { Clock } from '../primitives/clock.js'
 import type { Root } from '../root/engine.js'
 
-/** Between two looks: two microseconds on a local disk. */
+/** Milliseconds between polls. A poll takes two microseconds on a local disk. */
 const pollMs = 50
 
 /**
- * The newest slot, each time it is another than before: the current one at once. Ends with `signal.reason`. Several commits
- * between two looks are one event.
+ * Yield the newest slot, first the current one, then each time it has changed. Several commits between two polls are
+ * one event. Throws `signal.reason`.
  */
 export async function* watchRoot(
   root: Root,

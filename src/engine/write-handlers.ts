@@ -1,4 +1,7 @@
-/** The handlers that write rows, columns, indexes and views, those of jobs, and what they share: what a process that only reads never loads. */
+/**
+ * Handlers that write rows, columns, indexes and views, and handlers of jobs. A process that only reads never loads
+ * this file.
+ */
 
 export { refreshMaterializedView } from '../root/refresh-request.js'
 export { alterTableBackfillColumns } from './backfill.js'

@@ -1,49 +1,53 @@
-/** What a kind of work has to say to be run as a job. */
+/** The interface of a kind of job. */
 import type { Json, Propose } from '../commit/machine.js'
 
+/** A kind of job. `S`: the state of the log. */
 export interface JobKind<S> {
   readonly name: string
   /**
-   * Does the work, and returns what is to be committed: its operations stand in the same entry as the end of the job, so
-   * neither is there without the other. It is decided like any proposal (commit/machine), but only while the job is
-   * still this run's; with no operations the job ends without having changed anything. What `run` or the decision throws
-   * ends the job as Failed, unless the decision throws `Overtaken`: then the run goes on.
+   * Do the work, and return the proposal to commit. Its operations are committed in the same entry as the end of the
+   * job, so neither exists without the other.
    *
-   * May run more than once for a job, but lands at most once. Must come to an end soon after `signal` fires.
+   * The proposal is decided like any other (commit/machine), but only while the job still belongs to this run. Without
+   * operations the job ends without a change. An error of `run` or of the decision ends the job as Failed, except
+   * `Overtaken`: then the run continues.
+   *
+   * A job may run more than once, but at most one run is committed. `run` must end soon after `signal` fires.
    */
   run(job: JobRun): Promise<Propose<S>>
-  /** Whether no two jobs of this kind run on one table at the same time, in any process; default: they may. */
+  /** If true, no two jobs of this kind run on one table at the same time, in any process. Default false. */
   readonly exclusive?: boolean
-  /** What becomes of a job whose process is gone or closes: it fails, or somebody begins it anew. */
+  /** What happens to a job whose process died or closes: it fails, or is queued again. */
   readonly onOrphan: 'fail' | 'requeue'
 }
 
-/** A job, as the process sees it that runs it. */
+/** A running job, as its process sees it. */
 export interface JobRun {
   /** The transaction id of the commit that queued it. */
   readonly id: string
   readonly spec: Json
   /** The table it works on. */
   readonly table: string | null
-  /** Fires with a `JobStopped` when going on is of no use. */
+  /** Fires with a `JobStopped` when continuing is useless. */
   readonly signal: AbortSignal
-  /** Says how far the work is: of `total` steps of any unit, `done`. Costs nothing; others see it within ten seconds. */
+  /** Report progress: `done` of `total` steps, in any unit. Costs nothing. Other processes see it within ten seconds. */
   progress(done: number, total: number, phase: string): void
 }
 
+/** The progress of a job. */
 export interface Progress {
   readonly done: number
   readonly total: number
   readonly phase: string
-  /** Steps a second since the phase began. Absent: it has only begun. */
+  /** Steps per second since the phase began. Absent if the phase has just begun. */
   readonly perSecond?: number
-  /** Seconds that the rest of the phase takes at that rate. */
+  /** Seconds until the phase ends, at that rate. */
   readonly secondsLeft?: number
 }
 
 /**
- * Thrown by a decision that was worked out on something that has changed since. `again` works it out anew; what it
- * throws ends the job as Failed.
+ * Thrown by a decision whose input has changed since it was prepared. `again` prepares it again; an error of `again`
+ * ends the job as Failed.
  */
 export class Overtaken<S> extends Error {
   override readonly name = 'Overtaken'
@@ -56,11 +60,12 @@ export class Overtaken<S> extends Error {
 }
 
 /**
- * Why a run was told to stop: somebody ended the job (most likely canceled it), another process took it over, or this
- * one closes.
+ * Why a run was stopped: the job was ended (most likely canceled), another process took it over, or this process
+ * closes.
  */
 export type StopCause = 'ended' | 'taken over' | 'closing'
 
+/** The reason of the signal of a stopped run. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped'
   readonly why: StopCause
@@ -72,7 +77,7 @@ export class JobStopped extends Error {
 }
 
 const messages: Readonly<Record<StopCause, string>> = {
-  ended: 'it was canceled or ended by somebody else',
+  ended: 'it was canceled, or another process ended it',
   'taken over': 'another process runs it',
   closing: 'the root is being closed',
 }

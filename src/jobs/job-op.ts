@@ -1,5 +1,5 @@
 /**
- * Jobs as the log knows them: what its entries say about them, and what an open job is after each.
+ * The operations of jobs in the log, and the state of an open job after each of them.
  *
  *     Queued --claim--> Running --+--> Succeeded | Failed | Canceled: no longer open
  *       ^ |                |      |
@@ -9,21 +9,21 @@
 import type { Json } from '../commit/machine.js'
 import { assert } from '../errors.js'
 
-/** A job waits to be run; its id is the transaction id of this entry. With an `id`: it waits again. */
+/** Queue a job. Its id is the transaction id of this entry. With `id`: queue a running job again. */
 export interface JobQueuedOp {
   readonly op: 'job'
   readonly state: 'Queued'
-  /** Absent the first time. */
+  /** Absent when the job is new. */
   readonly id?: string
   readonly kind: string
   readonly spec: Json
   /** The table it works on. */
   readonly t?: string
-  /** What is noted on it from the start. */
+  /** Initial properties. */
   readonly props?: Readonly<Record<string, string>>
 }
 
-/** A process runs it; `epoch` counts the claims. */
+/** A process claims the job. `epoch` counts the claims. */
 export interface JobClaimedOp {
   readonly op: 'job'
   readonly state: 'Running'
@@ -32,7 +32,7 @@ export interface JobClaimedOp {
   readonly epoch: number
 }
 
-/** It ended. What it did stands in the same entry. */
+/** The job ended. Its changes are in the same entry. */
 export interface JobEndedOp {
   readonly op: 'job'
   readonly state: 'Succeeded' | 'Failed' | 'Canceled'
@@ -40,24 +40,25 @@ export interface JobEndedOp {
   readonly reason?: string
 }
 
+/** Every operation of jobs. */
 export type JobOp = JobQueuedOp | JobClaimedOp | JobEndedOp
 
-/** Work that is waiting or under way. */
+/** A job that is queued or running. */
 export interface OpenJob {
   readonly id: string
   readonly kind: string
   readonly spec: Json
   readonly table: string | null
   readonly status: 'Queued' | 'Running'
-  /** Who runs it; null while it is queued. */
+  /** The process that runs it; null while it is queued. */
   readonly owner: string | null
-  /** Counts the claims. */
+  /** The number of claims. */
   readonly epoch: number
 }
 
 /**
- * What `op` makes of `job` (undefined: not open); null when it ended. `id`: the job's, which a new one gets from its
- * entry. An operation that cannot follow is a broken promise of whoever wrote it.
+ * Return the job after `op`; null if it ended. `job`: undefined if it is not open. `id`: the id of the job; a new job
+ * has the id of its entry. An operation that is not valid for the job is a defect of its writer.
  */
 export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJob | null {
   if (op.state === 'Queued') {
@@ -75,19 +76,22 @@ export function jobAfter(job: OpenJob | undefined, op: JobOp, id: string): OpenJ
   return null
 }
 
+/** Return the operation that queues a new job. `table`: uuid of the table it works on, if any. */
 export function queuedOp(kind: string, spec: Json, table?: string): JobQueuedOp {
   return { op: 'job', state: 'Queued', kind, spec, ...(table !== undefined && { t: table }) }
 }
 
-/** Queues a running job again. */
+/** Return the operation that queues a running job again. */
 export function queuedAgainOp({ id, kind, spec, table }: OpenJob): JobQueuedOp {
   return { ...queuedOp(kind, spec, table ?? undefined), id }
 }
 
+/** Return the operation that claims a queued job for `owner`. */
 export function claimedOp({ id, epoch }: OpenJob, owner: string): JobClaimedOp {
   return { op: 'job', state: 'Running', id, owner, epoch: epoch + 1 }
 }
 
+/** Return the operation that ends an open job. `reason`: why it failed. */
 export function endedOp(id: string, state: JobEndedOp['state'], reason?: string): JobEndedOp {
   return { op: 'job', state, id, ...(reason !== undefined && { reason }) }
 }

@@ -1,13 +1,14 @@
 /**
- * Runs jobs: work that outlives the request that asked for it. One runner per opened root; any number of processes.
+ * Runs jobs: work that outlives the request that asked for it. One runner per opened root, in any number of processes.
  *
- * - A job is run by the process whose claim, `Running{owner, epoch}`, stands in the log; the order of slots decides.
- * - What a run did and `Succeeded` are one entry, decided on a state in which the job is still that claim's. So a
- *   process that was suspended, and overtaken, lands nothing; and nothing lands twice.
- * - Finish against cancel, finish against takeover: the order of slots decides.
- * - An owner that is dead, where that can be told, or leaves no sign of life for a minute, as far as all others together saw, is taken
- *   for lost: its job fails or waits again.
- * - Nothing here keeps the process alive but the work itself, and calls somebody waits for.
+ * - A job is run by the process whose claim `Running{owner, epoch}` is in the log. The order of slots decides between
+ *   claims.
+ * - The changes of a run and `Succeeded` are one entry, decided on a state in which the claim still holds. So a process
+ *   that was suspended and overtaken commits nothing, and no job is committed twice.
+ * - The order of slots also decides between the end of a run and its cancellation or takeover.
+ * - An owner counts as lost if its process is known to be dead, or if all other processes together saw no heartbeat for
+ *   a minute. Its job then fails or is queued again.
+ * - The runner keeps the process alive only while a job runs or a caller waits.
  */
 import type PQueue from 'p-queue'
 import type { Json, Proposal, Propose } from '../commit/machine.js'
@@ -38,23 +39,23 @@ export interface JobRunnerOptions<S> {
   readonly log: JobLog<S>
   readonly store: BlobStore
   readonly clock: Clock
-  /** Jobs of other kinds are left to processes that know them. */
+  /** The kinds of jobs that this process runs. Other processes run the others. */
   readonly kinds: readonly JobKind<S>[]
-  /** Jobs run at the same time. Default 1. */
+  /** Number of jobs that run at the same time. Default 1. */
   readonly concurrency?: number
 }
 
-/** Between two looks for what other processes committed, while something here depends on it, milliseconds. */
+/** Interval of log refreshes while a local job or caller depends on other processes, milliseconds. */
 const pollMs = 1000
 const pauseMsMax = 10_000
-/** A lease that was seen to stand still for so long has no owner any more, milliseconds. */
+/** A lease without change for this long has no owner any more, milliseconds. */
 const lostAfterMs = 60_000
 const reasonMax = 2000
 
-/** A job this process runs, or is about to claim. */
-interface Own {
+/** A job that this process runs or is about to claim. */
+interface LocalJob {
   readonly id: string
-  /** As claimed; null before that. */
+  /** The job as claimed; null before the claim. */
   claim: OpenJob | null
   /** Stops the run. */
   readonly stop: AbortController
@@ -64,13 +65,13 @@ interface Own {
 type Outcome<S> =
   | { readonly kind: 'done'; readonly propose: Propose<S> }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** It was told to stop before it began. */
+  /** It was stopped before it began. */
   | { readonly kind: 'not begun' }
 
-/** Thrown by proposals that have nothing to do any more. */
+/** Thrown by proposals that are not needed any more. */
 const notNeeded = new Error('not needed')
 
-/** What the decision of a run threw, as opposed to what the log did. */
+/** Wraps an error that a run's decision threw, to tell it from errors of the log. */
 class Refused {
   readonly error: unknown
 
@@ -79,24 +80,25 @@ class Refused {
   }
 }
 
+/** Queues jobs, runs jobs, and ends jobs whose owners are lost. See the head of this file. */
 export class JobRunner<S> {
   readonly #log: JobLog<S>
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #kinds: ReadonlyMap<string, JobKind<S>>
   readonly #concurrency: number
-  /** The nonce of every claim of this runner. */
+  /** The runner's nonce, in each of its claims. */
   readonly #owner: string
   readonly #closing = new AbortController()
   #pool: Promise<PQueue> | null = null
-  /** Ids that wait in the pool. */
+  /** Ids of jobs that wait in the pool. */
   readonly #offered = new Set<string>()
-  readonly #own = new Map<string, Own>()
-  /** Of the newest state observed. */
+  readonly #localJobs = new Map<string, LocalJob>()
+  /** The open jobs of the newest observed state. */
   #jobs: PersistentMap<OpenJob> | null = null
-  /** Those that were last looked through. */
+  /** The open jobs that were scanned last. */
   #scanned: PersistentMap<OpenJob> | null = null
-  /** Wake those who wait for a job to end. */
+  /** Callbacks of callers that wait for a job to end. */
   readonly #waiters = new Set<() => void>()
   #polling = false
   #watching: Promise<void> | null = null
@@ -111,21 +113,21 @@ export class JobRunner<S> {
   }
 
   /**
-   * To be told the newest state at the start, and after every slot that is applied. Cheap: a comparison when no job
-   * changed.
+   * Observe a state. Must be called with the newest state at the start, and after every applied slot. If no job
+   * changed, it costs a comparison.
    */
   observe(state: S): void {
     const jobs = this.#log.jobs(state)
     if (jobs === this.#jobs) return
     this.#jobs = jobs
-    for (const own of this.#own.values()) this.#check(own)
+    for (const local of this.#localJobs.values()) this.#check(local)
     this.#wake()
     if (this.#offered.size === 0) this.#scan()
   }
 
   /**
-   * Queues a job and returns its id. What `also` decides stands in the same entry: throws what it throws, and what
-   * `Committer.commit` does.
+   * Queue a job and return its id. The operations of `also` are in the same entry. Throws the errors of `also` and of
+   * `Committer.commit`.
    */
   async queue(
     kind: string,
@@ -144,8 +146,8 @@ export class JobRunner<S> {
   }
 
   /**
-   * Waits until a job is no longer open, and returns a state in which it is not. Rejects with `signal.reason`, and with
-   * ServiceUnavailable (17) when the runner closes before that.
+   * Wait until a job is no longer open, and return a state in which it is not open. Rejects with `signal.reason`, and
+   * with ServiceUnavailable when the runner closes first.
    */
   async settled(id: string, signal?: AbortSignal): Promise<S> {
     for (;;) {
@@ -156,16 +158,19 @@ export class JobRunner<S> {
     }
   }
 
-  /** How far a job is, as last heard: from this process at once, from others about every ten seconds. */
+  /** Return the last known progress of a job. A job of another process updates it about every ten seconds. */
   async progressOf(id: string, signal?: AbortSignal): Promise<Progress | null> {
-    const own = this.#own.get(id)
-    return own?.claim == null ? readProgress(this.#store, id, signal) : own.progress
+    const local = this.#localJobs.get(id)
+    return local?.claim == null ? readProgress(this.#store, id, signal) : local.progress
   }
 
-  /** Begins nothing new, stops what runs, and waits for it: what did not finish fails or waits again, as its kind says. */
+  /**
+   * Start no more jobs, stop running ones, and wait for them. A job that did not finish fails or is queued again,
+   * depending on its kind.
+   */
   async close(): Promise<void> {
     this.#closing.abort()
-    for (const own of this.#own.values()) stop(own, 'closing')
+    for (const local of this.#localJobs.values()) stop(local, 'closing')
     this.#wake()
     const pool = await this.#pool?.catch(() => null)
     await pool?.onIdle()
@@ -180,21 +185,21 @@ export class JobRunner<S> {
     if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
   }
 
-  // --- what is there to do ---------------------------------------------------------------------------------
+  // --- scheduling ------------------------------------------------------------------------------------------
 
-  /** Offers queued jobs to the pool, and looks after those that others run. */
+  /** Offer queued jobs to the pool, and watch the jobs of other processes. */
   #scan(): void {
     const jobs = this.#jobs
     if (this.#closed || jobs === null || jobs === this.#scanned) return
     this.#scanned = jobs
     for (const [id, job] of jobs) {
-      if (!this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      if (!this.#kinds.has(job.kind) || this.#localJobs.has(id)) continue
       if (job.status === 'Running') this.#watching ??= this.#watch()
       else if (!this.#offered.has(id) && !this.#mustWait(jobs, job)) this.#offer(id)
     }
   }
 
-  /** Whether another job of its kind, of which there may be one at a time, runs on its table. */
+  /** Return whether a job must wait, because its kind is exclusive and another job of the kind runs on its table. */
   #mustWait(jobs: PersistentMap<OpenJob>, { id, kind, table }: OpenJob): boolean {
     if (this.#kinds.get(kind)?.exclusive !== true) return false
     for (const [other, job] of jobs) {
@@ -203,7 +208,7 @@ export class JobRunner<S> {
     return false
   }
 
-  /** The pool takes the oldest first. */
+  /** Put a job into the pool, which starts the oldest first. */
   #offer(id: string): void {
     this.#offered.add(id)
     const priority = -(parseTransactionId(id)?.slot ?? 0)
@@ -212,7 +217,7 @@ export class JobRunner<S> {
       .catch(() => this.#offered.delete(id))
   }
 
-  /** The first job there is pays for loading p-queue, and for clearing away what processes that died left behind. */
+  /** Create the pool on first use: that loads p-queue. Also removes leases that dead processes left. */
   #openPool(): Promise<PQueue> {
     if (this.#pool === null) {
       this.#pool = import('p-queue').then(({ default: Pool }) => new Pool({ concurrency: this.#concurrency }))
@@ -221,24 +226,25 @@ export class JobRunner<S> {
     return this.#pool
   }
 
-  /** Never rejects. */
+  /** Claim and run a job of the pool. Never rejects. */
   async #take(id: string): Promise<void> {
     this.#offered.delete(id)
     if (this.#closed) return
-    const own: Own = { id, claim: null, stop: new AbortController(), progress: null }
-    this.#own.set(id, own)
+    const local: LocalJob = { id, claim: null, stop: new AbortController(), progress: null }
+    this.#localJobs.set(id, local)
     if (this.#offered.size === 0) this.#scan()
     const claim = await this.#claim(id).catch(() => null)
-    if (claim !== null && claim !== 'must wait') await this.#carryOut(own, claim)
-    this.#own.delete(id)
-    // It may have been queued again, or what it had to wait for may have ended, and was passed over, being ours.
+    if (claim !== null && claim !== 'must wait') await this.#carryOut(local, claim)
+    this.#localJobs.delete(id)
+    // The job may have been queued again, or the job that it waited for may have ended. `#scan` skips local jobs, so
+    // offer it here.
     const job = this.#jobs?.get(id)
     if (claim !== null && job?.status === 'Queued' && !this.#mustWait(this.#jobs!, job)) this.#offer(id)
   }
 
   // --- one job, from claim to end --------------------------------------------------------------------------
 
-  /** Null when the job is not to be had any more. */
+  /** Claim a job. Returns null if the job is not queued any more. */
   async #claim(id: string): Promise<OpenJob | 'must wait' | null> {
     let mustWait = false
     await this.#persist(state => {
@@ -248,29 +254,29 @@ export class JobRunner<S> {
       if (job?.status !== 'Queued' || mustWait) throw notNeeded
       return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
     })
-    // Ours also when there was no need to claim it: an attempt whose outcome was unknown has landed.
+    // The job may be ours even if no claim was needed: an earlier attempt with an unknown outcome has landed.
     const job = this.#jobs?.get(id)
     if (job?.owner === this.#owner) return job
     return mustWait ? 'must wait' : null
   }
 
-  async #carryOut(own: Own, claim: OpenJob): Promise<void> {
+  async #carryOut(local: LocalJob, claim: OpenJob): Promise<void> {
     const kind = this.#kinds.get(claim.kind)
     assert(kind !== undefined, `no kind of job is named ${claim.kind}`)
-    own.claim = claim
+    local.claim = claim
     if (!this.#polling) this.#poll()
     const ended = new AbortController()
-    const lease = keepLease(this.#store, this.#clock, claim, () => own.progress, ended.signal)
-    const outcome = await run(kind, own, claim, this.#clock)
-    // What the log refuses now is seen to by whoever notices that the lease stands still.
-    await this.#conclude(own, claim, kind, outcome).catch(() => {})
+    const lease = keepLease(this.#store, this.#clock, claim, () => local.progress, ended.signal)
+    const outcome = await run(kind, local, claim, this.#clock)
+    // If the log refuses the end of the job, the lease ends here. Other processes then notice that it stands still.
+    await this.#conclude(local, claim, kind, outcome).catch(() => {})
     ended.abort()
     await lease
   }
 
-  async #conclude(own: Own, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
-    if (outcome.kind === 'done') return this.#land(own, claim, kind, outcome.propose)
-    switch (stopCause(own)) {
+  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
+    if (outcome.kind === 'done') return this.#land(local, claim, kind, outcome.propose)
+    switch (stopCause(local)) {
       case 'closing':
         return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
       case null:
@@ -279,18 +285,18 @@ export class JobRunner<S> {
     }
   }
 
-  /** Commits a result, or that it could not be committed. */
-  async #land(own: Own, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
+  /** Commit the result of a run, or the job's failure if the result cannot be committed. */
+  async #land(local: LocalJob, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
     try {
       await this.#whileClaimed(claim, (state, at) => {
-        const result = decided(propose, state, at)
+        const result = decideResult(propose, state, at)
         return { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
       })
     } catch (error) {
       const refusal = error instanceof Refused ? error.error : null
       if (refusal instanceof Overtaken) {
         const outcome = await outcomeOf<S>(() => refusal.again())
-        await this.#conclude(own, claim, kind, outcome)
+        await this.#conclude(local, claim, kind, outcome)
       } else if (error instanceof Refused) await this.#fail(claim, error.error)
       else if (isTransient(error)) throw error
       else await this.#fail(claim, error)
@@ -301,13 +307,13 @@ export class JobRunner<S> {
     return this.#whileClaimed(claim, () => ({ ops: [asJson(endedOp(claim.id, 'Failed', reasonOf(error)))] }))
   }
 
-  /** A claim ends without a result. */
+  /** End a claim without a result. */
   #giveBack(claim: OpenJob, onOrphan: JobKind<S>['onOrphan'], reason: string): Promise<void> {
     const op = onOrphan === 'requeue' ? queuedAgainOp(claim) : endedOp(claim.id, 'Failed', reason)
     return this.#whileClaimed(claim, () => ({ ops: [asJson(op)] }))
   }
 
-  /** Commits `propose` if the claim still holds. */
+  /** Commit `propose` if the claim still holds. */
   #whileClaimed(claim: OpenJob, propose: Propose<S>): Promise<void> {
     return this.#persist((state, at) => {
       if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) throw notNeeded
@@ -317,8 +323,8 @@ export class JobRunner<S> {
   }
 
   /**
-   * Commits, however long the log is crowded or silent, unless the runner is closing. Committing anew what may have
-   * landed is safe because the proposals here find out, and throw `notNeeded`.
+   * Commit, and retry as long as the log is overloaded or does not answer, until the runner closes. Repeating a commit
+   * that may have landed is safe: the proposals of this file detect that, and throw `notNeeded`.
    */
   async #persist(propose: Propose<S>): Promise<void> {
     for (let tries = 0; ; tries++) {
@@ -334,36 +340,36 @@ export class JobRunner<S> {
     }
   }
 
-  /** Stops a run whose claim no longer holds. */
-  #check(own: Own): void {
-    if (own.claim === null) return
-    const job = this.#jobs?.get(own.id)
-    if (job === undefined) stop(own, 'ended')
-    else if (!isClaim(job, own.claim)) stop(own, 'taken over')
+  /** Stop a run whose claim no longer holds. */
+  #check(local: LocalJob): void {
+    if (local.claim === null) return
+    const job = this.#jobs?.get(local.id)
+    if (job === undefined) stop(local, 'ended')
+    else if (!isClaim(job, local.claim)) stop(local, 'taken over')
   }
 
   // --- other processes -------------------------------------------------------------------------------------
 
-  /** Looks for what others committed for as long as something runs here: they may cancel it. Never rejects. */
+  /** Refresh the log as long as a job runs here, because others may cancel the job. Never rejects. */
   async #poll(): Promise<void> {
     this.#polling = true
-    while (this.#own.size > 0 && !this.#closed) {
+    while (this.#localJobs.size > 0 && !this.#closed) {
       try {
         await this.#clock.sleep(pollMs, this.#closing.signal)
         await this.#log.refresh(this.#closing.signal)
       } catch {
-        // Closing, or a log that does not answer now.
+        // The runner is closing, or the log does not answer now.
       }
       this.#scan()
     }
     this.#polling = false
   }
 
-  /** Looks after what others run for as long as they do. Never rejects. */
+  /** Watch the jobs of other processes as long as there are any. Never rejects. */
   async #watch(): Promise<void> {
     const stillness = new Stillness(this.#store, this.#clock, leaseMs)
     while (!this.#closed) {
-      const left = await this.#lookAfterOthers(stillness).catch(() => true)
+      const left = await this.#endLostClaims(stillness).catch(() => true)
       if (!left) break
       await this.#clock.sleep(stillness.pauseMs, this.#closing.signal).catch(() => {})
     }
@@ -373,13 +379,16 @@ export class JobRunner<S> {
         .catch(() => {})
     }
     this.#watching = null
-    // Somebody may have begun while the last look was under way.
+    // Another process may have claimed a job during the last look.
     this.#scanned = null
     this.#scan()
   }
 
-  /** Ends claims whose owners are lost, and removes leases nobody keeps. False when nobody else runs anything. */
-  async #lookAfterOthers(stillness: Stillness): Promise<boolean> {
+  /**
+   * End claims whose owners are lost, and delete leases of jobs that are not open. Returns false if no other process
+   * runs a job.
+   */
+  async #endLostClaims(stillness: Stillness): Promise<boolean> {
     const { signal } = this.#closing
     const { leases, jobs, others, lost } = await this.#observe(stillness, signal)
     for (const job of lost) await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
@@ -390,10 +399,10 @@ export class JobRunner<S> {
     return others.length > 0
   }
 
-  /** Jobs that others run here and now, and those of them whose owners are lost. */
+  /** Find the jobs that other processes run, and those whose owners are lost. */
   async #observe(stillness: Stillness, signal?: AbortSignal) {
     const began = this.#clock.elapsed()
-    // In this order: whoever left a lease had claimed the job before.
+    // The order matters: a process claims a job before it leaves a lease for it.
     const { leases, records } = await listLeases(this.#store, signal)
     const jobs = this.#log.jobs(await this.#log.refresh(signal))
     const newest = newestLeases(leases)
@@ -401,7 +410,7 @@ export class JobRunner<S> {
     const dead = new Set<OpenJob>()
     const keys = new Map<OpenJob, string>()
     for (const [id, job] of jobs) {
-      if (job.status !== 'Running' || !this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      if (job.status !== 'Running' || !this.#kinds.has(job.kind) || this.#localJobs.has(id)) continue
       others.push(job)
       const lease = newest.get(id)
       const isOf = lease !== undefined && lease.epoch === job.epoch
@@ -424,7 +433,7 @@ export class JobRunner<S> {
     for (const wake of this.#waiters) wake()
   }
 
-  /** Until jobs change, or a little while. Keeps the process alive: somebody waits. */
+  /** Wait until jobs change, at most `pollMs`. Keeps the process alive, because a caller waits. */
   async #change(signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController()
     let wake = () => {}
@@ -443,15 +452,15 @@ export class JobRunner<S> {
 
 async function run<S>(
   kind: JobKind<S>,
-  own: Own,
+  local: LocalJob,
   { id, spec, table }: OpenJob,
   clock: Clock,
 ): Promise<Outcome<S>> {
-  const { signal } = own.stop
+  const { signal } = local.stop
   if (signal.aborted) return { kind: 'not begun' }
   const meter = new ProgressMeter(clock)
   const progress = (done: number, total: number, phase: string) => {
-    own.progress = meter.progress(done, total, phase)
+    local.progress = meter.progress(done, total, phase)
   }
   return outcomeOf(() => kind.run({ id, spec, table, signal, progress }))
 }
@@ -464,7 +473,7 @@ async function outcomeOf<S>(work: () => Promise<Propose<S>>): Promise<Outcome<S>
   }
 }
 
-function decided<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Proposal {
+function decideResult<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Proposal {
   try {
     return propose(...on)
   } catch (error) {
@@ -472,29 +481,29 @@ function decided<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Proposa
   }
 }
 
-/** The first cause counts. */
-function stop(own: Own, why: StopCause): void {
-  own.stop.abort(new JobStopped(own.id, why))
+/** Stop a run. Only the first cause counts. */
+function stop(local: LocalJob, why: StopCause): void {
+  local.stop.abort(new JobStopped(local.id, why))
 }
 
-function stopCause(own: Own): StopCause | null {
-  const { aborted, reason } = own.stop.signal
+function stopCause(local: LocalJob): StopCause | null {
+  const { aborted, reason } = local.stop.signal
   return aborted ? (reason as JobStopped).why : null
 }
 
-/** No two claims of a job have the same epoch. */
+/** Return whether `job` still has this claim: no two claims of a job have the same epoch. */
 function isClaim(job: OpenJob | undefined, claim: OpenJob): boolean {
   return job?.status === 'Running' && job.epoch === claim.epoch
 }
 
-/** Nothing is wrong with the change itself. */
+/** Return whether an error does not depend on the change itself, so that a retry may succeed. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof SheafError)) return false
   const { code } = error
   return code === ErrorCode.ServiceUnavailable || code === ErrorCode.ConcurrentModification
 }
 
-/** A job as what an entry depends on. */
+/** A job as a dependency of an entry. */
 function asDependency({ id, epoch }: OpenJob): Json {
   return { job: id, epoch }
 }

@@ -1,11 +1,11 @@
 /**
- * Signs of life. While a process runs a job it leaves a blob every ten seconds and deletes the one before:
+ * Leases: heartbeats of running jobs. A process that runs a job writes a blob every ten seconds and deletes the one before:
  *
- *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, where that can be told>}
+ *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, if known>}
  *
  * - A name is written once: an epoch belongs to one process, whose counter only grows.
- * - Leases decide nothing but how long others wait: losing one, or keeping one too many, costs time, never truth.
- * - Beside them others write down for how long they saw one stand still (storage/stillness).
+ * - Leases only decide how long others wait. Losing a lease, or keeping one too many, costs time but never correctness.
+ * - The folder also has records of how long other processes saw a lease unchanged (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -14,10 +14,10 @@ import { isStillnessRecord } from '../storage/stillness.js'
 import type { Progress } from './job-kind.js'
 import type { OpenJob } from './job-op.js'
 
-/** Between two signs of life, milliseconds. */
+/** Interval of heartbeats, milliseconds. */
 export const leaseMs = 10_000
 
-/** Before the first: jobs that are over by then leave none. */
+/** Time before the first lease, milliseconds. Shorter jobs leave no lease. */
 const firstMs = 1000
 
 const directory = '_jobs/'
@@ -25,6 +25,7 @@ const pattern = /^_jobs\/(.+)-(\d{1,15})-(\d{1,15})$/
 const leaseBytesMax = 4096
 const phaseMax = 200
 
+/** A lease, parsed from its key. A greater counter is a newer heartbeat of the same claim. */
 export interface Lease {
   readonly key: string
   readonly job: string
@@ -32,7 +33,7 @@ export interface Lease {
   readonly counter: number
 }
 
-/** Leaves leases for the claim of a job until `signal` fires, then removes them. Never rejects. */
+/** Write leases for the claim of a job until `signal` fires, then delete them. Never rejects. */
 export async function keepLease(
   store: BlobStore,
   clock: Clock,
@@ -53,13 +54,13 @@ export async function keepLease(
         written.shift()
       }
     } catch {
-      // The next one may fare better.
+      // The next lease may succeed.
     }
   }
   for (const key of written) await deleteLease(store, key)
 }
 
-/** All leases there are, and what others wrote down of them. */
+/** List all leases, and the keys of the records of other processes. */
 export async function listLeases(
   store: BlobStore,
   signal?: AbortSignal,
@@ -76,12 +77,12 @@ export async function listLeases(
   return { leases, records }
 }
 
-/** What stands for a claim as long as it has no lease. */
+/** Return the key that stands for a claim until it has a lease. */
 export function claimKey({ id, epoch }: Pick<OpenJob, 'id' | 'epoch'>): string {
   return `${directory}${id}-${epoch}`
 }
 
-/** The newest lease of each job. */
+/** Return the newest lease of each job. */
 export function newestLeases(leases: Iterable<Lease>): Map<string, Lease> {
   const newest = new Map<string, Lease>()
   for (const lease of leases) {
@@ -95,13 +96,13 @@ function isNewer(a: Lease, b: Lease): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.counter > b.counter)
 }
 
-/** How far the process that runs `job` said it is; null when it said nothing yet. */
+/** Read the progress that the process of `job` reported last; null if it reported none yet. */
 export async function readProgress(
   store: BlobStore,
   job: string,
   signal?: AbortSignal,
 ): Promise<Progress | null> {
-  // A lease that was listed may have been followed by the next one before it is read.
+  // A listed lease may be replaced by the next one before it is read.
   for (let tries = 0; tries < 3; tries++) {
     const { leases } = await listLeases(store, signal, `${job}-`)
     const lease = newestLeases(leases).get(job)
@@ -112,7 +113,7 @@ export async function readProgress(
   return null
 }
 
-/** The process that left a lease; null where that is not known. */
+/** Read which process wrote a lease; null if unknown. */
 export async function readOwner(
   store: BlobStore,
   { key }: Lease,
@@ -121,7 +122,7 @@ export async function readOwner(
   return parseMark(parse(await store.get(key, signal))?.by)
 }
 
-/** Never rejects. */
+/** Delete a lease. Never rejects. */
 export async function deleteLease(store: BlobStore, key: string): Promise<void> {
   await store.delete(key).catch(() => {})
 }

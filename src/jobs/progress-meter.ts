@@ -1,8 +1,8 @@
-/** Adds to the steps of a job how fast it takes them. */
+/** Adds the rate of steps to the progress of a job. */
 import type { Clock } from '../primitives/clock.js'
 import type { Progress } from './job-kind.js'
 
-/** Milliseconds of a phase before its rate is told: the first steps are no measure. */
+/** Time of a phase before its rate is reported, milliseconds: the first steps are not representative. */
 const leastMs = 1000
 
 export class ProgressMeter {

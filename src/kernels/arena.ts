@@ -1,6 +1,6 @@
 /**
- * Memory of one index segment, in which its kernels work: WebAssembly memory with the SIMD kernel, or where there is none the
- * ordinary heap with plain loops that give the same bits. It never grows or moves: views stay good for its life.
+ * Memory of one index segment, in which its kernels work: WebAssembly memory with the SIMD kernel or, without SIMD, the
+ * ordinary heap with plain loops that return the same bits. The memory never grows or moves, so views stay valid.
  */
 import { ErrorCode, SheafError } from '../errors.js'
 import {
@@ -15,29 +15,30 @@ import {
 
 export type { SharedMemory } from './kernel.js'
 
+/** Memory for kernels. */
 export interface Arena {
   readonly buffer: ArrayBufferLike
   /** Null: the plain loops work on `buffer`. */
   readonly kernel: Kernel | null
 }
 
-/** An arena in which a graph can lie. */
+/** An arena that can contain a graph. */
 export interface GraphArena {
   readonly buffer: ArrayBufferLike
   readonly kernel: GraphKernel | null
 }
 
-/** Memory that several threads work in at once, each through a kernel of its own. */
+/** Memory in which several threads work at once, each through a kernel of its own. */
 export interface SharedArena extends Arena {
-  /** What another thread attaches to: can be posted to it. */
+  /** The memory to which another thread attaches. It can be posted to the thread. */
   readonly memory: SharedMemory
   readonly kernel: SharedKernel
 }
 
-/** Addresses of everything in an arena are multiples of this. */
+/** Alignment of everything in an arena, in bytes. */
 export const arenaAlignment = 64
 
-/** Zeroed. `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
+/** Open a zeroed arena. `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
 export function openArena(bytes: number, plain = false): Arena & { readonly buffer: ArrayBuffer } {
   const memory = plain ? null : openKernel(bytes)
   if (memory !== null) return memory
@@ -52,13 +53,18 @@ function noMemory(bytes: number, cause: unknown): SheafError {
   return new SheafError(ErrorCode.ServiceUnavailable, `no memory for ${bytes} bytes of an index`, { cause })
 }
 
-/** The same for several threads; null where none can be had: without SIMD and threads in WebAssembly, or without address space. */
+/**
+ * Open an arena for several threads. Returns null without SIMD and threads in WebAssembly, or without address space.
+ */
 export function openSharedArena(bytes: number): SharedArena | null {
   const memory = openSharedMemory(bytes)
   return memory && attachArena(memory)
 }
 
-/** Memory for an arena of several threads, whatever the host has: where there are no kernels for it, plain loops work in it. */
+/**
+ * Allocate memory for an arena of several threads on any host. If the host has no kernels for it, plain loops work in
+ * the memory.
+ */
 export function openShareable(bytes: number): SharedMemory | SharedArrayBuffer {
   const memory = openSharedMemory(bytes)
   if (memory !== null) return memory
@@ -69,21 +75,24 @@ export function openShareable(bytes: number): SharedMemory | SharedArrayBuffer {
   }
 }
 
-/** The arena of this thread in memory of `openShareable`. */
+/** Create this thread's arena in memory of `openShareable`. */
 export function attachShareable(memory: SharedMemory | SharedArrayBuffer): Arena {
   return memory instanceof SharedArrayBuffer ? { buffer: memory, kernel: null } : attachArena(memory)
 }
 
-/** An arena that another thread has opened. What lies in it when it comes is there; later, only what is agreed on. */
+/**
+ * Attach to an arena that another thread opened. Data written before the memory was posted is visible. Later writes
+ * need synchronization between the threads.
+ */
 export function attachArena(memory: SharedMemory): SharedArena {
   return { memory, buffer: memory.buffer, kernel: sharedKernelOn(memory) }
 }
 
-/** Gives out addresses one after the other; what it gave out together is what an arena must have. */
+/** Assigns consecutive addresses. `end` is the size of an arena for all of them. */
 export class Places {
   #end = 0
 
-  /** Room for `bytes` bytes. */
+  /** Reserve `bytes` bytes and return their address. */
   take(bytes: number): number {
     const at = this.#end
     this.#end = at + Math.ceil(bytes / arenaAlignment) * arenaAlignment

@@ -1,4 +1,4 @@
-/** Assigns many vectors to the nearest of some centroids, by squared Euclidean distance. */
+/** Assigns vectors to the nearest centroid, by squared Euclidean distance. */
 import { assert } from '../errors.js'
 import { type Arena, openArena, Places } from './arena.js'
 import { type AssignPlaces, assignRowsPlain } from './clusters-plain.js'
@@ -6,57 +6,57 @@ import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf } from './
 
 export type { Centroids }
 
-/** Multiplications of a call that takes a few milliseconds: with the kernel, and without. */
+/** Multiplications in a call of a few milliseconds, with the kernel and without. */
 const kernelProducts = 80_000_000
 const plainProducts = 4_000_000
 
-/** A row's nearest is found together with others': more would not make it faster. */
-const mostRows = 4096
+/** Rows are assigned in groups. Larger groups than this would not be faster. */
+const maxRowsAtOnce = 4096
 
-/** Register-blocked, with the centroids packed once. */
+/** The kernel is register-blocked; the centroids are packed once. */
 export class Assigner {
   readonly dim: number
-  /** Where the owner puts up to `maxRows` vectors of `dim` float32s. */
+  /** The caller writes up to `maxRows` vectors of `dim` float32s here. */
   readonly vectors: Float32Array
-  /** The arena that `vectors` lies in at address `at`: for codecs, which encode from there. */
+  /** The arena that contains `vectors` at address `at`, for codecs that encode from there. */
   readonly arena: Arena
   readonly at: number
   readonly #places: AssignPlaces
   readonly #assigned: Uint32Array
-  /** Centroids there is room for. */
+  /** The most centroids that fit. */
   readonly #most: number
   #centroids: Centroids
 
-  /** `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
+  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
-    const room = Math.ceil(maxRows / groupRows) * groupRows
+    const capacity = Math.ceil(maxRows / groupRows) * groupRows
     const places = new Places()
-    this.at = places.take(room * dim * 4)
+    this.at = places.take(capacity * dim * 4)
     this.#places = {
       vectors: this.at,
       origin: places.take(dim * 4),
-      groups: places.take(room * dim * 4),
+      groups: places.take(capacity * dim * 4),
       panels: places.take(panelsBytes(count, dim)),
-      bests: places.take(room * 32),
-      out: places.take(room * 4),
+      bests: places.take(capacity * 32),
+      out: places.take(capacity * 4),
     }
     this.arena = openArena(places.end, plain)
     this.vectors = new Float32Array(this.arena.buffer, this.at, maxRows * dim)
-    this.#assigned = new Uint32Array(this.arena.buffer, this.#places.out, room)
+    this.#assigned = new Uint32Array(this.arena.buffer, this.#places.out, capacity)
     this.dim = dim
     this.#most = count
     this.#centroids = centroids
     this.use(centroids)
   }
 
-  /** Rows of which an assignment takes about three milliseconds, at most some thousands: what to make room for. */
+  /** Return how many rows are assigned in about three milliseconds, at most some thousands. Use it as `maxRows`. */
   static rowsAtOnce(count: number, dim: number, plain = false): number {
     const rows = Math.floor((plain ? plainProducts : kernelProducts) / (count * dim) / groupRows) * groupRows
-    return Math.max(groupRows, Math.min(rows, mostRows))
+    return Math.max(groupRows, Math.min(rows, maxRowsAtOnce))
   }
 
-  /** From now on assigns to these: no more than those it was made with. */
+  /** Replace the centroids, by at most as many as the assigner was created with. */
   use(centroids: Centroids): void {
     const { count, dim } = centroids
     assert(dim === this.dim && count > 0 && count <= this.#most, `${count} centroids of ${dim} elements`)
@@ -64,7 +64,10 @@ export class Assigner {
     this.#centroids = centroids
   }
 
-  /** The number of the nearest centroid for each of the first `rows` vectors (ties: the lower number); a view, valid until the next call. */
+  /**
+   * Return the number of the nearest centroid for each of the first `rows` vectors (ties: the lower number). The result
+   * is a view, valid until the next call.
+   */
   assign(rows: number): Uint32Array {
     const { arena, dim } = this
     const places = this.#places
@@ -85,7 +88,7 @@ export class Assigner {
     return this.#assigned.subarray(0, rows)
   }
 
-  /** Their distances from the centroids that the last call of `assign` gave them. */
+  /** Return the distances of the vectors from the centroids that the last call of `assign` returned. */
   distances(rows: number): Float32Array {
     const { dim, vectors } = this
     const { values } = this.#centroids
@@ -96,7 +99,7 @@ export class Assigner {
   }
 }
 
-/** In float64, from element `xAt` and `yAt` on. */
+/** Return the squared distance of two vectors, which start at elements `xAt` and `yAt`. Computed in float64. */
 export function squaredDistance(
   x: Float32Array,
   xAt: number,

@@ -1,31 +1,34 @@
 /**
- * One bit for each element of a vector (RaBitQ: Gao & Long, SIGMOD 2024, arXiv 2405.12497). All places are addresses. The plain loops are
- * twins of `wasm/binary.ts`, bit for bit.
+ * Binary quantization: one bit per element of a vector (RaBitQ: Gao & Long, SIGMOD 2024, arXiv 2405.12497). All
+ * parameters for positions are addresses. The plain loops are the reference implementation of `wasm/binary.ts`, bit for
+ * bit.
  *
- * Vectors and queries differ from a centroid by o and q; P is a rotation, b the signs of Po (each 1 or -1). Of |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only
- * the product is not known. Its estimate (|o|^2 / b.Po) (b.Pq) errs as often this way as that, because b / (b.Po / |o|^2) differs from Po by something at a right angle
- * to it, of which the rotation makes a random direction; b.Po is the sum of what Po's elements are without their signs. So a row has two factors,
- * |o|^2 and 2 |o|^2 / b.Po.
+ * o and q are the differences of a vector and a query from a centroid, P is a rotation, and b are the signs of Po (each
+ * 1 or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product o.q is unknown. Its estimate is (|o|^2 / b.Po)
+ * (b.Pq). The estimate is unbiased: b / (b.Po / |o|^2) differs from Po by a vector orthogonal to Po, which the rotation
+ * turns into a random direction. b.Po is the sum of the absolute elements of Po. So each row has two factors: |o|^2 and
+ * 2 |o|^2 / b.Po.
  *
- * b.Pq is read out of tables, each for four elements of Pq (`fast-scan.ts`). Behind the codes of a block are the first factors of its 32 rows, then the second ones.
+ * b.Pq is computed from tables, one for each four elements of Pq (`fast-scan.ts`). After the codes of a block come the
+ * first factors of its 32 rows, then the second factors.
  */
 import type { Arena } from './arena.js'
 import { blockRows, partBytes, sumRow } from './fast-scan.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** What a block has behind its codes. */
+/** Bytes of the factors after the codes of a block. */
 export const factorBytes = blockRows * 8
 
-/** Where |q|^2 is in the head of rounded tables: an f32. */
+/** Offset of |q|^2 (an f32) in the head of rounded tables. */
 export const queryNormAt = 8
 
 /** How vectors are rotated. */
 export interface Rotation {
-  /** Elements of a vector; those up to `dims` are zeros before it is rotated. */
+  /** Elements of a vector. Before the rotation it is padded with zeros to `dims` elements. */
   readonly dim: number
   /** A multiple of 32. */
   readonly dims: number
-  /** Address of `dims` u32s for each round, 0 or 2^31: the signs that are turned. */
+  /** Address of `dims` u32s per round, each 0 or 2^31: the sign flips. */
   readonly signs: number
   readonly rounds: number
 }
@@ -33,8 +36,9 @@ export interface Rotation {
 const halfRoot = Math.fround(Math.SQRT1_2)
 
 /**
- * Rotates `dims` f32s where they lie: in each round some signs turn, then the first elements or (every other round) the last ones are mixed by a Walsh-Hadamard
- * transform, as many as the largest power of two has; where that is not all, the halves are mixed, too.
+ * Rotate `dims` f32s in place. Each round flips some signs, and applies a Walsh-Hadamard transform to the first
+ * elements or (every other round) to the last ones. The transform covers the largest power of two of elements. If this
+ * is not all of them, the two halves are mixed, too.
  */
 export function rotate(arena: Arena, vector: number, { dims, signs, rounds }: Rotation): void {
   const { buffer, kernel } = arena
@@ -46,8 +50,8 @@ export function rotate(arena: Arena, vector: number, { dims, signs, rounds }: Ro
   const block = 2 ** Math.floor(Math.log2(dims))
   const half = dims / 2
   for (let round = 0; round < rounds; round++) {
-    const turned = new Uint32Array(buffer, signs + round * dims * 4, dims)
-    for (let i = 0; i < dims; i++) if (turned[i] !== 0) values[i] = -values[i]!
+    const flips = new Uint32Array(buffer, signs + round * dims * 4, dims)
+    for (let i = 0; i < dims; i++) if (flips[i] !== 0) values[i] = -values[i]!
     const first = round % 2 === 1 ? dims - block : 0
     mix(values.subarray(first, first + block))
     for (let i = 0; block < dims && i < half; i++) butterfly(values, i, i + half, halfRoot)
@@ -69,8 +73,8 @@ function butterfly(values: Float32Array, i: number, j: number, scale: number): v
 }
 
 /**
- * Codes and factors of `rows` vectors of `dim` f32s, row by row: at `codes` a byte for each four of `dims` elements, whose lowest bits tell which are not negative,
- * and at `factors` two f32s. `work`: room for `dims` f32s.
+ * Encode `rows` vectors of `dim` f32s row by row. `codes`: one byte for each four of `dims` elements; its lowest bits
+ * mark the elements that are not negative. `factors`: two f32s per row. `work`: scratch for `dims` f32s.
  */
 export function encodeSigns(
   arena: Arena,
@@ -121,7 +125,10 @@ function fold(lanes: Float32Array): number {
   return Math.fround(Math.fround(a + c) + Math.fround(b + d))
 }
 
-/** Of a rotated query, tables of 16 f32s for each four elements: what they add up to, each with the sign that a code has for it. */
+/**
+ * Build a table of 16 f32s for each four elements of a rotated query. Each entry is the sum of the four elements, with
+ * the signs of the entry's code.
+ */
 export function tabulateSigns(arena: Arena, query: number, dims: number, tables: number): void {
   const { buffer, kernel } = arena
   if (kernel !== null) {
@@ -138,7 +145,10 @@ export function tabulateSigns(arena: Arena, query: number, dims: number, tables:
   }
 }
 
-/** Offers the rows of a list (`nearest-lists.ts`) by rounded tables of a query, and `base`. `parts`: a quarter of `dims`. */
+/**
+ * Offer the rows of a list (`nearest-lists.ts`), by the rounded tables of a query, with `base` added. `parts`: a
+ * quarter of `dims`.
+ */
 export function scanSigns(
   arena: Arena,
   list: number,

@@ -1,6 +1,8 @@
-/** Assignment in plain TypeScript: twin of `wasm/clusters.ts`, bit for bit, on the same memory. */
+/**
+ * Assignment in plain TypeScript: the reference implementation of `wasm/clusters.ts`, bit for bit, on the same memory.
+ */
 
-/** Where `assignRows` finds things, as its parameters there. */
+/** Addresses of the buffers of `assignRows`, named as its parameters. */
 export interface AssignPlaces {
   readonly vectors: number
   readonly origin: number
@@ -10,6 +12,7 @@ export interface AssignPlaces {
   readonly out: number
 }
 
+/** Reference implementation of `assignRows`. */
 export function assignRowsPlain(
   buffer: ArrayBufferLike,
   rows: number,
@@ -42,14 +45,15 @@ export function assignRowsPlain(
   }
 }
 
-/** Where `assignShorts` finds things, as its parameters there. */
+/** Addresses of the buffers of `assignShorts`, named as its parameters. */
 export interface ShortPlaces extends AssignPlaces {
   readonly scales: number
 }
 
-/** Norm of a row in 16 bits. */
+/** The norm to which a row is scaled before it is rounded to 16 bits. */
 export const shortNorm = 32_000
 
+/** Reference implementation of `assignShorts`. */
 export function assignShortsPlain(
   buffer: ArrayBufferLike,
   rows: number,
@@ -94,13 +98,13 @@ export function assignShortsPlain(
   }
 }
 
-/** The nearest whole number, of two equally near ones the even one. */
+/** Round to the nearest whole number, ties to even. */
 export function roundedEven(value: number): number {
   const rounded = Math.round(value)
   return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
 }
 
-/** Where `nearPairs` finds things, as its parameters there. */
+/** Addresses of the buffers of `nearPairs`, named as its parameters. */
 export interface PairPlaces {
   readonly vectors: number
   readonly origin: number
@@ -111,6 +115,7 @@ export interface PairPlaces {
   readonly pairs: number
 }
 
+/** Reference implementation of `nearPairs`. */
 export function nearPairsPlain(
   buffer: ArrayBufferLike,
   rows: number,

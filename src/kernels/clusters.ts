@@ -1,4 +1,7 @@
-/** Centroids: k-means by squared Euclidean distance, Lloyd's rounds from rows that lie apart, which a fixed seed draws. */
+/**
+ * Centroids by k-means with squared Euclidean distance: Lloyd's algorithm, started from distant rows that a fixed seed
+ * draws.
+ */
 import type { Pacer } from '../primitives/pacer.js'
 import { seededRandom } from '../primitives/seeded-random.js'
 import { Assigner, type Centroids, squaredDistance } from './assigner.js'
@@ -7,31 +10,37 @@ import { spreadRows } from './spread-rows.js'
 
 export { Assigner, type Centroids }
 
-/** Rows between two looks at the clock where a row takes next to nothing. */
+/** Rows between two checks of the clock, where a row takes almost no time. */
 const rowsAtOnce = 1024
 
-/** How far the halves of a cluster that is split lie from its middle, as a share of the way to its farthest row. */
-const apart = 1 / 8
+/**
+ * How far the two centroids of a split cluster move from the old one, as a share of the distance to its farthest row.
+ */
+const splitShare = 1 / 8
 
-/** More than this many are not sought among all rows, but for each of fewer clusters among its own. */
-const mostTogether = 1024
+/**
+ * With more centroids than this, clusters are trained first, and then the centroids of each cluster among its own rows.
+ */
+const maxTogether = 1024
 
-/** Rows for each centroid that the first centroids are chosen from. */
-const beginningRows = 4
+/** Rows per centroid from which the initial centroids are chosen. */
+const seedRowsPerCentroid = 4
 
-/** Rows for each centroid that those clusters are found from. */
-const firstRows = 256
+/** Rows per cluster from which the first clusters are trained. */
+const rowsPerCluster = 256
 
-/** Rounds over all rows, once each cluster has its centroids. */
-const lastRounds = 1
+/** Rounds over all rows, after each cluster has its centroids. */
+const finalRounds = 1
 
-/** Writes the number of the nearest centroid of each row of a sample to `out` (ties: the lower number). */
+/** Write the number of the nearest centroid of each row of a sample to `out` (ties: the lower number). */
 export type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
 
-/** Prepares the assignment of `rows` vectors to centroids: to `most`, or to others of which there are no more. */
+/**
+ * Prepare the assignment of `rows` vectors to the centroids `most`, or to any others of the same or a smaller count.
+ */
 export type OpenSample = (sample: Float32Array, rows: number, most: Centroids) => AssignRows
 
-/** Assigns on the calling thread. `plain`: without the SIMD kernel. */
+/** Return an assignment on the calling thread. `plain`: without the SIMD kernel. */
 export function assigningHere(plain: boolean): OpenSample {
   return (sample, rows, most) => {
     const { count, dim } = most
@@ -50,9 +59,9 @@ export function assigningHere(plain: boolean): OpenSample {
 }
 
 /**
- * At most `count` centroids of `rows` vectors: fewer where there are fewer distinct ones. The same input gives the same
- * centroids on every machine. Empty clusters are filled by splitting the largest. `open`: who assigns the rows; whoever does gives the
- * same centroids.
+ * Train at most `count` centroids of `rows` vectors; fewer if there are fewer distinct vectors. The same input gives
+ * the same centroids on every machine. Empty clusters are filled by splitting the largest ones. `open`: how rows are
+ * assigned; every implementation gives the same centroids.
  */
 export function trainCentroids(
   sample: Float32Array,
@@ -63,18 +72,18 @@ export function trainCentroids(
   pacer: Pacer,
   open: OpenSample = assigningHere(false),
 ): Promise<Centroids> {
-  const train = count > mostTogether ? trainApart : trainTogether
+  const train = count > maxTogether ? trainApart : trainTogether
   return train(sample, rows, dim, count, maxIterations, pacer, open)
 }
 
-/** Vectors that get centroids of their own. */
+/** Vectors for which centroids are trained separately. */
 export interface TrainingSample {
   readonly values: Float32Array
   readonly rows: number
   readonly dim: number
 }
 
-/** Trains the centroids of each of some samples, in that order: what `trainCentroids` gives for it. */
+/** Train the centroids of each sample, in order. The result for each is that of `trainCentroids`. */
 export type TrainEach = (
   samples: AsyncIterable<TrainingSample>,
   count: number,
@@ -82,7 +91,7 @@ export type TrainEach = (
   pacer: Pacer,
 ) => Promise<readonly Centroids[]>
 
-/** Trains on the calling thread, one sample after the other. */
+/** Train on the calling thread, one sample after the other. */
 export const trainEachHere: TrainEach = async (samples, count, maxIterations, pacer) => {
   const trained: Centroids[] = []
   for await (const { values, rows, dim } of samples)
@@ -99,9 +108,15 @@ async function trainTogether(
   pacer: Pacer,
   open: OpenSample,
 ): Promise<Centroids> {
-  const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count * beginningRows), pacer)
+  const distinct = await distinctRows(
+    sample,
+    dim,
+    shuffledRows(rows),
+    Math.min(rows, count * seedRowsPerCentroid),
+    pacer,
+  )
   const some = await gather(sample, dim, distinct, pacer)
-  // No more distinct ones than asked for: nothing could lie nearer than these.
+  // There are no more distinct rows than centroids, so the rows themselves are optimal.
   if (some.count <= count) return some
   const spread = await spreadRows(some, count, seededRandom(count), pacer)
   const beginnings = await gather(some.values, dim, spread, pacer)
@@ -109,8 +124,9 @@ async function trainTogether(
 }
 
 /**
- * First a few clusters, then of each as many centroids as its share of the rows: the work is that of far fewer centroids. They end up
- * some percent farther from their rows; rounds over all rows win half of it back.
+ * Train in two stages: first a few clusters, then in each cluster centroids in proportion to its rows. The work is that
+ * of far fewer centroids. The centroids end up a few percent farther from their rows; the rounds over all rows recover
+ * half of that.
  */
 async function trainApart(
   sample: Float32Array,
@@ -122,14 +138,14 @@ async function trainApart(
   open: OpenSample,
 ): Promise<Centroids> {
   const clusters = Math.ceil(Math.sqrt(count))
-  const few = new Uint32Array(Math.min(rows, clusters * firstRows))
-  const order = drawn(rows)
+  const few = new Uint32Array(Math.min(rows, clusters * rowsPerCluster))
+  const order = shuffledRows(rows)
   for (let i = 0; i < few.length; i++) few[i] = order.next().value
   const some = await gather(sample, dim, few, pacer)
   const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, open)
   const members = await membersOf(sample, rows, first, pacer, open)
 
-  // What a large one has no use for, because its rows are the same, is for those after it.
+  // If a large cluster cannot use its centroids because its rows are equal, the following clusters get them.
   const parts: Float32Array[] = []
   let left = count
   let rowsLeft = rows
@@ -152,13 +168,13 @@ async function trainApart(
     sample,
     rows,
     { count: end / dim, dim, values },
-    Math.min(lastRounds, maxIterations),
+    Math.min(finalRounds, maxIterations),
     pacer,
     open,
   )
 }
 
-/** Lloyd's rounds, until nothing moves. */
+/** Run rounds of Lloyd's algorithm until no row changes its cluster. */
 async function improve(
   sample: Float32Array,
   rows: number,
@@ -172,14 +188,14 @@ async function improve(
   const assign = open(sample, rows, beginnings)
   for (let round = 0; round < rounds; round++) {
     const moved = await clusters.assign(assign, pacer)
-    clusters.settle()
+    clusters.moveToMeans()
     if (!moved) break
     await clusters.fillEmpty(pacer)
   }
-  return clusters.inhabited(pacer)
+  return clusters.nonEmpty(pacer)
 }
 
-/** The rows that are nearest to each centroid. */
+/** Return the rows that are nearest to each centroid. */
 async function membersOf(
   sample: Float32Array,
   rows: number,
@@ -207,8 +223,8 @@ async function gather(
   return { count: rows.length, dim, values }
 }
 
-/** All row numbers, in an order that a fixed seed draws. */
-function* drawn(rows: number): Generator<number> {
+/** Yield all row numbers, in an order drawn with a fixed seed. */
+function* shuffledRows(rows: number): Generator<number> {
   const random = seededRandom(rows)
   const order = new Uint32Array(rows)
   for (let row = 0; row < rows; row++) order[row] = row
@@ -228,7 +244,7 @@ class Clusters {
   readonly #values: Float32Array
   /** The cluster of each row. */
   #clusterOf: Uint32Array
-  /** Rows of each cluster, and their sum. */
+  /** The number of rows of each cluster, and their sum. */
   readonly #sizes: Uint32Array
   readonly #sums: Float64Array
 
@@ -243,12 +259,12 @@ class Clusters {
     this.#sums = new Float64Array(count * dim)
   }
 
-  /** As they are now: they change with `settle`. */
+  /** Return the current centroids. They change with `moveToMeans`. */
   centroids(): Centroids {
     return { count: this.#count, dim: this.#dim, values: this.#values }
   }
 
-  /** The rows of each. */
+  /** Return the rows of each cluster. */
   members(): Uint32Array[] {
     const members = Array.from(this.#sizes, size => new Uint32Array(size))
     const written = new Uint32Array(this.#count)
@@ -258,13 +274,13 @@ class Clusters {
     return members
   }
 
-  /** Without centroids that no row is nearest to. */
-  inhabited(pacer: Pacer): Promise<Centroids> {
+  /** Return the centroids without those of empty clusters. */
+  nonEmpty(pacer: Pacer): Promise<Centroids> {
     const kept = Uint32Array.from(this.#sizes.keys()).filter(cluster => this.#sizes[cluster]! > 0)
     return gather(this.#values, this.#dim, kept, pacer)
   }
 
-  /** Gives every row to the nearest centroid; whether any came from another. */
+  /** Assign every row to the nearest centroid. Returns whether any row changed its cluster. */
   async assign(assign: AssignRows, pacer: Pacer): Promise<boolean> {
     const dim = this.#dim
     const before = this.#clusterOf
@@ -290,8 +306,8 @@ class Clusters {
     for (let i = 0, to = cluster * dim; i < dim; i++) sums[to + i]! += sample[at + i]!
   }
 
-  /** Moves centroids to the middle of their rows. */
-  settle(): void {
+  /** Move the centroids to the mean of their rows. */
+  moveToMeans(): void {
     const dim = this.#dim
     for (let cluster = 0; cluster < this.#count; cluster++) {
       const size = this.#sizes[cluster]!
@@ -301,8 +317,9 @@ class Clusters {
   }
 
   /**
-   * Gives each empty cluster half of one of the largest: their centroids part along the way to its farthest row, so that those on either side
-   * of the middle go different ways. A cluster whose rows are all the same has no halves.
+   * Give each empty cluster half of one of the largest clusters: the two centroids move apart along the direction to
+   * the farthest row, so that rows on either side are assigned to different ones. A cluster of equal rows cannot be
+   * split.
    */
   async fillEmpty(pacer: Pacer): Promise<void> {
     const dim = this.#dim
@@ -310,16 +327,16 @@ class Clusters {
     const empty = [...this.#sizes.keys()].filter(cluster => this.#sizes[cluster] === 0)
     if (empty.length === 0) return
     const farthest = await this.#farthest(pacer)
-    const parting = [...this.#sizes.keys()]
+    const splittable = [...this.#sizes.keys()]
       .filter(cluster => farthest[cluster]! >= 0)
       .sort((a, b) => this.#sizes[b]! - this.#sizes[a]! || a - b)
-    for (let i = 0; i < Math.min(empty.length, parting.length); i++) {
-      const whole = parting[i]!
+    for (let i = 0; i < Math.min(empty.length, splittable.length); i++) {
+      const whole = splittable[i]!
       const half = empty[i]!
       const row = farthest[whole]!
       for (let j = 0; j < dim; j++) {
         const middle = values[whole * dim + j]!
-        const step = (this.#sample[row * dim + j]! - middle) * apart
+        const step = (this.#sample[row * dim + j]! - middle) * splitShare
         values[whole * dim + j] = middle - step
         values[half * dim + j] = middle + step
       }
@@ -327,7 +344,7 @@ class Clusters {
     }
   }
 
-  /** For each cluster the row that is farthest from its centroid; -1 where none is away from it. */
+  /** Return for each cluster the row farthest from its centroid; -1 if no row is away from the centroid. */
   async #farthest(pacer: Pacer): Promise<Int32Array> {
     const dim = this.#dim
     const rows = new Int32Array(this.#count).fill(-1)

@@ -1,12 +1,12 @@
-/** Finds vectors that differ from each other. */
+/** Finds distinct vectors. */
 import type { Pacer } from '../primitives/pacer.js'
 
 const free = -1
 
-/** Rows between two looks at the clock. */
+/** Rows between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** The first `count` of the rows in `order` that differ from all before them; fewer where there are no more. */
+/** Return the first `count` rows in `order` whose vectors differ from all before them; fewer if there are no more. */
 export async function distinctRows(
   vectors: Float32Array,
   dim: number,
@@ -24,7 +24,7 @@ export async function distinctRows(
     if (size === count) break
     if (seen++ % rowsAtOnce === 0) await pacer.turn()
     let slot = hashOf(words, row * dim, dim) & mask
-    while (slots[slot] !== free && !same(vectors, dim, slots[slot]!, row)) slot = (slot + 1) & mask
+    while (slots[slot] !== free && !isSame(vectors, dim, slots[slot]!, row)) slot = (slot + 1) & mask
     if (slots[slot] !== free) continue
     slots[slot] = row
     found[size++] = row
@@ -32,7 +32,7 @@ export async function distinctRows(
   return found.subarray(0, size)
 }
 
-/** Without the signs: 0 and -0 are the same. */
+/** Hash a vector without its signs: 0 and -0 are equal. */
 function hashOf(words: Int32Array, at: number, dim: number): number {
   let hash = dim
   for (let i = at; i < at + dim; i++) {
@@ -42,7 +42,7 @@ function hashOf(words: Int32Array, at: number, dim: number): number {
   return hash
 }
 
-function same(vectors: Float32Array, dim: number, x: number, y: number): boolean {
+function isSame(vectors: Float32Array, dim: number, x: number, y: number): boolean {
   for (let i = 0; i < dim; i++) if (vectors[x * dim + i] !== vectors[y * dim + i]) return false
   return true
 }

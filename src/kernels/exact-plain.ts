@@ -1,31 +1,34 @@
 /**
- * Exact search in plain TypeScript: twin of `wasm/exact.ts`, bit for bit. The oracle of its tests, and what
- * answers for small segments and where WebAssembly SIMD is missing.
+ * Exact search in plain TypeScript: the reference implementation of `wasm/exact.ts`, bit for bit. Used in its tests,
+ * for small segments, and on hosts without WebAssembly SIMD.
  */
 import type { Bitset } from '../primitives/bitset.js'
 import { cosineDistance, holdsBytes, type Metric } from './metric.js'
 import { type Hits, Nearest } from './nearest.js'
 import type { VectorRows } from './vector-segment.js'
 
+/** Options of an exact search. */
 export interface SearchOptions {
   readonly metric: Metric
-  /** How many hits at most. */
+  /** The most rows to return. */
   readonly k: number
-  /** Hits have lower <= distance (rule A-047); absent: no bound. */
+  /** Return only rows with lower <= distance (rule A-047). Default: no bound. */
   readonly lower?: number | undefined
-  /** Hits have distance < upper; absent: no bound. */
+  /** Return only rows with distance < upper. Default: no bound. */
   readonly upper?: number | undefined
-  /** The rows to look at, as many bits as rows; absent: all. Rows without a vector must not be in it. */
+  /** The rows to search, one bit per row. Default: all rows. Rows without a vector must not be in it. */
   readonly allowed?: Bitset | undefined
 }
 
-/** The `k` nearest rows. The query has `dim` finite elements and the options are sound (not re-checked). */
+/**
+ * Return the `k` nearest rows. The query must have `dim` finite elements and the options must be valid (not checked).
+ */
 export function searchPlain(rows: VectorRows, query: Float32Array, options: SearchOptions): Hits {
   const ordinals = options.allowed?.toIndices()
   return chooseHits(distancesPlain(rows, query, options.metric, ordinals), ordinals, options)
 }
 
-/** The distances of all rows, or of those in `ordinals` and in that order. */
+/** Return the distances of all rows, or of the rows `ordinals` in that order. */
 export function distancesPlain(
   rows: VectorRows,
   query: Float32Array,
@@ -45,7 +48,7 @@ export function distancesPlain(
   return distances
 }
 
-/** The `k` smallest of some rows' distances that lie within the bounds; `ordinals` absent: rows 0, 1, 2 .. */
+/** Return the `k` smallest distances within the bounds. `ordinals`: the rows of the distances; default: 0, 1, 2 .. */
 export function chooseHits(
   distances: Float32Array,
   ordinals: Uint32Array | undefined,
@@ -60,7 +63,7 @@ export function chooseHits(
   return nearest.take()
 }
 
-/** The sum of the squares of a query's elements, as the kernel wants it for cosine. */
+/** Return the sum of the squares of a query's elements, as the kernel needs it for cosine. */
 export function squaredNorm(query: Float32Array, exact: boolean): number {
   return (exact ? productOfBytes : productOfFloats)(query, 0, query, 0, query.length)
 }
@@ -94,10 +97,10 @@ function distanceOfBytes(
   return cosineDistance(product, productOfBytes(values, at, values, at, query.length), norm)
 }
 
-/** Every store into it rounds to float32. */
+/** Every store into this array rounds to float32. */
 const lanes = new Float32Array(16)
 
-/** The squared distance of a row of floats from the query. */
+/** Return the squared distance of a row of floats from the query. */
 export function squaresOfFloats(values: Elements, at: number, query: Elements): number {
   lanes.fill(0)
   for (let i = 0; i < query.length; i++) {
@@ -113,7 +116,7 @@ function productOfFloats(x: Elements, xAt: number, y: Elements, yAt: number, cou
   return fold()
 }
 
-/** Sums the lanes as four registers of four: (r0 + r1) + (r2 + r3), and of the result (0 + 2) + (1 + 3). */
+/** Sum the lanes as four registers of four: (r0 + r1) + (r2 + r3), then (0 + 2) + (1 + 3) of the result. */
 function fold(): number {
   for (let i = 0; i < 4; i++) {
     const low = Math.fround(lanes[i]! + lanes[i + 4]!)
@@ -123,7 +126,7 @@ function fold(): number {
   return Math.fround(Math.fround(lanes[0]! + lanes[2]!) + Math.fround(lanes[1]! + lanes[3]!))
 }
 
-/** The same of bytes, an exact integer. */
+/** Return the squared distance of a row of bytes from the query, an exact integer. */
 export function squaresOfBytes(values: Elements, at: number, query: Elements): number {
   let sum = 0
   for (let i = 0; i < query.length; i++) {
@@ -133,14 +136,14 @@ export function squaresOfBytes(values: Elements, at: number, query: Elements): n
   return sum
 }
 
-/** Of a row of bytes from the query. */
+/** Return the number of bits in which a row of bytes differs from the query. */
 export function differingBits(values: Elements, at: number, query: Elements): number {
   let sum = 0
   for (let i = 0; i < query.length; i++) sum += bitsOf[values[at + i]! ^ query[i]!]!
   return sum
 }
 
-/** Of every byte, how many are set. */
+/** The number of set bits of every byte. */
 const bitsOf = Uint8Array.from({ length: 256 }, (_, byte) => {
   let bits = 0
   for (let rest = byte; rest > 0; rest &= rest - 1) bits++

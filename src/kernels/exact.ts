@@ -1,6 +1,6 @@
 /**
- * Exact vector search over one segment: every row is measured. 64 MiB take a few milliseconds, so a caller with
- * more than one segment yields between them. What a distance is: `metric.ts`.
+ * Exact vector search over one segment: measures every row. 64 MiB take a few milliseconds, so callers with several
+ * segments yield between them. Distances are defined in `metric.ts`.
  */
 import { assert, invalidInput, quote } from '../errors.js'
 import { chooseHits, distancesPlain, type SearchOptions, searchPlain, squaredNorm } from './exact-plain.js'
@@ -14,20 +14,22 @@ import {
   type VectorSegment,
 } from './vector-segment.js'
 
-/** As numbered in `wasm/distance.ts`; rows of bytes with a query of bytes are a kind of their own. */
+/** Numbered as in `wasm/distance.ts`. Rows of bytes with a query of bytes are a kind of their own. */
 const kindNumber: Readonly<Record<ElementKind | 'bytes', number>> = { f32: 0, u8: 1, bytes: 2 }
 const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2, hamming: 3 }
 
-/** As numbered in `wasm/exact.ts`. */
+/** Numbered as in `wasm/exact.ts`. */
 const visit = { every: 0, filtered: 1, selected: 2 } as const
 
-/** With fewer rows allowed than this share, the kernel jumps from one to the next instead of streaming. */
+/** If a smaller share of the rows is allowed, the kernel jumps between allowed rows instead of streaming over all. */
 const sparseShare = 1 / 3
 
 /**
- * The `k` nearest rows: fewer only where fewer are allowed and within the bounds. Throws a `SheafError` of code
- * 13 for a query of another dimension or with an element that is not finite, a `k` that is no count, or a bound
- * that is NaN.
+ * Return the `k` nearest rows; fewer if fewer rows are allowed and within the bounds. Throws `InvalidInput` for:
+ *
+ * - a query of another dimension, or with a non-finite element
+ * - a `k` that is not a whole number of at least 0
+ * - a bound that is NaN
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
   const measured = new MeasuredQuery(query, options.metric)
@@ -46,9 +48,9 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
   }
 
   const { kind, norm } = placeQuery(scratch, segment, measured)
-  let way: number = visit.every
+  let visitMode: number = visit.every
   if (allowed !== undefined && candidates < rows) {
-    way = candidates < rows * sparseShare ? visit.selected : visit.filtered
+    visitMode = candidates < rows * sparseShare ? visit.selected : visit.filtered
     new Uint32Array(scratch.buffer, scratch.bits, allowed.words.length).set(allowed.words)
   }
   const found = scratch.kernel.search(
@@ -58,7 +60,7 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
     segment.dim,
     scratch.query,
     norm,
-    way,
+    visitMode,
     scratch.bits,
     scratch.list,
     scratch.distances,
@@ -71,8 +73,7 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
 }
 
 /**
- * The distances of all rows, or of those in `ordinals` and in that order. Refuses a query as `searchSegment`
- * does.
+ * Return the distances of all rows, or of the rows `ordinals` in that order. Throws for a query like `searchSegment`.
  */
 export function distancesOf(
   segment: VectorSegment,
@@ -86,20 +87,22 @@ export function distancesOf(
   return distances
 }
 
-/** A query that is looked at once, to be measured against many segments. Throws code 13 for an element that is not finite. */
+/**
+ * A query that is checked once, to be measured against many segments. Throws `InvalidInput` for a non-finite element.
+ */
 export class MeasuredQuery {
   readonly values: Float32Array
   readonly metric: Metric
   #isBytes: boolean | undefined
 
-  /** `values`: not changed from now on. */
+  /** `values` must not change afterwards. */
   constructor(values: Float32Array, metric: Metric) {
     checkFinite(values)
     this.values = values
     this.metric = metric
   }
 
-  /** Whether it can be compared with bytes as bytes. */
+  /** Whether the query can be compared with bytes as bytes. */
   get isBytes(): boolean {
     this.#isBytes ??= holdsBytes(this.values)
     return this.#isBytes
@@ -107,8 +110,8 @@ export class MeasuredQuery {
 }
 
 /**
- * Writes the distances of all rows, or of those in `ordinals` and in that order, to `out`, which is as long. Throws code 13 for
- * a query of another dimension.
+ * Write the distances of all rows, or of the rows `ordinals` in that order, to `out`, which has the same length. Throws
+ * `InvalidInput` for a query of another dimension.
  */
 export function measureRows(
   segment: VectorSegment,
@@ -154,8 +157,8 @@ export function measureRows(
 }
 
 /**
- * The sum modulo 2^32 of the rows' bytes as little-endian 32-bit words, the last filled up with zeros: what
- * reading a segment costs and no more, the limit a bench holds a search against.
+ * Return the sum modulo 2^32 of the rows' bytes as little-endian 32-bit words, the last one padded with zeros.
+ * Benchmarks use it as the lower limit of a search: the time to read a segment.
  */
 export function sumSegment(segment: VectorSegment): number {
   const { scratch, bytes } = segment
@@ -165,7 +168,7 @@ export function sumSegment(segment: VectorSegment): number {
   return sum >>> 0
 }
 
-/** Writes the query where the kernel reads it; returns the kind of the pairing and the query's norm. */
+/** Write the query where the kernel reads it. Returns the kind of the pairing and the query's norm. */
 function placeQuery(
   scratch: Scratch,
   segment: VectorSegment,
@@ -195,7 +198,7 @@ function checkFit(rows: VectorRows, query: MeasuredQuery): void {
     throw invalidInput(`a query of ${length} dimensions cannot search vectors of ${rows.dim}`)
   assert(
     query.metric !== 'hamming' || (rows.kind === 'u8' && query.isBytes),
-    'bits differ in bytes only, of rows and query',
+    'hamming needs rows and a query of bytes',
   )
 }
 
@@ -206,12 +209,13 @@ function checkFinite(query: Float32Array): void {
 }
 
 function checkOptions(rows: VectorRows, { k, lower, upper, allowed }: SearchOptions): void {
-  if (!Number.isSafeInteger(k) || k < 0) throw invalidInput(`k is ${quote(k)}, not a count`)
+  if (!Number.isSafeInteger(k) || k < 0)
+    throw invalidInput(`k must be a whole number of at least 0, got ${quote(k)}`)
   if (Number.isNaN(lower)) throw invalidInput('the lower bound is NaN')
   if (Number.isNaN(upper)) throw invalidInput('the upper bound is NaN')
   assert(
     allowed === undefined || allowed.length === rows.rows,
-    `a bit per row is needed, ${rows.rows} of them`,
+    `allowed needs ${rows.rows} bits, one per row`,
   )
 }
 

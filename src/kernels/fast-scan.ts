@@ -1,36 +1,38 @@
 /**
- * Fast scan (Andre et al., VLDB 2015) of codes of 4 bits, by tables that are rounded to bytes: 16 entries are a register, and one instruction
- * looks up 16 rows. All places are addresses. The plain loops are twins of `wasm/fast-scan.ts`, bit for bit.
+ * Fast scan (Andre et al., VLDB 2015) of 4-bit codes, with tables rounded to bytes: a table of 16 entries fits a
+ * register, and one instruction looks up 16 rows. All parameters for positions are addresses. The plain loops are the
+ * reference implementation of `wasm/fast-scan.ts`, bit for bit.
  *
- * Rows lie in blocks of 32, in which each part takes 16 bytes: byte i has the codes of rows i (low bits) and 16 + i (high bits). Rows that
- * are missing in the last block have codes too, which mean nothing.
+ * Rows are stored in blocks of 32. Each part takes 16 bytes of a block: byte i has the codes of rows i (low bits) and
+ * 16 + i (high bits). Rows missing in the last block have meaningless codes.
  */
 import type { Arena } from './arena.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Rows of a block. */
+/** Rows per block. */
 export const blockRows = 32
 /** Bytes of a part in a block, and of its rounded table. */
 export const partBytes = 16
 
-/** What a scan needs at `scratch`. */
+/** Bytes of scratch that a scan needs. */
 export const fastScanScratchBytes = blockRows * 4
 
-/** Before the rounded tables: f32s `bias` and `step`, and room to 64 bytes. */
+/** Bytes before the rounded tables: f32s `bias` and `step`, padded to 64 bytes. */
 const headBytes = 64
 
 const sumMax = 65_535
 const entryMax = 255
 const floatMax = 3.4028234663852886e38
 
-/** Bytes of rounded tables. */
+/** Return the bytes of rounded tables. */
 export function roundedBytes(parts: number): number {
   return headBytes + parts * partBytes
 }
 
 /**
- * Rounds tables of 16 f32s for each part to bytes: entries that have the bytes b1, b2 .. sum up to about bias + step * (b1 + b2 ..), the sum of
- * which a u16 holds whatever the codes. `out`: `roundedBytes(parts)`. What is not finite counts as the largest float32.
+ * Round tables of 16 f32s per part to bytes. Entries with the bytes b1, b2 .. have a sum of about bias + step * (b1 +
+ * b2 ..). The sum of the bytes fits a u16 for any codes. `out`: `roundedBytes(parts)` bytes. Values that are not finite
+ * count as the largest float32.
  */
 export function roundTables(arena: Arena, table: number, parts: number, out: number): void {
   const { buffer, kernel } = arena
@@ -67,7 +69,7 @@ export function roundTables(arena: Arena, table: number, parts: number, out: num
   }
 }
 
-/** What a row's codes add up to in rounded tables; `blockBytes`: from one block to the next. */
+/** Return the sum of a row's entries in rounded tables. `blockBytes`: distance between two blocks. */
 export function sumRow(
   bytes: Uint8Array,
   list: number,
@@ -88,7 +90,7 @@ export function sumRow(
   return sum
 }
 
-/** Offers the rows of a list (`nearest-lists.ts`) by what `tables` tell of them, and `base`. */
+/** Offer the rows of a list (`nearest-lists.ts`), by the sums of `tables`, with `base` added. */
 export function scanNibbles(
   arena: Arena,
   list: number,
@@ -118,7 +120,7 @@ export function scanNibbles(
   }
 }
 
-/** NaN like Infinity. */
+/** NaN counts as Infinity. */
 function finite(entry: number): number {
   return Number.isNaN(entry) ? floatMax : Math.max(-floatMax, Math.min(entry, floatMax))
 }

@@ -1,8 +1,9 @@
 /**
- * The graph in plain TypeScript: twin of `wasm/graph.ts`, function by function, on the same memory and with the same bytes. What the
- * tests hold the kernel against, and what works where WebAssembly SIMD is missing.
+ * The graph in plain TypeScript: the reference implementation of `wasm/graph.ts`, function by function, on the same
+ * memory and with the same bytes. Tests compare the kernel with it, and it works on hosts without WebAssembly SIMD.
  *
- * A key is read as a float64: bits that begin with those of a float32 that is not negative are in the same order as such.
+ * Keys are read as float64: for bit patterns that start with a non-negative float32, the order of float64 is the order
+ * of the bits.
  */
 import {
   endOfCount,
@@ -14,10 +15,10 @@ import {
 } from './graph-shape.js'
 
 const hasTwins = 0x80000000
-const nobody = 0xffffffff
-/** As numbered in `wasm/graph.ts`. */
+const noRow = 0xffffffff
+/** Numbered as in `wasm/graph.ts`. */
 const [settled, emptied, spent] = [0, 1, 2]
-/** As in the kernel. */
+/** The same as in the kernel. */
 const passingShift = 2
 
 const keyWords = new Uint32Array(2)
@@ -51,7 +52,7 @@ function expanded(key: number): number {
   return keyNumber[0]!
 }
 
-/** Places `key` among ascending keys, of which the one at `hole` is given up; returns where. */
+/** Insert `key` into ascending keys, dropping the one at `hole`. Returns its position. */
 function rise(keys: Float64Array, hole: number, key: number): number {
   let at = hole
   for (; at > 0 && keys[at - 1]! > key; at--) keys[at] = keys[at - 1]!
@@ -59,9 +60,10 @@ function rise(keys: Float64Array, hole: number, key: number): number {
   return at
 }
 
-/** Every store into it rounds to float32. */
+/** Every store into this array rounds to float32. */
 const lanes = new Float32Array(16)
 
+/** Implements `GraphKernel` with plain loops. The comments are in `wasm/graph.ts`. */
 export class PlainGraph {
   readonly #shape: GraphShape
   readonly #bytes: Uint8Array
@@ -75,7 +77,7 @@ export class PlainGraph {
   readonly #allowed: number
   readonly #allowedNodes: number
   readonly #block: number
-  /** Views of the scratch, and how much of them is used. */
+  /** Views of the scratch, and the used length of each. */
   readonly #kept: Float64Array
   #keptEnd = 0
   readonly #waiting: Float64Array
@@ -84,7 +86,7 @@ export class PlainGraph {
   readonly #nearby: Uint32Array
   readonly #spare: Uint32Array
   readonly #changes: Uint32Array
-  /** Where the oldest of the changes is. */
+  /** Position of the oldest change. */
   #oldest = 0
 
   #epoch = 0
@@ -184,7 +186,7 @@ export class PlainGraph {
     const { m, levels } = this.#shape
     const level = levels[row]!
     for (let l = level; l >= 0; l--) this.#clearList(this.#listOf(row, l), l)
-    if (this.#entryRow === nobody) {
+    if (this.#entryRow === noRow) {
       this.#entryRow = row
       this.#entryLevel = level
       return
@@ -224,15 +226,15 @@ export class PlainGraph {
     const list = this.#listOf(from, level)
     const head = words[list]!
     const count = head & endOfCount
-    const room = level === 0 ? 2 * this.#shape.m : this.#shape.m
-    if (count < room) {
+    const maxEdges = level === 0 ? 2 * this.#shape.m : this.#shape.m
+    if (count < maxEdges) {
       words[list] = head + 1
       words[list + 1 + count] = row
     } else {
       const first = head >>> 31
       const end = this.#gather(from, list, first, count)
       rise(this.#choices, end, keyOf(this.#between(this.#vectorOf(from), this.#vectorOf(row)), row))
-      this.#choose(this.#choices, end + 1, list, first, room)
+      this.#choose(this.#choices, end + 1, list, first, maxEdges)
     }
   }
 
@@ -271,10 +273,10 @@ export class PlainGraph {
     return end
   }
 
-  #choose(from: Float64Array, end: number, list: number, first: number, room: number): void {
+  #choose(from: Float64Array, end: number, list: number, first: number, maxEdges: number): void {
     const words = this.#words
     const begin = list + 1 + first
-    const stop = list + 1 + room
+    const stop = list + 1 + maxEdges
     let to = begin
     let over = 0
     for (let i = 0; i < end && to < stop; i++) {
@@ -302,7 +304,7 @@ export class PlainGraph {
 
   #descend(query: number, from: number, to: number): void {
     for (let level = from; level > to; level--) {
-      for (let before = nobody; before !== this.#nearest; ) {
+      for (let before = noRow; before !== this.#nearest; ) {
         before = this.#nearest
         const list = this.#listOf(before, level)
         const count = this.#words[list]!
@@ -528,7 +530,7 @@ export class PlainGraph {
       const row = rowOf(this.#kept[i]!)
       const distance = distanceOf(this.#kept[i]!)
       if (!this.#filtered || this.#isAllowed(row)) this.#put(row, distance, found++, outRows, outDistances)
-      for (let twin = this.#firstTwin(row); twin !== nobody && found < k; twin = this.#nextTwin(twin))
+      for (let twin = this.#firstTwin(row); twin !== noRow && found < k; twin = this.#nextTwin(twin))
         if (!this.#filtered || this.#isAllowed(twin))
           this.#put(twin, distance, found++, outRows, outDistances)
     }
@@ -549,12 +551,12 @@ export class PlainGraph {
 
   #firstTwin(row: number): number {
     const list = this.#listOf(row, 0)
-    return this.#words[list]! & hasTwins ? this.#words[list + 1]! : nobody
+    return this.#words[list]! & hasTwins ? this.#words[list + 1]! : noRow
   }
 
   #nextTwin(twin: number): number {
     const after = this.#words[this.#listOf(twin, 0) + 1]!
-    return after === twin ? nobody : after
+    return after === twin ? noRow : after
   }
 
   #isAllowedNode(row: number): boolean {

@@ -1,100 +1,109 @@
 /**
- * What a graph is made of, and where it lies; the kernel (`wasm/graph.ts`) and the plain twin (`graph-plain.ts`) know it the same.
+ * The layout of a graph in memory, which the kernel (`wasm/graph.ts`) and the reference implementation
+ * (`graph-plain.ts`) share.
  *
- * A list is a u32 head and room for u32 edges, zeros where there are none. The lower half of the head is how many there are.
+ * A list is a u32 head, followed by room for u32 edges; unused edges are zeros. The lower half of the head is the
+ * number of edges.
  *
- * Rows with equal vectors are one node, or a crowd of them would be each other's only neighbours, and walks would drown in it. The
- * first of them has the edges; bit 31 of the head of its lowest list says that it has twins, and the first edge is the first twin.
- * The lowest list of a twin begins with a 0 and the next twin, the last with itself; that of the first has the last twin behind.
+ * Rows with equal vectors ("twins") form one node. Otherwise a crowd of equal rows would be each other's only
+ * neighbours, and no walk would leave the crowd. Their lowest lists are linked:
+ *
+ * - The first of the rows has the edges. If it has twins, bit 31 of the head is set, and the first edge is the first twin.
+ * - The list of a twin has a head of 0, followed by the next twin. The last twin is followed by itself.
+ * - In the list of the first twin, the last twin comes after that.
  */
 import { Places } from './arena.js'
 
-/** What the vectors of the nodes are made of: float32s; bytes; or codes of product quantization (walked only, never inserted). */
+/** The elements of vectors: float32s; bytes; or codes of product quantization, which can be walked but not inserted. */
 export type NodeKind = 'f32' | 'u8' | 'pq'
 
+/** The parameters that determine the size of a graph. */
 export interface GraphShape {
   readonly kind: NodeKind
-  /** Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), zeros behind the elements; pq: parts of a vector. */
+  /** Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), padded with zeros. pq: parts per vector. */
   readonly stride: number
-  /** Rows there is room for. */
+  /** The most rows. */
   readonly rows: number
-  /** 2 .. 16,383 */
+  /** Edges per level, 2 .. 16,383. */
   readonly m: number
-  /** Levels of each row above the lowest, as `levelsOf` draws them. */
+  /** Levels of each row above the lowest, as returned by `levelsOf`. */
   readonly levels: Uint8Array
-  /** Candidates that a walk or an insertion keeps at most. */
+  /** The most candidates that a walk or an insertion keeps. */
   readonly efMax: number
 }
 
-/** Where a graph lies: sections that are stored, and scratch that is not. */
+/** Addresses of a graph: sections that are stored, and scratch that is not. */
 export interface GraphPlaces {
-  /** `rows` vectors; the owner fills them before a row is inserted. */
+  /** `rows` vectors. The caller writes a vector before it inserts the row. */
   readonly vectors: number
-  /** For each row `1 + 2m` u32s: its lowest list. */
+  /** `1 + 2m` u32s per row: its lowest list. */
   readonly links: number
-  /** For each row with levels above the lowest, those of its level 1, then 2 ..: `1 + m` u32s each. */
+  /** For each row with levels above the lowest, its lists of level 1, 2 ..: `1 + m` u32s each. */
   readonly upperLinks: number
-  /** For each row a u32: where its upper links begin, counted in u32s from `upperLinks`; unused without levels. */
+  /** A u32 per row: the start of its upper links, in u32s from `upperLinks`. Unused for rows without upper levels. */
   readonly upperStarts: number
   readonly scratch: number
 }
 
-/** What the threads have in common that insert into one graph; each has scratch of its own. */
+/** Data shared by the threads that insert into one graph. Each thread has scratch of its own. */
 export interface SharedPlaces {
-  /** `locksShared` u32s, zeros. */
+  /** `locksShared` u32s, initially zeros. */
   readonly locks: number
   /** For each graph that shares the rows two u32s: row and level of its entry. */
   readonly entries: number
 }
 
-/** Agrees with LOCKS of `wasm/graph.ts`. */
+/** Must equal LOCKS of `wasm/graph.ts`. */
 export const locksShared = 4096
 
-/** The part of a head that says how many edges there are. */
+/** Mask of the number of edges in a head. */
 export const endOfCount = 0xffff
 
-/** Rows that one call of the kernel inserts at most, or begins from. */
+/** The most rows that one call of the kernel inserts or starts from. */
 export const insertedTogether = 1024
 
-/** Rows that a walk through excluded rows gathers before it measures them, beside those of one list. */
+/** Rows that a walk through excluded rows gathers before it measures them, in addition to those of one list. */
 export const gatheredTogether = 512
 
-/** A walk remembers at least so many rows that it has yet to expand; when there are more, it forgets the farther half. */
-const frontierLeast = 16_384
+/**
+ * The smallest capacity of the frontier: rows that a walk has yet to expand. When it is full, the walk forgets the
+ * farther half.
+ */
+const minFrontier = 16_384
 
-/** With fewer bytes of vectors than this they stay in a cache of our own core, and asking for them early costs more than it saves. */
-const touchedFrom = 2 ** 22
+/** Fewer bytes of vectors stay in the cache of the core. Prefetching them costs more than it saves. */
+const minPrefetchBytes = 2 ** 22
 
 /** Addresses in the scratch. */
 export interface Scratch {
   /** u32s, in the order of `Word`. */
   readonly block: number
-  /** A u8 for each row. */
+  /** A u8 per row. */
   readonly levels: number
-  /** A u16 for each row: the epoch, a number for each search of a level, in which it was visited last. */
+  /** A u16 per row: the epoch in which it was visited last. Each search of a level has an epoch. */
   readonly visited: number
   readonly allowed: number
-  /** The same for nodes: whether one of the rows with its vector is allowed. */
+  /** The same for nodes: whether one of the rows with the node's vector is allowed. */
   readonly allowedNodes: number
   readonly query: number
   /** Keys of `efMax` rows. */
   readonly kept: number
   readonly frontier: number
-  /** Keys there is room for in the frontier. */
+  /** The most keys in the frontier. */
   readonly frontierMax: number
   readonly nearby: number
   readonly choices: number
   readonly spare: number
-  /** What had been measured when the watched rows changed, the last times. */
+  /** The counts of measured nodes at the last changes of the watched rows. */
   readonly changes: number
-  /** Rows to insert, or to begin from. */
+  /** Rows to insert, or to start from. */
   readonly list: number
   readonly foundRows: number
   readonly foundDistances: number
   readonly bytes: number
 }
 
-/** Words of the block: what the kernel is told with each call, and from `epoch` on what it leaves for the next. */
+/** Words of the block: parameters of the kernel, and from `epoch` on also state that it keeps for the next call. */
 export const Word = {
   kind: 0,
   stride: 1,
@@ -133,14 +142,15 @@ export const Word = {
 
 const words = 33
 
-/** As numbered in `wasm/graph.ts`. */
+/** Numbered as in `wasm/graph.ts`. */
 const kindNumber: Readonly<Record<NodeKind, number>> = { f32: 0, u8: 1, pq: 2 }
 
+/** Assign the addresses of a graph's scratch, from `at` on. */
 export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: number): Scratch {
   const places = new Places()
   const take = (bytes: number) => at + places.take(bytes)
   const edges = 2 * m + 1
-  const frontierMax = Math.max(2, Math.min(rows, Math.max(frontierLeast, 4 * efMax)))
+  const frontierMax = Math.max(2, Math.min(rows, Math.max(minFrontier, 4 * efMax)))
   return {
     block: take(words * 4),
     levels: take(rows),
@@ -162,7 +172,7 @@ export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: num
   }
 }
 
-/** Writes what the kernel has to know, and clears what it marks. */
+/** Write the parameters of the kernel, and clear its marks. */
 export function fillScratch(
   buffer: ArrayBufferLike,
   shape: GraphShape,
@@ -180,7 +190,7 @@ export function fillScratch(
     stride,
     m,
     rows,
-    touch: rows * stride > touchedFrom ? 1 : 0,
+    touch: rows * stride > minPrefetchBytes ? 1 : 0,
     epoch: 0,
     measured: 0,
     entryRow: 0,

@@ -1,12 +1,13 @@
 /**
- * A navigable graph over vectors in an arena (HNSW: Malkov & Yashunin, arXiv 1603.09320), by squared Euclidean distance. Rows are nodes;
- * each has up to `2m` edges on the lowest level and `m` on each level above that it is on. Insertion and walk are one call
- * of the kernel for many rows; the plain twin is in `graph-plain.ts`.
+ * A navigable graph over vectors in an arena (HNSW: Malkov & Yashunin, arXiv 1603.09320), by squared Euclidean
+ * distance. Rows are nodes. Each has up to `2m` edges on the lowest level, and `m` on each of its levels above. One
+ * kernel call inserts many rows, or does a whole walk. The reference implementation is in `graph-plain.ts`.
  *
- * Several graphs may share one `Graph`, each with an entry of its own: rows inserted from one entry never meet those of another.
+ * Several graphs may share one `Graph`, each with an entry of its own: rows inserted from one entry never meet those of
+ * another.
  *
- * Several threads may insert into one graph, and walk in it meanwhile: each with a `Graph` of its own over the same places of one
- * shared arena, but for the scratch. Which edges there are then depends on who came first.
+ * Several threads may insert into one graph and walk in it meanwhile. Each thread has a `Graph` of its own over the
+ * same addresses of one shared arena, except for the scratch. The resulting edges then depend on the timing.
  */
 import { assert } from '../errors.js'
 import type { GraphArena } from './arena.js'
@@ -27,13 +28,13 @@ import type { GraphKernel, SharedKernel } from './kernel.js'
 
 export type { GraphPlaces, GraphShape, NodeKind, SharedPlaces } from './graph-shape.js'
 
-/** Where walks begin: changes as rows are inserted. -1: nothing is inserted yet. */
+/** Where walks start. Changes as rows are inserted. A row of -1 means that nothing is inserted yet. */
 export interface Entry {
   row: number
   level: number
 }
 
-/** What a walk found, in the arena: valid until the next call. */
+/** The result of a walk. The rows are in the arena, valid until the next call. */
 export interface Walked {
   readonly found: number
   /** Nodes whose distance was computed. */
@@ -42,48 +43,50 @@ export interface Walked {
 }
 
 /**
- * Why a walk ended. `settled`: as it should. `emptied`: it came upon no further node before it was settled. `spent`: it measured as
- * many as it may.
+ * Why a walk ended. `settled`: normally. `emptied`: there was no further node before the walk settled. `spent`: it
+ * measured the most nodes allowed.
  */
 export type WalkEnding = (typeof walkEndings)[number]
 
-/** As numbered in `wasm/graph.ts`. */
+/** Numbered as in `wasm/graph.ts`. */
 const walkEndings = ['settled', 'emptied', 'spent'] as const
 
 /**
- * When a walk has gone far enough whose end is not decided by what it keeps: when the nearest nodes no longer change. All numbers of nodes
- * are counted from where the walk begins, without those it was told to begin from.
+ * When a walk ends that is not bounded by its width: when the nearest nodes no longer change. Counts of nodes start
+ * with the walk, after the nodes from which it starts.
  */
 export interface WalkRule {
-  /** It measures so many times what it had measured when the watched nodes last changed, */
+  /** The walk measures at least `factor` times the count at the last change of the watched nodes, plus `more` nodes. */
   readonly factor: number
-  /** and so many more. */
+  /** Nodes to measure in addition; see `factor`. */
   readonly more: number
-  /** The nearest nodes that are watched; */
+  /** The number of nearest nodes that are watched. */
   readonly watched: number
-  /** so many of them may change late, fewer than a walk may keep. */
+  /** This many changes of watched nodes may come later. Less than the width of the walk. */
   readonly late: number
-  /** Nodes to be kept before it ends, at least 1, all nearer than what it has yet to go on from. */
+  /** The walk must keep at least this many nodes, at least 1, all nearer than the rest of the frontier. */
   readonly least: number
-  /** Nodes measured at most. */
+  /** The most nodes that the walk measures. */
   readonly most: number
 }
 
 const noSeeds = new Uint32Array(0)
-/** Ends a walk when it keeps the nearest of all that it came upon. */
-const byWidth: WalkRule = { factor: 0, more: 0, watched: 0, late: 0, least: 0, most: 0 }
+/** Ends a walk when it keeps the nearest of all nodes that it found. */
+const widthRule: WalkRule = { factor: 0, more: 0, watched: 0, late: 0, least: 0, most: 0 }
 
-/** Which rows are nodes: of rows with equal vectors, one. */
+/** Which rows are nodes: one of each set of rows with equal vectors. */
 export interface Nodes {
-  /** By row: the node that stands for it; `noNode` where it is not in the graph. */
+  /** The node of each row; `noNode` if the row is not in the graph. */
   readonly nodeOf: Uint32Array
   readonly count: number
-  /** Rows that another one stands for. */
+  /** Rows that another row represents. */
   readonly twins: Uint32Array
 }
 
+/** Marks a row that is not in the graph. */
 export const noNode = 0xffff_ffff
 
+/** Bytes of each section of a graph, except the vectors. */
 export interface GraphSizes {
   readonly links: number
   readonly upperLinks: number
@@ -91,7 +94,10 @@ export interface GraphSizes {
   readonly scratch: number
 }
 
-/** Levels above the lowest for each row: as the paper draws them with 1/ln(m), from the row's number alone, so that a graph is the same wherever it is built. */
+/**
+ * Return the number of levels above the lowest for each row, distributed as in the paper with 1/ln(m). They depend only
+ * on the row number, so a graph is the same wherever it is built.
+ */
 export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array {
   const levels = new Uint8Array(rows)
   for (let i = 0; i < rows; i++) {
@@ -104,7 +110,7 @@ export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array 
   return levels
 }
 
-/** Bytes of each place but the vectors. */
+/** Return the bytes of each section except the vectors. */
 export function graphSizes(shape: GraphShape): GraphSizes {
   let upper = 0
   for (const levels of shape.levels) upper += levels
@@ -116,22 +122,26 @@ export function graphSizes(shape: GraphShape): GraphSizes {
   }
 }
 
-/** Bytes of what threads share that insert into `graphs` graphs. */
+/** Return the bytes of the data that threads share when they insert into `graphs` graphs. */
 export function sharedSizes(graphs: number): { readonly locks: number; readonly entries: number } {
   return { locks: locksShared * 4, entries: graphs * 8 }
 }
 
+/** A graph in an arena. One walk or insertion at a time per `Graph`. */
 export class Graph {
   /**
-   * Where the query of the next walks goes: padded elements as the rows have them (pq: `parts x 256` float32s, the table of distances, none
-   * of them negative).
+   * The query of the next walks: elements padded like the rows (pq: `parts x 256` float32s, the table of distances,
+   * none of them negative).
    */
   readonly query: Uint8Array
 
-  /** Where the allowed rows of the next walks go: a bit for each row, as `Bitset.words` has them. */
+  /** The allowed rows of the next walks: one bit per row, as in `Bitset.words`. */
   readonly allowed: Uint32Array
 
-  /** The same for nodes: a node is allowed where one of the rows with its vector is. Where no vectors are equal, it is `allowed`. */
+  /**
+   * The allowed nodes: a node is allowed if one of the rows with its vector is. Equal to `allowed` if no vectors are
+   * equal.
+   */
   readonly allowedNodes: Uint32Array
 
   readonly #buffer: ArrayBufferLike
@@ -141,12 +151,13 @@ export class Graph {
   readonly #block: Uint32Array
   readonly #blockFloats: Float32Array
   readonly #kernel: GraphKernel
-  /** Null: no other thread knows the arena. */
+  /** Null if no other thread uses the arena. */
   readonly #shared: SharedPlaces | null
 
   /**
-   * `fresh`: writes `upperStarts`, which follow from the levels alone; else they are there. Lists are written when their row is inserted:
-   * those of rows that never are stay as they are, zeros in a new arena. `shared`: for a shared arena, and for no other.
+   * `fresh`: write `upperStarts`, which depend only on the levels; otherwise they exist. Lists are written when their
+   * row is inserted. Lists of rows that are never inserted stay unchanged, zeros in a new arena. `shared`: required for
+   * a shared arena, null otherwise.
    */
   constructor(
     arena: GraphArena,
@@ -185,8 +196,9 @@ export class Graph {
   }
 
   /**
-   * Inserts `count` rows that follow each other, with `efConstruction` candidates and edges chosen by the heuristic of the paper (kept pruned ones fill up).
-   * A hundred rows take some ten milliseconds: who inserts many calls often, and yields.
+   * Insert `count` consecutive rows with `efConstruction` candidates. Edges are chosen by the heuristic of the paper;
+   * free places are filled with the nearest of the other candidates. A hundred rows take some ten milliseconds, so
+   * insert many rows in several calls, and yield between them.
    */
   insert(firstRow: number, count: number, entry: Entry, efConstruction: number): void {
     this.insertRows(
@@ -196,7 +208,7 @@ export class Graph {
     )
   }
 
-  /** The same for rows that do not follow each other. A row is inserted once. */
+  /** Like `insert`, for rows that are not consecutive. A row must be inserted only once. */
   insertRows(rows: Uint32Array, entry: Entry, efConstruction: number): void {
     const block = this.#block
     block[Word.entryRow] = entry.row
@@ -208,15 +220,19 @@ export class Graph {
   }
 
   /**
-   * The same beside other threads, from the entry of that number at `SharedPlaces.entries`. When all are done, one of them calls
-   * `join` with all rows: until then those are not found that are equal to others.
+   * Like `insertRows`, concurrently with other threads, from entry number `entry` at `SharedPlaces.entries`. When all
+   * threads are done, one of them calls `join` with all rows. Until then, walks do not find rows whose vectors equal
+   * those of other rows.
    */
   insertBeside(rows: Uint32Array, entry: number, efConstruction: number): void {
     assert(this.#shared !== null, 'a graph of one thread')
     this.#insert(rows, this.#shared.entries + 8 * entry, efConstruction)
   }
 
-  /** Makes rows that `insertBeside` has inserted findable that are equal to others, while no thread inserts. A thousand take less than a millisecond. */
+  /**
+   * Make rows with equal vectors findable after `insertBeside`, while no thread inserts. A thousand rows take less than
+   * a millisecond.
+   */
   join(rows: Uint32Array): void {
     assert(this.#shared !== null, 'a graph of one thread')
     const kernel = this.#kernel as SharedKernel
@@ -224,14 +240,14 @@ export class Graph {
   }
 
   #insert(rows: Uint32Array, entryAt: number, efConstruction: number): void {
-    assert(this.#shape.kind !== 'pq', 'a graph cannot be made by codes')
+    assert(this.#shape.kind !== 'pq', 'rows of codes cannot be inserted into a graph')
     this.#checkWidth(efConstruction)
     const { block } = this.#scratch
     this.#block[Word.entryAt] = entryAt
     this.#inLists(rows, (list, count) => this.#kernel.graphInsert(block, list, count, efConstruction))
   }
 
-  /** Lays as many rows at a time as there is room for where the kernel finds them. */
+  /** Copy the rows to the kernel in parts, and call it for each part. */
   #inLists(rows: Uint32Array, call: (list: number, count: number) => void): void {
     const { list } = this.#scratch
     for (let at = 0; at < rows.length; at += insertedTogether) {
@@ -242,10 +258,11 @@ export class Graph {
   }
 
   /**
-   * The likely nearest rows to the query, at most `k` of the `width` nodes that a walk from `entries` and `seeds` keeps (width >= k; rows with equal
-   * vectors count as one). `seeds`: nodes; where `filtered`, allowed ones. `filtered`: only rows whose bit in `allowed` is set are found. Other nodes
-   * are measured where many of the nodes around are allowed, and as entries. Elsewhere the walk finds allowed nodes behind an excluded one, but needs
-   * seeds where excluded nodes lie between allowed ones.
+   * Return the likely nearest rows to the query: at most `k` of the `width` nodes that a walk from `entries` and
+   * `seeds` keeps (width >= k; rows with equal vectors count as one). `seeds`: nodes to start from; if `filtered`, only
+   * allowed ones. `filtered`: return only rows whose bit in `allowed` is set. Excluded nodes are measured as entries,
+   * and where many nodes around are allowed. Elsewhere the walk finds allowed nodes behind one excluded node, but needs
+   * seeds to get past several excluded nodes.
    */
   walk(
     entries: readonly Entry[],
@@ -253,12 +270,12 @@ export class Graph {
     k: number,
     filtered: boolean,
     seeds: Uint32Array = noSeeds,
-    rule: WalkRule = byWidth,
+    rule: WalkRule = widthRule,
   ): Walked {
     this.#checkWidth(width)
-    assert(k <= width, `${k} rows of ${width} candidates`)
-    assert(rule.late <= width, `${rule.late} late rows of ${width} candidates`)
-    this.#lay(rule)
+    assert(k <= width, `k is ${k}, more than the ${width} candidates`)
+    assert(rule.late <= width, `late is ${rule.late}, more than the ${width} candidates`)
+    this.#writeRule(rule)
     const { block, query, foundRows, foundDistances } = this.#scratch
     const kernel = this.#kernel
     kernel.graphOpen(block, width, filtered)
@@ -268,7 +285,7 @@ export class Graph {
     return { found, measured: this.#block[Word.measured]!, ended: walkEndings[this.#block[Word.ended]!]! }
   }
 
-  #lay({ factor, more, watched, late, least, most }: WalkRule): void {
+  #writeRule({ factor, more, watched, late, least, most }: WalkRule): void {
     const block = this.#block
     this.#blockFloats[Word.factor] = factor
     block[Word.more] = more
@@ -278,7 +295,10 @@ export class Graph {
     block[Word.most] = most
   }
 
-  /** Which rows are nodes. A million rows take some ten milliseconds. `entries`: those of all graphs that share the rows. */
+  /**
+   * Return which rows are nodes. A million rows take some ten milliseconds. `entries`: the entries of all graphs that
+   * share the rows.
+   */
   nodes(entries: readonly Entry[]): Nodes {
     const { rows, m } = this.#shape
     const words = new Uint32Array(this.#buffer, this.#links, rows * (1 + 2 * m))
@@ -304,25 +324,22 @@ export class Graph {
     return { nodeOf, count, twins: Uint32Array.from(twins) }
   }
 
-  /** Of the last walk: rows, nearest first (ties by row). A view: copy what is kept. */
+  /** Return the rows of the last walk, nearest first (ties by row). A view, valid until the next call. */
   rows(found: number): Uint32Array {
     return new Uint32Array(this.#buffer, this.#scratch.foundRows, found)
   }
 
-  /** Of the last walk: the distances that go with `rows`. */
+  /** Return the distances of `rows`, of the last walk. A view, valid until the next call. */
   distances(found: number): Float32Array {
     return new Float32Array(this.#buffer, this.#scratch.foundDistances, found)
   }
 
   #checkWidth(ef: number): void {
-    assert(
-      ef >= 1 && ef <= this.#shape.efMax,
-      `${ef} candidates, where 1 to ${this.#shape.efMax} may be kept`,
-    )
+    assert(ef >= 1 && ef <= this.#shape.efMax, `${ef} candidates, allowed are 1 to ${this.#shape.efMax}`)
   }
 }
 
-/** A number below 2^32 from another: its bits are as if drawn (the finalizer of MurmurHash3). */
+/** Hash a row number to a number below 2^32 with random-looking bits (the finalizer of MurmurHash3). */
 function scatter(row: number): number {
   let bits = row + 0x9e3779b9
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)

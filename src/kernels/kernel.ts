@@ -1,6 +1,6 @@
 /**
- * The WebAssembly modules: compiled once, instantiated once per memory, or per thread that shares it, because their heap
- * state lives in the instance. A fault inside it becomes a `SheafError`, never the end of the process.
+ * The WebAssembly modules: compiled once, instantiated once per memory, or once per thread that shares a memory,
+ * because heap state is stored in the instance. A fault inside becomes a `SheafError` and does not end the process.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { sharedWasmBase64, wasmBase64 } from './wasm.generated.js'
@@ -165,7 +165,7 @@ export interface Kernel {
   ): void
 }
 
-/** What works on graphs. */
+/** The functions for graphs. */
 export type GraphKernel = Pick<
   Kernel,
   'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphSeed' | 'graphClose'
@@ -176,18 +176,19 @@ export interface SharedKernel extends Kernel {
   graphJoin(block: number, list: number, count: number): void
 }
 
-/** Memory that several threads have at once: a `WebAssembly.Memory`, which can be posted to them. */
+/** Memory that several threads share: a `WebAssembly.Memory`, which can be posted to them. */
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer
 }
 
+/** Memory with a kernel of its own. */
 export interface KernelMemory {
-  /** All of it; never grows, so views of it never detach. */
+  /** The whole memory. It never grows, so views never detach. */
   readonly buffer: ArrayBuffer
   readonly kernel: Kernel
 }
 
-/** What we use of the global `WebAssembly`, which some hosts lack. */
+/** The used part of the global `WebAssembly`, which some hosts lack. */
 interface WebAssemblyApi {
   validate(bytes: Uint8Array): boolean
   readonly Module: new (bytes: Uint8Array) => object
@@ -201,29 +202,33 @@ interface WebAssemblyApi {
 const pageBytes = 65_536
 
 /**
- * Memories there may be at once. Each takes gigabytes of address space and two of the mappings a process may have (65,530 on
- * Linux); near the end of either the engine collects garbage for every further one, and then other allocations fail.
+ * The most memories at a time. Each takes gigabytes of address space, and two of the memory mappings of a process
+ * (65,530 on Linux). Near either limit the engine collects garbage for every new memory, and then other allocations
+ * fail.
  */
 export const kernelsMax = 4096
 
-/** Memories that this thread may have. */
-let most = kernelsMax
+/** The most memories of this thread. */
+let maxMemories = kernelsMax
 
-/** There are `threads` threads in this process that open memories: each may have its part of them. */
+/** Divide the memories among the `threads` threads of this process that open memories. */
 export function shareKernels(threads: number): void {
-  most = Math.floor(kernelsMax / threads)
+  maxMemories = Math.floor(kernelsMax / threads)
 }
 
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
 let compiledShared: object | null | undefined
-let open = 0
-/** A memory is gone when nobody sees its bytes any more. */
-const closed = new FinalizationRegistry<void>(() => {
-  open--
+let openMemories = 0
+/** A memory is freed when its buffer is unreachable. */
+const freedMemories = new FinalizationRegistry<void>(() => {
+  openMemories--
 })
 
-/** A zeroed memory of at least `bytes` with a kernel of its own; null without SIMD, without address space, or beyond `kernelsMax`. */
+/**
+ * Open a zeroed memory of at least `bytes` bytes with a kernel of its own. Returns null without SIMD, without address
+ * space, or beyond `kernelsMax`.
+ */
 export function openKernel(bytes: number): KernelMemory | null {
   if (compiled === undefined) compiled = compile(wasmBase64)
   if (api === undefined || compiled === null) return null
@@ -232,17 +237,17 @@ export function openKernel(bytes: number): KernelMemory | null {
   return memory && { buffer: memory.buffer, kernel: guarded(instanceOn(compiled, memory) as Kernel) }
 }
 
-/** A zeroed memory of at least `bytes` that threads can share; null as for `openKernel`. */
+/** Open a zeroed memory of at least `bytes` bytes that threads can share. Returns null like `openKernel`. */
 export function openSharedMemory(bytes: number): SharedMemory | null {
   if (api === undefined || compileShared() === null) return null
   const { Memory } = api
   return newMemory(bytes, pages => new Memory({ ...pages, shared: true }))
 }
 
-/** A kernel of this thread on a memory that it shares with others: what is not on the memory, they do not see. */
+/** Create a kernel of this thread on a shared memory. Other threads see only what is in the memory. */
 export function sharedKernelOn(memory: SharedMemory): SharedKernel {
   const module = compileShared()
-  assert(module !== null, 'memory of a host that has no kernels for it')
+  assert(module !== null, 'this host has no kernels for shared memory')
   const kernel = instanceOn(module, memory) as SharedKernel
   return { ...guarded(kernel), graphJoin: guard('graphJoin', kernel.graphJoin) }
 }
@@ -251,12 +256,12 @@ function newMemory<M extends { readonly buffer: ArrayBufferLike }>(
   bytes: number,
   make: (pages: { initial: number; maximum: number }) => M,
 ): M | null {
-  if (open >= most) return null
+  if (openMemories >= maxMemories) return null
   const pages = Math.ceil(bytes / pageBytes)
   try {
     const memory = make({ initial: pages, maximum: pages })
-    open++
-    closed.register(memory.buffer, undefined)
+    openMemories++
+    freedMemories.register(memory.buffer, undefined)
     return memory
   } catch (error) {
     if (error instanceof RangeError) return null
@@ -273,7 +278,7 @@ function compileShared(): object | null {
   return compiledShared
 }
 
-/** Null where the module does not validate: a host without SIMD, or without threads. */
+/** Returns null if the module does not validate: on a host without SIMD, or without threads. */
 function compile(base64: string): object | null {
   const bytes = Buffer.from(base64, 'base64')
   return api?.validate(bytes) ? new api.Module(bytes) : null

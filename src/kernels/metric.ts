@@ -1,18 +1,23 @@
 /**
- * What a distance is: l2 is the squared Euclidean distance, cosine is 1 - cos, dot is 1 - dot product (rule
- * A-045), hamming is the number of bits that differ: of bytes only, in rows and query. Smaller is nearer.
+ * The definition of distances; smaller is nearer (rule A-045):
  *
- * Results are float32, and the arithmetic is fixed to the last bit, so that the WebAssembly kernel and the plain
- * twin, on any machine, rank alike:
- * - Floats are summed in float32: element i goes to lane i mod 16, and the lanes are folded in the order of
- *   `fold` in `exact-plain.ts`. Bytes are converted to float32 first.
+ * - l2 is the squared Euclidean distance
+ * - cosine is 1 - cos
+ * - dot is 1 - dot product
+ * - hamming is the number of different bits, for rows and queries of bytes only
+ *
+ * Results are float32. The arithmetic is fixed to the last bit, so that the WebAssembly kernel and the reference
+ * implementation rank alike on any machine:
+ *
+ * - Floats are summed in float32: element i goes to lane i mod 16, and the lanes are summed in the order of `fold` in
+ *   `exact-plain.ts`. Bytes are converted to float32 first.
  * - Rows of bytes with a query whose elements are all integers of 0..255 are summed exactly, and rounded once.
  * - Cosine ends in float64 (`cosineDistance`); l2 and dot end in one float32 operation.
- * - A sum that overflows both ways is no number; such a row's distance is Infinity, it ranks last.
+ * - If a sum is NaN (overflow to both infinities), the distance of the row is Infinity, so the row ranks last.
  */
 export type Metric = 'l2' | 'cosine' | 'dot' | 'hamming'
 
-/** Whether every element is an integer of 0..255, so that sums with rows of bytes are exact. */
+/** Return whether every element is an integer of 0..255, so that sums with rows of bytes are exact. */
 export function holdsBytes(query: Float32Array): boolean {
   for (let i = 0; i < query.length; i++) {
     const value = query[i]!
@@ -22,9 +27,9 @@ export function holdsBytes(query: Float32Array): boolean {
 }
 
 /**
- * 1 - cos, from the product of two vectors and their sums of squares: 0..2 whatever rounding does, and exactly
- * 0 for a vector with itself. A vector of no direction (all zeros, or of a norm beyond float32) has distance 1
- * from everything.
+ * Return 1 - cos, from the product of two vectors and their sums of squares. The result is in 0..2 despite rounding, and
+ * exactly 0 for a vector with itself. A vector without direction (all zeros, or with a norm beyond float32) has distance
+ * 1 from everything.
  */
 export function cosineDistance(product: number, rowNorm: number, norm: number): number {
   const norms = rowNorm * norm

@@ -1,28 +1,29 @@
-/** Finds which of many rows lie near to some points, each point within a bound of its own. */
+/** Finds which of many rows are near some points. Each point has a bound of its own. */
 import { assert } from '../errors.js'
 import { type Arena, openArena, Places } from './arena.js'
 import { nearPairsPlain, type PairPlaces } from './clusters-plain.js'
 import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf, panelWidth } from './panels.js'
 
-/** Pairs hold the numbers of a row and a point in 16 bits each. */
-const numbersMost = 2 ** 16
+/** Pairs contain the numbers of a row and a point in 16 bits each. */
+const maxNumbers = 2 ** 16
 
+/** Finds the points near each row, by a matrix product. */
 export class NearPoints {
-  /** Where the owner puts up to `maxRows` vectors. */
+  /** The caller writes up to `maxRows` vectors here. */
   readonly vectors: Float32Array
   readonly #arena: Arena
   readonly #places: PairPlaces
   readonly #points: Centroids
-  /** Squared distances of the points from where all are seen from. */
+  /** Squared distances of the points from the origin of the panels. */
   readonly #norms: Float64Array
-  /** Part of a squared norm that rounding may take or give. */
+  /** The largest rounding error of a squared norm, as a share of it. */
   readonly #error: number
 
-  /** `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
+  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
   constructor(points: Centroids, maxRows: number, plain = false) {
     const { count, dim, values } = points
     const rows = Math.ceil(maxRows / groupRows) * groupRows
-    assert(count > 0 && count <= numbersMost && rows <= numbersMost, `${rows} rows and ${count} points`)
+    assert(count > 0 && count <= maxNumbers && rows <= maxNumbers, `${rows} rows and ${count} points`)
     const places = new Places()
     this.#places = {
       vectors: places.take(rows * dim * 4),
@@ -38,7 +39,7 @@ export class NearPoints {
     packPanels(points, buffer, this.#places.origin, this.#places.panels)
     this.vectors = new Float32Array(buffer, this.#places.vectors, maxRows * dim)
     this.#points = points
-    // Of as many additions, each is off by 2^-24 at most; twice that.
+    // Each of the additions has an error of at most 2^-24; twice that.
     this.#error = (dim + 8) * 2 ** -23
     const origin = new Float32Array(buffer, this.#places.origin, dim)
     this.#norms = new Float64Array(count)
@@ -47,8 +48,9 @@ export class NearPoints {
   }
 
   /**
-   * Pairs of one of the first `rows` vectors and a point, row << 16 | point: all whose squared distance is below the point's bound, and some that lie just beyond. A view,
-   * until the next call. `bounds`: by point.
+   * Return pairs of one of the first `rows` vectors and a point, as row << 16 | point: all pairs whose squared distance
+   * is below the point's bound, and some slightly beyond. `bounds`: by point. The result is a view, valid until the
+   * next call.
    */
   find(rows: number, bounds: ArrayLike<number>): Uint32Array {
     const { buffer, kernel } = this.#arena

@@ -1,9 +1,12 @@
-/** The nearest rows of several lists, scanned one after the other in one arena (wasm/lists.ts): open, any number of scans, close. */
+/**
+ * Finds the nearest rows of several lists, scanned one after the other in one arena (wasm/lists.ts): open, any number
+ * of scans, close.
+ */
 import { assert } from '../errors.js'
 import type { Arena } from './arena.js'
 import { type Hits, Nearest, readHits, readKeys } from './nearest.js'
 
-/** What is open in an arena. */
+/** The state of an open arena. */
 interface Open {
   readonly heap: number
   readonly allowed: Uint32Array | null
@@ -13,17 +16,17 @@ interface Open {
 
 const opened = new WeakMap<ArrayBufferLike, Open>()
 
-/** Bytes that `k` rows take. */
+/** Return the bytes of a heap of `k` rows. */
 export function nearestBytes(k: number): number {
   return k * 8
 }
 
 /**
- * Begins with none; whatever was open in the arena is forgotten. `heap`: address of `nearestBytes(k)`, k at least 1; `allowed`: address of a bit for each ordinal, as
- * `Bitset.words` has them, 0 (no address of those): all.
+ * Start without rows, and drop any open state of the arena. `heap`: address of `nearestBytes(k)` bytes, k at least 1.
+ * `allowed`: address of a bit per ordinal, as in `Bitset.words`; 0 (not a valid address): all rows are allowed.
  */
 export function openNearest(arena: Arena, heap: number, k: number, allowed: number): void {
-  assert(k >= 1, `the nearest ${k} rows`)
+  assert(k >= 1, `k must be at least 1, got ${k}`)
   const { buffer, kernel } = arena
   kernel?.openNearest(heap, k, allowed)
   opened.set(buffer, {
@@ -34,8 +37,8 @@ export function openNearest(arena: Arena, heap: number, k: number, allowed: numb
 }
 
 /**
- * Offers `count` float32s at `distances`, in an arena readable to a multiple of four, to each of which `base` is added; their rows' ordinals are u32s at `ordinals`, in any order. What is
- * no number counts as Infinity.
+ * Offer `count` float32s at `distances`, each with `base` added. The arena must be readable up to a multiple of four.
+ * The rows' ordinals are u32s at `ordinals`, in any order. NaN counts as Infinity.
  */
 export function offerNearest(
   arena: Arena,
@@ -61,13 +64,13 @@ export function offerNearest(
   }
 }
 
-/** The nearest of all that were offered since `openNearest`, in any order; more may be offered. */
+/** Return the nearest of all rows offered since `openNearest`, in any order. More rows may be offered afterwards. */
 export function heldNearest(arena: Arena): Hits {
   const { heap, nearest } = openIn(arena)
   return arena.kernel === null ? nearest!.held() : readKeys(arena.buffer, heap, arena.kernel.heldNearest())
 }
 
-/** The nearest of all that were offered since `openNearest`, in ascending order of (distance, ordinal). */
+/** Return the nearest of all rows offered since `openNearest`, ascending by (distance, ordinal). */
 export function closeNearest(arena: Arena): Hits {
   const { heap, nearest } = openIn(arena)
   opened.delete(arena.buffer)

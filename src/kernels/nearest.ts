@@ -1,13 +1,13 @@
-/** The k nearest of the rows offered: a bounded binary max-heap ordered by (distance, ordinal). */
+/** Keeps the k nearest of the offered rows: a bounded binary max-heap ordered by (distance, ordinal). */
 
-/** Found rows in ascending order of (distance, ordinal); both arrays have the same length. */
+/** Matching rows, ascending by (distance, ordinal). Both arrays have the same length. */
 export interface Hits {
   readonly distances: Float32Array
   /** Row numbers, from 0. */
   readonly ordinals: Uint32Array
 }
 
-/** What the kernel leaves at `heap`: pairs of (ordinal u32, distance f32). A copy. */
+/** Copy the closed heap of the kernel: pairs of (ordinal u32, distance f32). */
 export function readHits(buffer: ArrayBufferLike, heap: number, found: number): Hits {
   const words = new Uint32Array(buffer, heap, found * 2)
   const floats = new Float32Array(buffer, heap, found * 2)
@@ -20,7 +20,10 @@ export function readHits(buffer: ArrayBufferLike, heap: number, found: number): 
   return { distances, ordinals }
 }
 
-/** What the kernel has at `heap` before it is closed: keys, of which the upper half is the distance in the order of unsigned numbers. A copy. */
+/**
+ * Copy the open heap of the kernel: keys. The upper half of a key is the distance, mapped so that unsigned order is
+ * numeric order.
+ */
 export function readKeys(buffer: ArrayBufferLike, heap: number, found: number): Hits {
   const words = new Uint32Array(buffer, heap, found * 2)
   const ordinals = new Uint32Array(found)
@@ -34,6 +37,7 @@ export function readKeys(buffer: ArrayBufferLike, heap: number, found: number): 
   return { distances, ordinals }
 }
 
+/** The reference implementation of `wasm/nearest.ts`. */
 export class Nearest {
   readonly #distances: Float32Array
   readonly #ordinals: Uint32Array
@@ -44,18 +48,18 @@ export class Nearest {
     this.#ordinals = new Uint32Array(k)
   }
 
-  /** `distance` is a float32 and not NaN. Rows may come in any order. */
+  /** Offer a row. `distance` must be a float32 and not NaN. Rows may come in any order. */
   offer(distance: number, ordinal: number): void {
     if (this.#size < this.#distances.length) this.#rise(this.#size++, distance, ordinal)
     else if (this.#size > 0 && this.#isBelow(distance, ordinal, 0)) this.#sink(0, distance, ordinal)
   }
 
-  /** What is kept so far, in any order. */
+  /** Return the rows kept so far, in any order. */
   held(): Hits {
     return { distances: this.#distances.slice(0, this.#size), ordinals: this.#ordinals.slice(0, this.#size) }
   }
 
-  /** What was kept, in ascending order. Empties the heap. */
+  /** Return the kept rows, ascending. Empties the heap. */
   take(): Hits {
     const found = this.#size
     while (this.#size > 1) {
@@ -91,7 +95,7 @@ export class Nearest {
     this.#place(hole, distance, ordinal)
   }
 
-  /** Whether a row ranks before the one at `slot`. */
+  /** Return whether a row ranks before the one at `slot`. */
   #isBelow(distance: number, ordinal: number, slot: number): boolean {
     const other = this.#distances[slot]!
     return distance < other || (distance === other && ordinal < this.#ordinals[slot]!)

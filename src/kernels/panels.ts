@@ -1,28 +1,31 @@
-/** Points packed for the kernels that multiply many of them with many rows (`wasm/clusters.ts`). */
+/** Packs points for the kernels that multiply many points with many rows (`wasm/clusters.ts`). */
 
+/** Points of `dim` elements, contiguous. */
 export interface Centroids {
   readonly count: number
   readonly dim: number
-  /** `count x dim`. */
+  /** `count x dim` elements. */
   readonly values: Float32Array
 }
 
-/** Points that a kernel meets at once, and rows likewise. */
+/** Points, and rows, that a kernel processes together. */
 export const panelWidth = 8
 export const groupRows = 4
 
-/** Points that tell where all of them lie. */
-const midstPoints = 65
+/** The number of points from which the center of all is estimated. */
+const centerPoints = 65
 
+/** Return the number of panels for `count` points. */
 export function panelsOf(count: number): number {
   return Math.ceil(count / panelWidth)
 }
 
+/** Return the bytes of the panels for `count` points. */
 export function panelsBytes(count: number, dim: number): number {
   return panelsOf(count) * panelWidth * (dim + 1) * 4
 }
 
-/** Writes a point in the midst of all to address `originAt`, and to `panelsAt` the points as seen from there. */
+/** Write the center of the points to address `originAt`, and the points relative to it to `panelsAt`. */
 export function packPanels(
   points: Centroids,
   buffer: ArrayBufferLike,
@@ -49,9 +52,11 @@ export function packPanels(
   }
 }
 
-/** A point that most points lie around, wherever a few may be: in each dimension the median of some of them. */
+/**
+ * Return a point near the center of most points, robust against outliers: in each dimension the median of some of them.
+ */
 export function midstOf({ count, dim, values }: Centroids): Float32Array {
-  const some = new Float32Array(Math.min(count, midstPoints))
+  const some = new Float32Array(Math.min(count, centerPoints))
   const midst = new Float32Array(dim)
   for (let i = 0; i < dim; i++) {
     for (let j = 0; j < some.length; j++) some[j] = values[Math.floor((j * count) / some.length) * dim + i]!

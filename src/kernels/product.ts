@@ -1,30 +1,30 @@
 /**
- * Product quantization with centroids that lie by columns. All places are addresses. The plain loops are twins of
- * `wasm/product.ts`, bit for bit.
+ * Product quantization with centroids stored by columns. All parameters for positions are addresses. The plain loops
+ * are the reference implementation of `wasm/product.ts`, bit for bit.
  */
 import type { Arena } from './arena.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Entries that a part has in the table of `scanCodes`. */
+/** Entries per part in the table of `scanCodes`. */
 export const tableEntries = 256
 
-/** Rows that plain loops measure before they offer them. */
+/** Rows that the plain loops measure before they offer them. */
 const offeredRows = 32
-/** Bytes that `scanCodes` needs at `scratch`. */
+/** Bytes of scratch that `scanCodes` needs. */
 export const codesScratchBytes = offeredRows * 4
 
 /** Centroids of one part of vectors. */
 export interface Columns {
-  /** `width` times `count` f32s: the first elements of all, then the second ones ... */
+  /** `width` times `count` f32s: the first elements of all centroids, then the second elements ... */
   readonly columns: number
-  /** Half of the squared norm of each. */
+  /** Half of the squared norm of each centroid. */
   readonly halves: number
   readonly width: number
   /** A multiple of 16, at most 256. */
   readonly count: number
 }
 
-/** The squared distances of a query's part from the centroids, to f32s at `out`. */
+/** Write the squared distances of a query's part from the centroids to f32s at `out`. */
 export function squareColumns(arena: Arena, part: Columns, query: number, out: number): void {
   const { columns, width, count } = part
   const { buffer, kernel } = arena
@@ -43,8 +43,8 @@ export function squareColumns(arena: Arena, part: Columns, query: number, out: n
 }
 
 /**
- * The number of the nearest centroid (ties: the lower) for one part of each of `rows` vectors, which are `stride` bytes apart: bytes at
- * `out`, `step` apart.
+ * Find the nearest centroid (ties: the lower number) for one part of each of `rows` vectors, which are `stride` bytes
+ * apart. Writes the numbers as bytes at `out`, `step` apart.
  */
 export function nearestColumns(
   arena: Arena,
@@ -82,8 +82,8 @@ export function nearestColumns(
 }
 
 /**
- * Offers the rows of a list (`nearest-lists.ts`), `parts` bytes each: the sum of the entries that `table` has for them (`tableEntries`
- * f32s for each part), and `base`.
+ * Offer the rows of a list (`nearest-lists.ts`) of `parts` bytes each. The distance is the sum of the row's entries in
+ * `table` (`tableEntries` f32s per part), plus `base`.
  */
 export function scanCodes(
   arena: Arena,

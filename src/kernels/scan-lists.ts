@@ -1,33 +1,33 @@
 /**
- * Distances of a query from the rows of a list, offered to the nearest rows (`nearest-lists.ts`). The plain loops are twins
- * of `wasm/lists.ts`, bit for bit.
+ * Measures the rows of a list against a query, and offers them to the nearest rows (`nearest-lists.ts`). The plain
+ * loops are the reference implementation of `wasm/lists.ts`, bit for bit.
  */
 import type { Arena } from './arena.js'
 import { differingBits, squaresOfBytes, squaresOfFloats } from './exact-plain.js'
 import { offerNearest } from './nearest-lists.js'
 
-/** Rows measured in one step; agrees with BLOCK_ROWS of `wasm/lists.ts`. */
+/** Rows measured in one step. Must equal BLOCK_ROWS of `wasm/lists.ts`. */
 const blockRows = 1024
 
 /** Bytes that a scan needs at `distances`. */
 export const scanBlockBytes = blockRows * 4
 
-/** A list that is scanned. All places are addresses. */
+/** A list to scan. All positions are addresses. */
 export interface ListScan {
   readonly list: number
   readonly count: number
-  /** Bytes of a row, and of the query: zeros behind the elements. */
+  /** Bytes of a row, and of the query, including zero padding. */
   readonly stride: number
   readonly query: number
-  /** `scanBlockBytes` of scratch. */
+  /** `scanBlockBytes` bytes of scratch. */
   readonly distances: number
   /** `count` u32s. */
   readonly ordinals: number
-  /** What is added to every distance. */
+  /** Added to every distance. */
   readonly base: number
 }
 
-/** Rows of float32s; `stride` is a multiple of 64. */
+/** Scan rows of float32s; `stride` is a multiple of 64. */
 export function scanFloats(arena: Arena, scan: ListScan): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
   const { buffer, kernel } = arena
@@ -41,7 +41,10 @@ export function scanFloats(arena: Arena, scan: ListScan): void {
   offerBlocks(arena, scan, row => squaresOfFloats(rows, row * width, elements))
 }
 
-/** Rows of bytes; `stride` is a multiple of 16, at most 65,536. A distance is `scale` (a float32) times the exact sum of the squares. */
+/**
+ * Scan rows of bytes; `stride` is a multiple of 16, at most 65,536. A distance is `scale` (a float32) times the exact
+ * sum of squares.
+ */
 export function scanBytes(arena: Arena, scan: ListScan, scale: number): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
   const { buffer, kernel } = arena
@@ -54,7 +57,7 @@ export function scanBytes(arena: Arena, scan: ListScan, scale: number): void {
   offerBlocks(arena, scan, row => Math.fround(squaresOfBytes(rows, row * stride, elements)) * scale)
 }
 
-/** Rows of bits; `stride` is a multiple of 16. A distance is the number of bits that differ. */
+/** Scan rows of bits; `stride` is a multiple of 16. A distance is the number of different bits. */
 export function scanBits(arena: Arena, scan: ListScan): void {
   const { list, count, stride, query, distances, ordinals, base } = scan
   const { buffer, kernel } = arena

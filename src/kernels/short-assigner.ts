@@ -1,16 +1,20 @@
-/** Assigns many vectors to the nearest of some centroids like `Assigner`, by elements of 16 bits: twice as fast. */
+/** Assigns vectors to the nearest centroid like `Assigner`, with elements of 16 bits: twice as fast. */
 import { type Arena, openArena, Places } from './arena.js'
 import { assignShortsPlain, roundedEven, type ShortPlaces, shortNorm } from './clusters-plain.js'
 import { type Centroids, groupRows, midstOf, panelsOf, panelWidth } from './panels.js'
 
-/** Before the elements of a panel: two f32s of each centroid. */
+/** Bytes before the elements of a panel: two f32s per centroid. */
 const headBytes = 2 * panelWidth * 4
 
-/** Rows that are not farther from the midst than this share of the farthest centroid are rounded as if they were. */
-const leastShare = 2 ** -10
+/**
+ * Rows nearer to the center than this share of the distance of the farthest centroid are rounded as if they had that
+ * distance.
+ */
+const minShare = 2 ** -10
 
+/** Assigns rows in batches of up to `maxRows`. */
 export class ShortAssigner {
-  /** Where the owner puts up to `maxRows` vectors. */
+  /** The caller writes up to `maxRows` vectors here. */
   readonly vectors: Float32Array
   readonly #arena: Arena
   readonly #places: ShortPlaces
@@ -19,30 +23,33 @@ export class ShortAssigner {
   readonly #dim: number
   readonly #least: number
 
-  /** `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
+  /** `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
   constructor(centroids: Centroids, maxRows: number, plain = false) {
     const { count, dim } = centroids
-    const room = Math.ceil(maxRows / groupRows) * groupRows
+    const capacity = Math.ceil(maxRows / groupRows) * groupRows
     const pairs = Math.ceil(dim / 2)
     const places = new Places()
     this.#places = {
-      vectors: places.take(room * dim * 4),
+      vectors: places.take(capacity * dim * 4),
       origin: places.take(dim * 4),
-      groups: places.take(room * pairs * 4),
-      scales: places.take(room * 4),
+      groups: places.take(capacity * pairs * 4),
+      scales: places.take(capacity * 4),
       panels: places.take(panelsOf(count) * (headBytes + pairs * panelWidth * 4)),
-      bests: places.take(room * 32),
-      out: places.take(room * 4),
+      bests: places.take(capacity * 32),
+      out: places.take(capacity * 4),
     }
     this.#arena = openArena(places.end, plain)
     this.#dim = dim
     this.#panels = panelsOf(count)
     this.vectors = new Float32Array(this.#arena.buffer, this.#places.vectors, maxRows * dim)
-    this.#assigned = new Uint32Array(this.#arena.buffer, this.#places.out, room)
-    this.#least = leastShare * this.#pack(centroids) || 1
+    this.#assigned = new Uint32Array(this.#arena.buffer, this.#places.out, capacity)
+    this.#least = minShare * this.#pack(centroids) || 1
   }
 
-  /** The number of the nearest centroid for each of the first `rows` vectors (of those as near: the lower number); a view, valid until the next call. */
+  /**
+   * Return the number of the nearest centroid for each of the first `rows` vectors (ties: the lower number). The result
+   * is a view, valid until the next call.
+   */
   assign(rows: number): Uint32Array {
     const { buffer, kernel } = this.#arena
     const places = this.#places
@@ -64,7 +71,7 @@ export class ShortAssigner {
     return this.#assigned.subarray(0, rows)
   }
 
-  /** Returns how far the farthest centroid is from the midst. */
+  /** Pack the centroids. Returns the distance of the farthest centroid from the center. */
   #pack(centroids: Centroids): number {
     const { buffer } = this.#arena
     const { count, dim, values } = centroids

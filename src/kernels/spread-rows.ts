@@ -1,8 +1,11 @@
-/** Chooses rows that lie apart: each next one with a likelihood that grows with its squared distance from those before (k-means++, Arthur & Vassilvitskii 2007). */
+/**
+ * Chooses rows that are far apart: the probability of each next row grows with its squared distance from the chosen
+ * ones (k-means++, Arthur & Vassilvitskii 2007).
+ */
 import type { Pacer } from '../primitives/pacer.js'
 import { type Centroids, squaredDistance } from './assigner.js'
 
-/** `count` of some rows, at most as many as there are. `random`: uniform numbers in [0, 1). */
+/** Choose `count` rows, at most as many as there are. `random`: uniform numbers in [0, 1). */
 export async function spreadRows(
   rows: Centroids,
   count: number,
@@ -11,7 +14,7 @@ export async function spreadRows(
 ): Promise<Uint32Array> {
   const { values, dim } = rows
   const chosen = new Uint32Array(count)
-  /** From the nearest that is chosen. */
+  /** Distance of each row from the nearest chosen row. */
   const distances = new Float64Array(rows.count).fill(Infinity)
   for (let i = 1; i < count; i++) {
     await pacer.turn()
@@ -27,7 +30,10 @@ export async function spreadRows(
   return chosen
 }
 
-/** The row in which the sum of the distances up to it passes `sum`; the last that is not chosen where rounding leaves none. */
+/**
+ * Return the row at which the running sum of the distances exceeds `sum`. If rounding leaves no such row, return the
+ * last row not chosen.
+ */
 function rowAt(distances: Float64Array, sum: number): number {
   let last = 0
   for (let row = 0; row < distances.length; row++) {

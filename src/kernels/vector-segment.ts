@@ -1,21 +1,21 @@
 /**
- * A stretch of a vector column in memory the kernel can search. The owner reads the rows' bytes straight from
- * disk into `bytes`; searching copies none of them.
+ * A part of a vector column, in memory that the kernel can search. The caller reads the bytes of the rows from disk
+ * directly into `bytes`; a search copies none of them.
  *
- * - Rows lie as Arrow's FixedSizeList stores them, `dim` elements each, without padding.
- * - The memory never grows or moves: views stay good for the segment's life.
- * - Behind the rows lies scratch of the segment's own, so that two segments never disturb each other. One
- *   search at a time per segment; searches are synchronous, so that needs no lock.
- * - Several threads may have the rows in common. Each then has a segment of its own over the same memory, with scratch in it that
- *   is its alone.
+ * - Rows are stored as in Arrow's FixedSizeList: `dim` elements each, without padding.
+ * - The memory never grows or moves: views stay valid for the life of the segment.
+ * - After the rows comes scratch of the segment's own, so that two segments never disturb each other. A segment runs
+ *   one search at a time; searches are synchronous, so no lock is needed.
+ * - Several threads may share the rows. Then each thread has a segment of its own over the same memory, with its own
+ *   scratch in this memory.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { type Kernel, openKernel, openSharedMemory, type SharedMemory, sharedKernelOn } from './kernel.js'
 
-/** What rows are made of; queries are always float32. */
+/** The elements of rows. Queries are always float32. */
 export type ElementKind = 'f32' | 'u8'
 
-/** `rows` vectors of `dim` elements, one after the other without padding. */
+/** `rows` vectors of `dim` elements, contiguous, without padding. */
 export interface VectorRows {
   readonly kind: ElementKind
   readonly dim: number
@@ -23,22 +23,22 @@ export interface VectorRows {
   readonly values: Float32Array | Uint8Array
 }
 
-/** Bytes of rows that a column is cut into, so that one search takes milliseconds. */
+/** Bytes of rows per segment of a column, so that one search takes milliseconds. */
 export const segmentBytes = 64 * 1024 * 1024
 
-/** Smaller segments stay on the ordinary heap: an instance and its address space cost more than they save. */
+/** Smaller segments stay on the ordinary heap: an instance and its address space cost more than they save. In bytes. */
 const kernelBytes = 16 * 1024
 
-/** Elements of the widest row the kernel takes: sums of squared bytes fit its 32 bits. */
+/** The most elements of a row that the kernel accepts: sums of squared bytes must fit 32 bits. */
 const kernelDim = 65_536
 
-/** Rows measured in one step; agrees with BLOCK_ROWS of `wasm/exact.ts`. */
+/** Rows measured in one step. Must equal BLOCK_ROWS of `wasm/exact.ts`. */
 export const blockRows = 1024
 
-/** Hits the scratch has room for; who asks for more gets them by another way. */
+/** The most rows that a heap in the scratch can hold. Searches for more rows sort all distances. */
 const maxHeapRows = 65_536
 
-/** Where the kernel finds things in a segment's memory, in bytes from its start. Rows are at 0. */
+/** Addresses in the memory of a segment, in bytes from its start. Rows are at 0. */
 export interface Scratch {
   readonly kernel: Kernel
   readonly buffer: ArrayBufferLike
@@ -46,7 +46,7 @@ export interface Scratch {
   readonly list: number
   /** `blockRows` f32s. */
   readonly distances: number
-  /** The query, zeros to a multiple of 16 elements; before it the masks. */
+  /** The query, padded with zeros to a multiple of 16 elements. The masks are before it. */
   readonly query: number
   /** One bit per row. */
   readonly bits: number
@@ -55,15 +55,16 @@ export interface Scratch {
   readonly heapRows: number
 }
 
+/** Rows of a vector column that can be searched. */
 export class VectorSegment implements VectorRows {
   readonly kind: ElementKind
   readonly dim: number
   readonly rows: number
-  /** The rows' bytes, zeros at first; the owner fills them. */
+  /** The bytes of the rows, initially zeros. The caller writes them. */
   readonly bytes: Uint8Array
   /** The same memory as elements. */
   readonly values: Float32Array | Uint8Array
-  /** All memory the segment holds, scratch included; for budgets. */
+  /** All memory of the segment, including scratch, for budgets. In bytes. */
   readonly byteLength: number
   /** Null: the segment is on the ordinary heap, and the plain loops search it. */
   readonly scratch: Scratch | null
@@ -85,9 +86,9 @@ export class VectorSegment implements VectorRows {
   }
 
   /**
-   * Room for `rows` rows. The kernel searches segments of `kernelFrom` to `segmentBytes` bytes where the host has
-   * WebAssembly SIMD; the plain loops search all others, with the same results. Throws a `SheafError` of code 17
-   * when there is no memory.
+   * Allocate a segment for `rows` rows. The kernel searches segments of `kernelFrom` to `segmentBytes` bytes on hosts
+   * with WebAssembly SIMD. The plain loops search all others, with the same results. Throws `ServiceUnavailable` if
+   * there is no memory.
    */
   static allocate(kind: ElementKind, dim: number, rows: number, kernelFrom = kernelBytes): VectorSegment {
     const rowBytes = rowBytesOf(kind, dim, rows)
@@ -101,31 +102,32 @@ export class VectorSegment implements VectorRows {
     return new VectorSegment(kind, dim, rows, heapBuffer(rowBytes, ArrayBuffer), null)
   }
 
-  /** A segment over the rows that lie at the beginning of memory of `openShared`, for the thread with that seat. */
+  /** Create a segment over the rows at the start of memory of `openShared`, for the thread with this worker index. */
   static attach(
     memory: SharedMemory | SharedArrayBuffer,
     { kind, dim, rows }: Omit<VectorRows, 'values'>,
-    seat: number,
+    workerIndex: number,
   ): VectorSegment {
     if (memory instanceof SharedArrayBuffer) return new VectorSegment(kind, dim, rows, memory, null)
     const { buffer } = memory
-    const layout = layOut(rowBytesOf(kind, dim, rows), dim, rows, seat)
+    const layout = layOut(rowBytesOf(kind, dim, rows), dim, rows, workerIndex)
     const kernel = sharedKernelOn(memory)
     return new VectorSegment(kind, dim, rows, buffer, ready({ ...layout, buffer, kernel }))
   }
 }
 
 /**
- * Memory for rows that `seats` threads search, each through a segment of its own (`VectorSegment.attach`), and `more` bytes at its
- * end. The rows lie at its beginning, zeros at first. Throws a `SheafError` of code 17 when there is none.
+ * Allocate memory for rows that `workers` threads search, each through a segment of its own (`VectorSegment.attach`),
+ * plus `more` bytes at the end. The rows are at the start, initially zeros. Throws `ServiceUnavailable` if there is no
+ * memory.
  */
 export function openShared(
   { kind, dim, rows }: Omit<VectorRows, 'values'>,
-  seats: number,
+  workers: number,
   more: number,
 ): SharedMemory | SharedArrayBuffer {
   const rowBytes = rowBytesOf(kind, dim, rows)
-  const layout = layOut(rowBytes, dim, rows, seats - 1)
+  const layout = layOut(rowBytes, dim, rows, workers - 1)
   const memory = isForKernel(rowBytes, dim, kernelBytes) ? openSharedMemory(layout.end + more) : null
   return memory ?? heapBuffer(rowBytes + more, SharedArrayBuffer)
 }
@@ -150,14 +152,14 @@ function strideOf(kind: ElementKind, dim: number): number {
 }
 
 /**
- * The list and the distances come first: the kernel reads a little past the last row, and nothing there may be
- * the end of memory. Masks are 64 bytes of ones, then 64 of zeros, right before the query. Where threads share the rows,
- * the scratch of one follows that of the other.
+ * Assign addresses. The list and the distances come first: the kernel reads a little past the last row, and must not
+ * reach the end of memory. Masks are 64 bytes of ones, then 64 bytes of zeros, directly before the query. If threads
+ * share the rows, their scratch areas follow each other.
  */
-function layOut(rowBytes: number, dim: number, rows: number, seat = 0) {
+function layOut(rowBytes: number, dim: number, rows: number, workerIndex = 0) {
   const first = roundUp(rowBytes, 64)
   const one = layScratch(first, dim, rows)
-  return seat === 0 ? one : layScratch(first + seat * roundUp(one.end - first, 64), dim, rows)
+  return workerIndex === 0 ? one : layScratch(first + workerIndex * roundUp(one.end - first, 64), dim, rows)
 }
 
 function layScratch(list: number, dim: number, rows: number) {

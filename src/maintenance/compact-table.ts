@@ -10,7 +10,13 @@ import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
 import { carriedIndexes, movedIndexes } from '../write/carry-indexes.js'
-import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../write/compact.js'
+import {
+  type Compacted,
+  carriedOver,
+  compactFragments,
+  mergeDeletionVectors,
+  stillMerged,
+} from '../write/compact.js'
 import { type CompactionMode, type CompactionPlan, planCompaction } from '../write/compaction-plan.js'
 import type { StageTarget } from '../write/stage.js'
 import { isSuperseded } from './is-superseded.js'
@@ -92,7 +98,7 @@ async function executePlan(
   const compacted: Compacted[] = []
   for (const from of groups) compacted.push(await compactFragments(reader, from, target, pacer))
   const folded: FoldedDead[] = []
-  for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
+  for (const fragment of folds) folded.push(await mergeDeletionVectors(reader, fragment, target, pacer))
   return { layout: reader.layout, compacted, folded }
 }
 
@@ -118,7 +124,7 @@ async function readerOf(
  */
 async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
   const { signal } = pacer
-  await engine.drafts.giveWay(transactionsMs, signal)
+  await engine.drafts.waitUntilIdle(transactionsMs, signal)
   return engine.turns.run(
     pathKey(head.id),
     async () => {
@@ -158,7 +164,7 @@ async function tryToCommit(
   const parts = {
     kind: 'compaction',
     moves,
-    folded: stillFolded(folded, layout, newer.layout),
+    folded: stillMerged(folded, layout, newer.layout),
     indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
     fields: layout.schema.fields.map(({ id }) => id),
   } as const

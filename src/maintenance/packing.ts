@@ -2,7 +2,7 @@
  * Copies old slots into packs, as far as anything that exists still needs them (commit/packs). Needed slots hold the changes from which
  * manifests are replayed, inline rows, and replies to calls that may be repeated.
  */
-import { heldVersions } from '../catalog/retention.js'
+import { versionsWithData } from '../catalog/retention.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { CommitLog } from '../commit/commit-log.js'
 import type { Fold } from '../commit/machine.js'
@@ -111,7 +111,7 @@ export class Packing {
     const { slots, history, layouts } = this.#options
     const needed = new Set<number>()
     const versions = new Map<string, ReadonlySet<number> | null>()
-    const held = heldVersions(state)
+    const held = versionsWithData(state)
     const add = async (head: TableHead) => {
       await pacer.turn()
       // A Lance engine may ask again for its own commits, whether these versions still exist or not.

@@ -1,8 +1,8 @@
 /**
- * A Change: what one commit does to the data of one table, as it stands in a slot (docs/format.md).
+ * A change: the effect of one commit on the data of one table, as stored in a slot (docs/format.md).
  *
- * All numbers in it are final: the writer assigned version, fragment, row and field ids on the very prefix the
- * entry follows, so applying it computes nothing anew.
+ * All numbers in a change are final. The writer assigned version, fragment, row and field ids on exactly the state that
+ * the entry follows, so applying a change computes no ids.
  */
 import type { ChangeKind } from '../protocol/change-kind.js'
 import type { ZoneRecord } from '../sql/zones/zone.js'
@@ -10,26 +10,26 @@ import type { StoredRuns } from './stored-runs.js'
 import type { IndexChange } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
 
-/** Numbers: such a file, or a blob of the slot that holds the entry: ids as runs, offsets as ascending u32. */
+/** A set of numbers: a file, or a blob of the slot with the entry. Ids are stored as runs, offsets as ascending u32. */
 export type AddedRuns = StoredRuns | { readonly blob: number }
 
-/** Ids that follow each other, from the first row's on. */
+/** Consecutive ids, from the first row's id on. */
 export interface ConsecutiveIds {
   readonly row0: number
 }
 
-/** Between which ids those of a fragment lie. */
+/** Bounds of a fragment's ids. */
 export interface IdBounds {
   readonly least: number
   readonly greatest: number
-  /** Whether they ascend in row order; absent where they do (primitives/unordered-runs has the others). */
+  /** False if the ids do not ascend in row order (primitives/unordered-runs); absent if they do. */
   readonly ascending?: false
 }
 
-/** Row ids of a fragment's rows, in row order. */
+/** Row ids of a fragment, in row order. */
 export type AddedIds = ConsecutiveIds | (AddedRuns & IdBounds)
 
-/** Some columns of a fragment: a file of the table's data folder, or a blob of the slot that holds the entry. */
+/** Some columns of a fragment: a file of the table's data folder, or a blob of the slot with the entry. */
 export type AddedFile =
   | {
       readonly file: string
@@ -39,9 +39,10 @@ export type AddedFile =
     }
   | { readonly blob: number; readonly bytes: number; readonly fields: readonly number[] }
 
-/** Between which values the rows of a field lie, by field id; nothing is known of a field that is missing. */
+/** Min/max statistics by field id; a missing field has none. */
 export type ZoneRecords = Readonly<Record<string, ZoneRecord>>
 
+/** A fragment that a change adds. */
 export interface AddedFragment {
   readonly id: number
   readonly rows: number
@@ -50,79 +51,84 @@ export interface AddedFragment {
   readonly zones?: ZoneRecords
 }
 
-/** [fragment, offsets of its rows, how many]: rows that die, of the fragments there are after it. Disjoint from those already dead. */
+/**
+ * [fragment, offsets of its rows, count]: rows that the change deletes, in fragments as they are after the change.
+ * Disjoint from rows that were deleted before.
+ */
 export type AddedDead = readonly [fragment: number, offsets: AddedRuns, count: number]
 
-/** Columns of a fragment that was there before: new ones, or all their values anew. The newest file that has a field counts. */
+/** Columns that a change adds to an existing fragment, or whose values it rewrites. The newest file with a field counts. */
 export interface AddedColumns {
   readonly fragment: number
   readonly file: AddedFile
-  /** Of the fields in `file`; what was known of them before is forgotten. */
+  /** Statistics of the fields in `file`. They replace earlier statistics. */
   readonly zones?: ZoneRecords
 }
 
 /**
- * Fragments that gave way to others, which hold the rows that lived, in the order they had. The fragments `from` followed each
- * other; those of `to` take their place, and are no more than were still there. The newest of them may have lost rows since the work
- * began: those are among the change's `dead`.
+ * A compaction: the fragments `to` replace the fragments `from`, and hold their live rows in the same order.
+ *
+ * The fragments `from` were adjacent. The fragments `to` take their positions, and are not more than the fragments of
+ * `from` that still existed. Rows that were deleted since the work began are among the change's `dead`.
  */
 export interface Move {
   readonly from: readonly (readonly [fragment: number, rows: number])[]
-  /** Those of `from` that had left already: all their rows had died. */
+  /** Those of `from` that no longer existed, because all their rows were deleted. */
   readonly gone?: readonly number[]
   readonly to: readonly number[]
 }
 
-/** What a reader of the log must know where fragments move: who does not would give their rows another order. */
+/** The feature that readers must know if fragments were moved. Other readers would put rows in another order. */
 export const movesFeature = 'moves'
 
-/** [fragment, how many, offsets]: its first so many dead parts are from now on one. */
+/** [fragment, count, offsets]: one part replaces the first `count` parts of the fragment's deletion vector. */
 export type FoldedDead = readonly [fragment: number, parts: number, offsets: StoredRuns]
 
-/** The counters after the change; none of them ever goes back. */
+/** The counters after the change. A counter never decreases. */
 export interface Counters {
   readonly row: number
   readonly frag: number
   readonly field: number
 }
 
+/** What one commit does to the data of one table. See the head of this file. */
 export interface Change {
   readonly op: 'change'
   readonly t: string
   readonly v: number
-  /** The version it was decided on: the one before `v`; 0 for the first. */
+  /** The version that the change was decided on: the version before `v`; 0 for the first version. */
   readonly base: number
-  /** The version whose stored layout (manifest/layout-store) the fold up to `v` begins with; 0 or absent: with nothing. */
+  /** The version whose base (manifest/layout-store) replay up to `v` begins with; 0 or absent: begin with nothing. */
   readonly start?: number
   readonly kind: ChangeKind
-  /** Of a restore: the version whose fragments the new one has, and how many those are. */
+  /** For a restore: the version whose fragments the new version has, and their number. */
   readonly restore?: { readonly version: number; readonly fragments: number }
   readonly add: readonly AddedFragment[]
   readonly dead: readonly AddedDead[]
-  /** Ids of fragments that leave the table; those that moved are not among them. */
+  /** Ids of dropped fragments; fragments that moved are not among them. */
   readonly drop: readonly number[]
-  /** Of a compaction; who reads it must know the feature `moves`. */
+  /** For a compaction. Readers must know the feature `moves`. */
   readonly moves?: readonly Move[]
   readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly AddedColumns[]
-  /** Who reads it must know the feature `indexes`. */
+  /** Readers must know the feature `indexes`. */
   readonly indexes?: readonly IndexChange[]
-  /** The whole new schema, or null when it stays. */
+  /** The whole new schema; null if the schema does not change. */
   readonly schema: TableSchema | null
   readonly next: Counters
 }
 
-/** Fragments that are there before a change and not after it. */
+/** Return the fragments that a change removes. */
 export function fragmentsLeaving({ drop, moves = [] }: Change): readonly number[] {
   return [...drop, ...moves.flatMap(fragmentsMoving)]
 }
 
-/** Fragments that gave way in a move. */
+/** Return the fragments that a move removes. */
 export function fragmentsMoving({ from, gone = [] }: Move): readonly number[] {
   return from.map(([id]) => id).filter(id => !gone.includes(id))
 }
 
-/** The same change, its blobs `by` further on in the slot. */
+/** Return the change with the blob numbers increased by `by`. */
 export function withBlobsFrom(change: Change, by: number): Change {
   if (by === 0) return change
   const moved = <T extends object>(at: T): T =>

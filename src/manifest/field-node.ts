@@ -1,21 +1,22 @@
 /**
- * A table's fields as trees, so that a nested one can be found by its path and changed by its id.
+ * The fields of a table as trees, to find a nested field by its path and to change it by its id.
  *
- * A path is the names from a column down through structs, joined by dots: `meta.lang`. Names may hold dots themselves: a
- * column whose whole name the path is comes first.
+ * A path is the names from a column down through structs, joined by dots: `meta.lang`. Names may contain dots too: a
+ * column whose whole name equals the path comes first.
  */
 import { childFields, type DataType, type Field } from '../arrow/types.js'
 import { columnNotFound } from '../errors.js'
 import { columnOfField, descendants, type TableField, type TableSchema } from './table-schema.js'
 
-/** A field and those below it. */
+/** A field and its descendants. */
 export interface FieldNode extends Omit<Field, 'type'> {
   readonly id: number
-  /** What it says of its children is for `children` to say. */
+  /** Without its children's types: `children` has them. */
   readonly type: DataType
   readonly children: readonly FieldNode[]
 }
 
+/** Return a column as a tree. */
 export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   let next = 0
   const build = (of: Field, own: number): FieldNode => {
@@ -24,13 +25,14 @@ export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   return build(field, id)
 }
 
+/** Return a tree as a column. */
 export function fieldOf(node: FieldNode): TableField {
   const { children, ...own } = node
   const nested = idsBelow(node)
   return { ...own, type: typeOf(node), ...(nested.length > 0 && { nested }) }
 }
 
-/** The type of a node, made of those below it. */
+/** Return the type of a node, with the types of its descendants. */
 export function typeOf({ type, children }: FieldNode): DataType {
   const fields = children.map((node): Field => {
     const { name, nullable, metadata } = node
@@ -45,8 +47,8 @@ function idsBelow({ children }: FieldNode): readonly number[] {
 }
 
 /**
- * `node` with another type. The fields below keep their ids where there are as many as before, else they get those from
- * `nextField` on.
+ * Return `node` with another type. The descendants keep their ids if their number is the same; otherwise they get ids
+ * from `nextField` on.
  */
 export function withType(
   node: FieldNode,
@@ -61,7 +63,7 @@ export function withType(
   return { node: nodeOf({ ...own, type, nested }), nextField: keeps ? nextField : nextField + count }
 }
 
-/** The nodes from a column down to the field with an id; null where there is none. */
+/** Return the nodes from a column down to the field with an id; null if there is no such field. */
 export function findFieldById(schema: TableSchema, id: number): readonly FieldNode[] | null {
   const column = columnOfField(schema, id)
   if (column === undefined) return null
@@ -76,18 +78,24 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
   return chain
 }
 
-/** The path of a field as `findField` reads it. A name stands in backticks where it has more than letters, digits and `_`. */
+/**
+ * Return the path of a field as `findField` parses it. A name with other characters than letters, digits and `_` is put
+ * in backticks.
+ */
 export function pathText(chain: readonly FieldNode[]): string {
   return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
 }
 
+/** Put a name in backticks, with its own backticks doubled. */
 export function inBackticks(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
 /**
- * The nodes from a column down to the field that `path` names: names joined by dots. A name may stand in backticks, as SQL has it, with each of its own
- * backticks twice: `` `row-id` ``, `` a.`x.y` ``. What a column is really called comes first. Throws code 12.
+ * Find a field by its path, and return the nodes from the column down to the field.
+ *
+ * A path is names joined by dots. A name may be in backticks as in SQL, with its own backticks doubled: `` `row-id` ``,
+ * `` a.`x.y` ``. An exact match of a column name comes first. Throws ColumnNotFound.
  */
 export function findField(schema: TableSchema, path: string): readonly FieldNode[] {
   const columns = schema.fields.map(nodeOf)
@@ -108,7 +116,7 @@ function search(nodes: readonly FieldNode[], path: string): readonly FieldNode[]
   return null
 }
 
-/** The names in a path of which some stand in backticks; null where none does, or the path is none. */
+/** Split a path with names in backticks; null if it has none, or is invalid. */
 function quotedNames(path: string): readonly string[] | null {
   const name = /`(?:[^`]|``)+`|[^`.]+/y
   const names: string[] = []
@@ -122,7 +130,7 @@ function quotedNames(path: string): readonly string[] | null {
   }
 }
 
-/** The nodes from a column down to the field that these names lead to; null where there is none. */
+/** Return the nodes from a column down to the field with these names; null if there is no such field. */
 export function findFieldByNames(schema: TableSchema, names: readonly string[]): readonly FieldNode[] | null {
   return walk(schema.fields.map(nodeOf), names)
 }
@@ -149,10 +157,10 @@ function pathsIn(node: FieldNode, prefix: string): readonly string[] {
   return [own, ...node.children.flatMap(child => pathsIn(child, `${own}.`))]
 }
 
-/** What becomes of a field, whose children were edited before; null: it goes. */
+/** Edits a field after its children were edited. Returns null to drop the field. */
 export type FieldEdit = (node: FieldNode) => FieldNode | null
 
-/** The tree after the edits, by the id of the field; null when nothing is left of it. */
+/** Apply edits, by field id, to a tree; null if nothing is left of it. */
 export function edited(node: FieldNode, edits: ReadonlyMap<number, FieldEdit>): FieldNode | null {
   const children = node.children
     .map(child => edited(child, edits))

@@ -1,44 +1,46 @@
 /**
- * Names of the files that hold the data of tables: `<birth, base 36>-<uuid>`. The birth is the newest slot that the writer
- * knew when it began, so that what is young enough to be still on its way into the log is told by its name (STORAGE S7).
+ * Names of the files with the data of tables: `<creation slot, base 36>-<uuid>`. The creation slot is the newest slot
+ * that the writer knew when it began. Garbage collection reads it from the name: a young file may belong to a commit
+ * that is not in the log yet (STORAGE S7).
  */
 import type { Change } from './change.js'
 import type { Layout } from './layout.js'
 import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 
-/** Folders of a table, and how names of files in them end. */
+/** Folders of a table, and the endings of file names in them. */
 const endings = { data: '.arrow', rows: '.runs', indexes: '.arrow' } as const
 
 export type FileFolder = keyof typeof endings
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-export function fileName(birth: number, uuid: string): string {
-  return `${birth.toString(36)}-${uuid}`
+/** Return a file name without its ending. `slot`: the creation slot. */
+export function fileName(slot: number, uuid: string): string {
+  return `${slot.toString(36)}-${uuid}`
 }
 
-/** The birth in a name; null for a name that Sheaf did not give. */
-export function birthOf(name: string): number | null {
+/** Return the creation slot in a name; null for a name that Sheaf did not give. */
+export function creationSlotOf(name: string): number | null {
   const match = pattern.exec(name)
   if (match === null) return null
-  const birth = Number.parseInt(match[1]!, 36)
-  return Number.isSafeInteger(birth) ? birth : null
+  const slot = Number.parseInt(match[1]!, 36)
+  return Number.isSafeInteger(slot) ? slot : null
 }
 
-/** Where a file lies, from the table's folder on. */
+/** Return the path of a file, relative to the table's folder. */
 export function filePath(folder: FileFolder, name: string): string {
   return `${folder}/${name}${endings[folder]}`
 }
 
-/** The birth of the file at a path from the table's folder on; null for what is no such file. */
-export function birthOfPath(path: string): number | null {
+/** Return the creation slot of a file from its path, relative to the table's folder; null for any other path. */
+export function creationSlotOfPath(path: string): number | null {
   const slash = path.indexOf('/')
   const ending = endings[path.slice(0, Math.max(0, slash)) as FileFolder] as string | undefined
   if (ending === undefined || !path.endsWith(ending)) return null
-  return birthOf(path.slice(slash + 1, -ending.length))
+  return creationSlotOf(path.slice(slash + 1, -ending.length))
 }
 
-/** The files that a change brings, by their paths from the table's folder on. A change never names a file again. */
+/** Yield the files that a change adds, by path relative to the table's folder. No two changes name the same file. */
 export function* filesOfChange({
   add,
   dead,
@@ -56,8 +58,11 @@ export function* filesOfChange({
   for (const [folder, name] of filesOfIndexChanges(indexes)) yield filePath(folder, name)
 }
 
-/** What a layout refers to: files by their paths from the table's folder on, and slots that hold blobs. */
-export function* placesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
+/**
+ * Yield everything that the manifest of a version refers to: files by path relative to the table's folder, and slots
+ * with blobs by number.
+ */
+export function* referencesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
   for (const { segments } of indexes) {
     for (const [folder, name] of filesOfSegments(segments)) yield filePath(folder, name)
   }

@@ -1,21 +1,21 @@
 /**
- * One history page as bytes.
+ * Encodes and decodes pages of the history.
  *
  *     blocks     each one line of JSON: an array of records of one table, ascending by version
  *     footer     one line of JSON per block: [table, first version, last version, offset, bytes, checksum]
  *     trailer    bytes of the footer u32 | bytes of the file u64 | "SHEAFHP1"
  *
- * A record is [version, slot, entry, ts, txn, kind, start], or with the manifest in the last place. Blocks are in order
- * of (table, version), tables compared by UTF-16 units. A block ends with the record that is its 1,000th or makes it
- * 64 K characters. Numbers in the trailer are little-endian. The CRC-32 of footer and trailer stands in the page's name:
- * with the checksums of the blocks in the footer that is every byte.
+ * A record is [version, slot, entry, ts, txn, kind, start], or has the manifest instead of `start`. Blocks are in order
+ * of (table, version), tables compared by UTF-16 units. A block ends at its 1,000th record, or at the record that makes
+ * it 64 K characters long. Numbers in the trailer are little-endian. The CRC-32 of footer and trailer is in the page's
+ * name. Together with the checksums of the blocks in the footer it covers every byte.
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { ManifestFile, VersionRecord } from './version.js'
 
-/** A page: `_hist/<name>`, the records of slots `from..to`. */
+/** A page: the file `_hist/<name>` with the records of slots `from..to`. */
 export interface PageInfo {
   readonly from: number
   readonly to: number
@@ -25,8 +25,9 @@ export interface PageInfo {
   readonly bytes: number
 }
 
+/** The position of a block in its page, from the footer. */
 export interface Block {
-  /** Versions of its first and last record. */
+  /** Versions of the block's first and last record. */
   readonly first: number
   readonly last: number
   readonly offset: number
@@ -44,19 +45,21 @@ const magic = Buffer.from('SHEAFHP1')
 const newline = 0x0a
 const blockRecords = 1000
 const blockChars = 64 * 1024
-/** Footer lines are put into bytes this many characters at a time. */
+/** Footer lines are encoded this many characters at a time. */
 const sliceChars = 64 * 1024
 
+/** Return the key of a page in the blob store. */
 export function pageKey(page: PageInfo): string {
   return `_hist/${page.name}`
 }
 
+/** Return the name and size of an encoded page of slots `from..to`. */
 export function pageInfo(from: number, to: number, { bytes, crc }: EncodedPage): PageInfo {
   const digits = (slot: number) => String(slot).padStart(20, '0')
   return { from, to, name: `${digits(from)}-${digits(to)}-${crcHex(crc)}.page`, bytes: bytes.length }
 }
 
-/** The page of some tables, which come in order. No bytes and checksum 0 when there is no record. */
+/** Encode the records of tables, which must come in order. Returns no bytes and checksum 0 if there are no records. */
 export async function encodePage(
   tables: Iterable<readonly [table: string, records: readonly VersionRecord[]]>,
   pacer: Pacer,
@@ -101,25 +104,26 @@ export async function encodePage(
   return { bytes: await joined(parts, offset + footerBytes + trailerBytes, pacer), crc }
 }
 
-/** How many bytes the end of a page must have for `decodeFooter`. `end`: its last bytes, 20 at least. */
+/** Return how many of a page's last bytes `decodeFooter` needs. `end`: the last bytes of the page, at least 20. */
 export function endBytes(end: Uint8Array, page: PageInfo): number {
   const at = end.length - trailerBytes
   const trailer = Buffer.from(end.buffer, end.byteOffset + at, trailerBytes)
   const bytes = trailer.readUInt32LE(0) + trailerBytes
   const total = trailer.readBigUInt64LE(4)
   if (!trailer.subarray(12).equals(magic)) throw damaged(page, 'it does not end in SHEAFHP1')
-  if (total !== BigInt(page.bytes) || bytes > page.bytes) throw damaged(page, `it is not ${page.bytes} bytes`)
+  if (total !== BigInt(page.bytes) || bytes > page.bytes)
+    throw damaged(page, `its size is not ${page.bytes} bytes`)
   return bytes
 }
 
-/** The lines of the footer, out of the last `endBytes` bytes of a page. */
+/** Check the footer, and return its lines. `end`: the last `endBytes` bytes of a page. */
 export function decodeFooter(end: Uint8Array, page: PageInfo): Uint8Array {
   const crc = crcHex(crc32(end))
   if (!page.name.endsWith(`-${crc}.page`)) throw damaged(page, `the checksum of its footer is ${crc}`)
   return end.subarray(0, -trailerBytes)
 }
 
-/** The blocks that hold versions of a table in `first..last`, in order; they lie next to each other. */
+/** Return the blocks with versions `first..last` of a table, in order. They are adjacent. */
 export function findBlocks(footer: Uint8Array, table: string, first: number, last: number): Block[] {
   const found: Block[] = []
   for (let at = seek(footer, table, first); at < footer.length; ) {
@@ -138,7 +142,7 @@ export function findBlocks(footer: Uint8Array, table: string, first: number, las
   return found
 }
 
-/** The records of a block. */
+/** Check and decode a block. */
 export function decodeBlock(bytes: Uint8Array, block: Block, page: PageInfo): VersionRecord[] {
   if (crc32(bytes) !== block.crc) {
     throw damaged(page, `the checksum of its bytes from ${block.offset} on is not ${crcHex(block.crc)}`)
@@ -146,7 +150,7 @@ export function decodeBlock(bytes: Uint8Array, block: Block, page: PageInfo): Ve
   return (JSON.parse(textOf(bytes)) as Row[]).map(recordOf)
 }
 
-/** All records of a page, out of its bytes: by table and version, a table in one piece or several. */
+/** Decode all records of a page, by table and version. A table may come in several pieces. */
 export function* decodePage(
   bytes: Uint8Array,
   page: PageInfo,
@@ -170,7 +174,7 @@ type Line = readonly [
   checksum: string,
 ]
 
-/** Where the first line of a block begins that is not before (table, version), by binary search. */
+/** Return where the first line of a block starts that is not before (table, version), by binary search. */
 function seek(footer: Uint8Array, table: string, version: number): number {
   let low = 0
   let high = footer.length

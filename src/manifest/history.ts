@@ -1,12 +1,15 @@
 /**
- * The records of all versions there ever were: those since the newest checkpoint in memory, the others in pages.
+ * The records of all versions that ever existed. Records since the newest checkpoint are in memory, older ones in
+ * pages.
  *
- * - Pages are made one by and by, so that there are never many.
- * - A record never changes, and stays as long as anybody may ask for it, so any snapshot of the catalog can be served from one
- *   history. The one exception: a record of kind `taken` stands for those of its number and of all above that came before it.
- * - A page holds the records of a range of slots, sorted by (table, version); pages follow each other without a gap,
- *   from slot 1 to `sealed`. As it is first written it is a pure function of those slots: whoever writes it writes the same
- *   bytes, and one that is lost is made again from them.
+ * - A page holds the records of a range of slots, sorted by (table, version). The ranges are consecutive, from slot 1
+ *   to `sealed`.
+ * - A new page is a pure function of its slots: all writers write the same bytes, and a lost page is rebuilt from the
+ *   slots.
+ * - Pages are merged over time, so that there are never many.
+ * - A record never changes, and is kept as long as anything may need it. So one history serves every snapshot of the
+ *   catalog. The only exception: a record of kind `taken` replaces the earlier records of its version number and of all
+ *   higher ones.
  * - `note` is called once for every slot after `sealed`, in order.
  */
 import type { Slot } from '../commit/slot.js'
@@ -36,65 +39,70 @@ import type { VersionRecord } from './version.js'
 
 export type { PageInfo } from './history-page.js'
 
-/** What of a page is read first: nearly always its whole footer. */
+/** How many bytes of a page's end are read first: nearly always its whole footer. */
 const endGuess = 32 * 1024
-/** What a history that shares no memory with anything else may keep. */
+/** Cache size for a history that has a `Memory` of its own. */
 const ownBytes = 128 * 1024 * 1024
-/** Bytes that records take in memory, per byte of their blocks. */
+/** Memory of records, bytes per byte of their blocks. */
 const memoryPerByte = 3
-/** Pages that are looked at, and slots that are read, at the same time. */
+/** Pages and slots that are read at the same time. */
 const readAhead = 16
-/** Pages of no more bytes together are made one. */
+/** Pages of at most this many bytes together are merged. */
 const mergedMax = 8 * 1024 * 1024
 
-/** Records of one table, ascending. Those in memory only ever grow at their end. */
+/** Records of one table, ascending. The arrays in memory only grow at their end. */
 type Records = VersionRecord[]
 
-/** What one page has of versions of a table: some records, and where its blocks with them begin. */
+/** The records of a table's versions in one page, and the first version of its blocks. */
 interface Found {
   readonly records: readonly VersionRecord[]
   readonly begins: number
 }
 
-/** Reads bytes of a page, wherever it is. */
+/** Reads bytes of a page, from a file or from memory. */
 type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
 
 interface ReadRecords {
   readonly all: Records
-  /** About how many bytes they take. */
+  /** About the memory of the records, bytes. */
   readonly memory: number
 }
 
-/** Whether somebody may still ask for a record. */
+/** Returns whether a record may still be read. */
 export type IsNeeded = (table: string, record: VersionRecord) => boolean
 
-/** A page that was made again, in memory. */
+/** A page that was rebuilt in memory. */
 export interface Rebuilt {
   readonly page: PageInfo
   readonly bytes: Uint8Array
 }
 
+/** The records of all versions of all tables. See the head of this file. */
 export class History {
   readonly #store: BlobStore
   readonly #slots: Slots | undefined
   readonly #lookAgain: (() => Promise<readonly PageInfo[] | null>) | undefined
   #pages: readonly PageInfo[]
-  /** The last slot taken in. */
+  /** The last slot that was noted. */
   #noted: number
   /** Records after `sealed`, by table. */
   #tail = new Map<string, Records>()
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
-  /** Pages whose file was found missing or damaged, and how. */
+  /** Errors of pages whose file is missing or damaged. */
   readonly #damaged = new Map<string, SheafError>()
   readonly #footers: Partition<Uint8Array>
   readonly #blocks: Partition<ReadRecords>
   readonly #rebuilt: Partition<Rebuilt>
 
   /**
-   * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
-   * damaged are found again; without it such a page is an error (corrupted) that names the file. `lookAgain`: the pages that
-   * the newest checkpoint names, every slot of which was noted by then, for when those known here were replaced by others.
-   * `onDamaged` is told of files that are not what was written.
+   * Create a history.
+   *
+   * - `pages`: the pages that a checkpoint names, in order.
+   * - `slots`: where to read the slots of a page whose file is missing or damaged. Without `slots`, such a page is an
+   *   error (Internal, "corrupted") that names the file.
+   * - `lookAgain`: returns the pages of the newest checkpoint, after every slot of it was noted. Called when known
+   *   pages may have been replaced.
+   * - `onDamaged`: called for damaged files.
    */
   constructor(
     store: BlobStore,
@@ -115,39 +123,42 @@ export class History {
     this.#noted = lastSlot(pages)
   }
 
-  /** The last slot whose records lie in pages. */
+  /** The last slot whose records are in pages. */
   get sealed(): number {
     return lastSlot(this.#pages)
   }
 
-  /** Takes in the versions a slot makes. */
+  /** Add the records of a slot's versions. */
   note(slot: Slot): void {
     const { slot: number } = slot.header
     assert(number === this.#noted + 1, `slot ${number} is noted after slot ${this.#noted}`)
     this.#noted = number
     eachRecord(slot, (table, record) => {
-      // A page of earlier slots that is being written holds the old map, with the records that are replaced here.
+      // A page of earlier slots may be under way. It uses the old map, with the records that are replaced here.
       if (record.kind === 'taken') this.#tail = new Map(this.#tail)
       addRecord(this.#tail, table, record)
     })
   }
 
-  /** The record of a version, or null when there never was one. */
+  /** Return the record of a version, or null if the version never existed. */
   async find(table: string, version: number, signal?: AbortSignal): Promise<VersionRecord | null> {
     return (await this.range(table, version, version, signal))[0] ?? null
   }
 
-  /** The records of versions `first..last` (inclusive) of a table, ascending; one page read per page that has any. */
+  /**
+   * Return the records of versions `first..last` (inclusive) of a table, ascending. Reads each page with such records
+   * once.
+   */
   async range(table: string, first: number, last: number, signal?: AbortSignal): Promise<VersionRecord[]> {
     const pages = this.#pages
     try {
       return await this.#rangeIn(pages, table, first, last, signal)
     } catch (error) {
       signal?.throwIfAborted()
-      // Pages that were made one go in the end.
+      // Pages that were merged are deleted in the end.
       const others = error instanceof SheafError ? await this.#lookAgain?.().catch(() => null) : null
       if (others != null && lastSlot(others) <= this.#noted) await this.adopt(others)
-      // Looking may have brought newer ones than it found.
+      // `lookAgain` may have led to newer pages than it returned.
       if (this.#pages === pages) throw error
       return this.#rangeIn(this.#pages, table, first, last, signal)
     }
@@ -163,7 +174,7 @@ export class History {
     const tail = this.#tail.get(table) ?? []
     const newestFirst: (readonly VersionRecord[])[] = [between(tail, first, last)]
     const pacer = new Pacer(signal)
-    // A table's versions ascend along the slots, so what begins at `first` or before has all that comes after it.
+    // A table's versions ascend along the slots. So a page that begins at `first` or before has all records after it.
     let begins = tail[0]?.version ?? Number.POSITIVE_INFINITY
     for (
       let end = pages.length, count = 1;
@@ -180,21 +191,26 @@ export class History {
       end -= some.length
       await pacer.turn()
     }
-    return standing(newestFirst.reverse().flat())
+    return withoutReplaced(newestFirst.reverse().flat())
   }
 
   /**
-   * Writes the records of slots after `sealed` up to `to` as a page. Gives all pages up to `to`, for a checkpoint to
-   * name; changes nothing in memory: `seal` does, once the checkpoint is durable. Where there is no record there is
-   * no file either, only an entry of 0 bytes, one for all such slots in a row. Older pages are made one with it where they are
-   * many, without the records for which `isNeeded` is false.
+   * Write a page with the records of the slots after `sealed` up to `to`, and merge it with older pages if there are
+   * many. A merged page leaves out records for which `isNeeded` is false.
+   *
+   * Returns all pages up to `to`, for a checkpoint to name. A page without records has no file, only an entry of 0
+   * bytes; consecutive empty pages share an entry. Changes nothing in memory: call `seal` once the checkpoint is
+   * durable.
    */
   async writePage(
     to: number,
     signal?: AbortSignal,
     isNeeded: IsNeeded = () => true,
   ): Promise<readonly PageInfo[]> {
-    assert(to <= this.#noted, `a page up to slot ${to} is asked for at slot ${this.#noted}`)
+    assert(
+      to <= this.#noted,
+      `a page up to slot ${to} cannot be written: the last noted slot is ${this.#noted}`,
+    )
     const pages = this.#pages
     const tail = this.#tail
     const from = lastSlot(pages) + 1
@@ -210,7 +226,7 @@ export class History {
     return this.#merged([...pages, page], isNeeded, pacer)
   }
 
-  /** Pages of which the newest are made one where that is due, so that there are never many. */
+  /** Merge the newest pages if that is due, so that there are never many pages. */
   async #merged(pages: readonly PageInfo[], isNeeded: IsNeeded, pacer: Pacer): Promise<readonly PageInfo[]> {
     const start = mergedFrom(
       pages.map(({ bytes }) => bytes),
@@ -229,7 +245,7 @@ export class History {
         }
       }
     } catch (error) {
-      // One that is damaged is mended by its readers as long as it stands alone.
+      // Readers rebuild a damaged page as long as it is not merged.
       if (error instanceof SheafError && error.code === ErrorCode.Internal) return pages
       throw error
     }
@@ -240,11 +256,11 @@ export class History {
     return [...pages.slice(0, start), one]
   }
 
-  /** From now on records up to the last of `pages` are read from them, and no longer kept in memory. */
+  /** Read the records of these pages from files from now on, and drop them from memory. */
   seal(pages: readonly PageInfo[]): void {
     const sealed = lastSlot(pages)
     assert(sealed >= this.sealed, `pages up to slot ${sealed} replace those up to ${this.sealed}`)
-    // Calls under way hold the old map, hence a new one.
+    // Calls under way use the old map, so make a new one.
     const tail = new Map<string, Records>()
     for (const [table, records] of this.#tail) {
       const gone = firstAfter(records, sealed)
@@ -255,14 +271,17 @@ export class History {
     this.#noted = Math.max(this.#noted, sealed)
   }
 
-  /** As `seal`, of pages that another process wrote; where they end sooner than those known here, slots tell what came after. */
+  /**
+   * Like `seal`, for pages that another process wrote. If they end earlier than the known pages, the later records are
+   * read from slots.
+   */
   async adopt(pages: readonly PageInfo[]): Promise<void> {
     if (lastSlot(pages) >= this.sealed || this.#slots === undefined) return this.seal(pages)
     const tail = new Map<string, Records>()
     for (let number = lastSlot(pages) + 1; number <= this.#noted; number++) {
       eachRecord(await this.#slots.get(number), (table, record) => addRecord(tail, table, record))
     }
-    // Nothing was noted since the last look, and nothing is awaited here.
+    // There is no await since the last check of `#noted`, so nothing was noted in between.
     this.#tail = tail
     this.#pages = pages
   }
@@ -274,17 +293,17 @@ export class History {
     last: number,
     signal: AbortSignal | undefined,
   ): Promise<Found> {
-    let trouble = this.#damaged.get(page.name)
-    if (trouble === undefined) {
+    let pageError = this.#damaged.get(page.name)
+    if (pageError === undefined) {
       const read: ReadRange = (offset, length) => this.#store.getRange(pageKey(page), offset, length)
       try {
         return await this.#lookUp(page, page.name, read, table, first, last, signal)
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof SheafError) || this.#slots === undefined) throw error
-        trouble = error
-        // What the store only refused may be readable the next time.
-        if (error.code === ErrorCode.Internal) await this.#note(page, error)
+        pageError = error
+        // If the store only refused the read, the page may be readable the next time.
+        if (error.code === ErrorCode.Internal) await this.#noteDamaged(page, error)
       }
     }
     try {
@@ -293,18 +312,18 @@ export class History {
       return await this.#lookUp(copy, `${page.name} rebuilt`, read, table, first, last, signal)
     } catch (error) {
       signal?.throwIfAborted()
-      throw error instanceof SheafError ? trouble : error
+      throw error instanceof SheafError ? pageError : error
     }
   }
 
-  async #note(page: PageInfo, error: SheafError): Promise<void> {
+  async #noteDamaged(page: PageInfo, error: SheafError): Promise<void> {
     this.#damaged.set(page.name, error)
-    // One that is gone was mostly made one with others.
+    // A missing page was mostly merged with others, which is not an error.
     const isThere = await this.#store.stat(pageKey(page)).catch(() => null)
     if (isThere !== null) this.#onDamaged?.(pageKey(page), error)
   }
 
-  /** `key`: what the caches know the bytes by. */
+  /** Find records in a page. `key`: the key of the page's bytes in the caches. */
   async #lookUp(
     page: PageInfo,
     key: string,
@@ -314,13 +333,13 @@ export class History {
     last: number,
     signal: AbortSignal | undefined,
   ): Promise<Found> {
-    if (page.bytes === 0) return nothing
+    if (page.bytes === 0) return noRecords
     const footer = await orAborted(
       this.#footers.get(key, () => readFooter(page, read), pageKey(page)),
       signal,
     )
     const blocks = findBlocks(footer, table, first, last)
-    if (blocks.length === 0) return nothing
+    if (blocks.length === 0) return noRecords
     const records = await orAborted(
       this.#blocks.get(
         `${key} ${blocks[0]!.offset} ${blocks.length}`,
@@ -337,7 +356,7 @@ export class History {
   }
 }
 
-const nothing: Found = { records: [], begins: Number.POSITIVE_INFINITY }
+const noRecords: Found = { records: [], begins: Number.POSITIVE_INFINITY }
 
 async function readFooter(page: PageInfo, read: ReadRange): Promise<Uint8Array> {
   const guess = Math.min(page.bytes, endGuess)
@@ -349,7 +368,7 @@ async function readFooter(page: PageInfo, read: ReadRange): Promise<Uint8Array> 
   )
 }
 
-/** Blocks that lie next to each other, in one read. */
+/** Read adjacent blocks at once. */
 async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Block[]): Promise<ReadRecords> {
   const pacer = new Pacer()
   const { offset } = blocks[0]!
@@ -364,7 +383,7 @@ async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Bloc
   return { all: records.flat(), memory: memoryPerByte * bytes.length }
 }
 
-/** A page as whoever wrote it made it. */
+/** Rebuild a page from its slots, as its writer wrote it. */
 export async function rebuild(page: PageInfo, slots: Slots): Promise<Rebuilt> {
   const tables = new Map<string, Records>()
   const pacer = new Pacer()
@@ -394,8 +413,8 @@ function addRecord(tables: Map<string, Records>, table: string, record: VersionR
   records.push(record)
 }
 
-/** Records of a table in the order of the log, without those that later ones stand for. */
-function standing(records: Records): Records {
+/** Drop the records that later records of kind `taken` replace. `records`: of one table, in log order. */
+function withoutReplaced(records: Records): Records {
   if (records.every(({ version }, i) => i === 0 || version > records[i - 1]!.version)) return records
   const left: Records = []
   for (const record of records) {
@@ -405,7 +424,10 @@ function standing(records: Records): Records {
   return left
 }
 
-/** The records of some tables up to slot `to`, tables in order, those without any left out. More may be noted while they are written. */
+/**
+ * Return the records of tables up to slot `to`, in table order. Tables without such records are left out. More records
+ * may be noted meanwhile.
+ */
 function* upTo(
   tables: ReadonlyMap<string, Records>,
   order: readonly string[],
@@ -418,7 +440,10 @@ function* upTo(
   }
 }
 
-/** Strings by UTF-16 units, in groups of the same first two: sorting 100,000 at once would hold the event loop. */
+/**
+ * Sort strings by UTF-16 units. Sorts groups with the same first two units: sorting 100,000 strings at once would block
+ * the event loop.
+ */
 async function sorted(texts: Iterable<string>, pacer: Pacer): Promise<string[]> {
   const groups = new Map<number, string[]>()
   for (const text of texts) {
@@ -436,17 +461,17 @@ async function sorted(texts: Iterable<string>, pacer: Pacer): Promise<string[]> 
   return all.flat()
 }
 
-/** The records of versions `first..last`. */
+/** Return the records of versions `first..last`. */
 function between(records: Records, first: number, last: number): Records {
   return records.slice(firstFrom(records, first), firstFrom(records, last + 1))
 }
 
-/** How many records come before version `version`. */
+/** Return the number of records before version `version`. */
 function firstFrom(records: Records, version: number): number {
   return partitionPoint(records.length, i => records[i]!.version < version)
 }
 
-/** How many records come from slot `slot` or before. */
+/** Return the number of records of slots up to `slot`. */
 function firstAfter(records: Records, slot: number): number {
   return partitionPoint(records.length, i => records[i]!.slot <= slot)
 }

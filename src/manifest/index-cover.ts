@@ -1,15 +1,19 @@
-/** Which of what the covers of an index say counts at a version. */
+/** Selects the cover items of an index that are valid at a version. */
 import { columnFile, type Fragment, type Layout } from './layout.js'
 import type { CoverItem, IndexSegment, TableIndex } from './table-index.js'
 import { columnOfField } from './table-schema.js'
 
+/** A segment of an index at a version, with its valid cover items. */
 export interface CoveredSegment {
   readonly segment: IndexSegment
-  /** The items that count. */
+  /** The items that are valid at the version. */
   readonly items: readonly CoverItem[]
 }
 
-/** An item counts where its fragment is there and has the column in the file that was indexed. `fragments`: those of the version, by id. */
+/**
+ * Return the valid cover items of each segment. An item is valid if its fragment exists and has the column in the file
+ * that was indexed. `fragments`: the fragments of the version, by id.
+ */
 export function coverAt(
   { segments, field }: Pick<TableIndex, 'segments' | 'field'>,
   { schema }: Pick<Layout, 'schema'>,
@@ -25,6 +29,7 @@ export function coverAt(
   }))
 }
 
+/** Return the fragments of a version by id. */
 export function fragmentsById({ fragments }: Pick<Layout, 'fragments'>): ReadonlyMap<number, Fragment> {
   return new Map(fragments.map(fragment => [fragment.id, fragment]))
 }

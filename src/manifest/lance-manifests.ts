@@ -1,12 +1,14 @@
 /**
- * Manifests of tables whose rows a Lance engine keeps. An engine that asks the catalog writes a manifest under a staging name and asks for the
- * version (Lance, "external manifest store"). An engine that does not ask writes the final name itself: by Lance's rules that is a commit as well.
+ * Manifests of tables whose rows are in Lance's format. A Lance engine that uses the catalog writes a manifest under a
+ * staging name, then requests the version (Lance, "external manifest store"). An engine without the catalog writes the
+ * final name itself: by Lance's rules that is a commit too.
  *
- * - A single version gets its final name first, and then its slot. A batch has its slot first; a version of it without a final name is finalised by
- *   whoever is asked about it first, so what an answer names can be opened.
- * - A final manifest is a copy, made durable before it is named, and never overwrites another.
- * - Staged manifests and detached ones (`d<number>.manifest`) are no versions.
- * - Of a path that a client sends only the last segment counts: a manifest lies in its table's `_versions/` (S17).
+ * - A single version gets its final name first, then its slot.
+ * - A batch gets its slot first. If one of its versions has no final name yet, the next request for the version gives
+ *   it one. So every version of an answer can be opened.
+ * - A final manifest is a copy. It is durable before it gets its name, and never overwrites another manifest.
+ * - Staged manifests and detached ones (`d<number>.manifest`) are not versions.
+ * - Of a path that a client sends only the last segment counts: a manifest is in its table's `_versions/` (S17).
  */
 import { corrupted, ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { crc32 } from '../primitives/checksum.js'
@@ -15,23 +17,23 @@ import { manifestName, type NamingScheme, parseManifestName } from '../protocol/
 import type { BlobStore } from '../storage/blob-store.js'
 import type { VersionRecord } from './version.js'
 
-/** The most bytes a manifest may have. */
+/** Largest manifest that is read, bytes. */
 const manifestBytesMax = 64 * 1024 * 1024
 
-/** What the last bytes of every Lance file are. */
+/** The last bytes of every Lance file. */
 const magic = 'LANC'
 
-/** A table, as far as its manifests go. */
+/** The fields of a table that locate its manifests. */
 export interface LanceTable {
   readonly uuid: string
   readonly location: string
 }
 
-/** A manifest that waits under its staging name. */
+/** A manifest under its staging name. */
 export interface StagedManifest {
-  /** UUID in its name. */
+  /** UUID of the staging name. */
   readonly staged: string
-  /** Key of its final name. */
+  /** Key of the final name. */
   readonly path: string
   readonly scheme: NamingScheme
   readonly size: number
@@ -43,11 +45,11 @@ export interface FinalManifest {
   readonly path: string
   readonly scheme: NamingScheme
   readonly size: number
-  /** Absent of one that is too large to be read. */
+  /** Absent if the manifest is too large to be read. */
   readonly crc?: number
 }
 
-/** A final manifest, and the version that its name says. */
+/** A final manifest, and the version in its name. */
 export interface FoundManifest {
   readonly version: number
   readonly manifest: FinalManifest
@@ -55,21 +57,22 @@ export interface FoundManifest {
 
 const schemes: readonly NamingScheme[] = ['V2', 'V1']
 
+/** Reads, names and lists manifests in Lance's format. See the head of this file. */
 export class LanceManifests {
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  /** By table: the newest version known to have its final name. */
+  /** By table, the newest version that is known to have its final name. */
   readonly #finalised = new Map<string, number>()
 
-  /** `readOnly`: nothing is finalised. */
+  /** `readOnly`: give no final names. */
   constructor(store: BlobStore, readOnly: boolean) {
     this.#store = store
     this.#readOnly = readOnly
   }
 
   /**
-   * The staged manifest that `path` names. Throws code 13 when it is not there, names another version, has another size
-   * than `size`, or is no Lance file.
+   * Read the staged manifest that `path` names. Throws InvalidInput when the manifest does not exist, is of another
+   * version, has another size than `size`, or is not a Lance file.
    */
   async staged(
     table: LanceTable,
@@ -106,12 +109,12 @@ export class LanceManifests {
   }
 
   /**
-   * Gives a staged manifest the final name of its version, before the log has the version. False: another manifest has that name. Takes no signal: a
-   * manifest that has its name is a commit.
+   * Give a staged manifest the final name of its version, before the log has the version. Returns false if another
+   * manifest has that name. Takes no signal: a manifest with a final name is a commit.
    */
   async name({ path, staged, crc }: StagedManifest): Promise<boolean> {
     const bytes = await this.#store.get(`${path}-${staged}`)
-    // Who sends a call twice may have been answered in between.
+    // If the call is a repetition, the first call may have succeeded meanwhile.
     if (bytes !== null && crc32(bytes) !== crc)
       throw invalidInput(`the manifest staged as ${staged} was changed`)
     if (bytes !== null && (await this.#store.putIfAbsent(path, bytes)) === 'won') return true
@@ -119,13 +122,13 @@ export class LanceManifests {
     return final !== null && crc32(final) === crc
   }
 
-  /** Takes note that a version in the log has its final name: what that was copied from has done its service. */
+  /** Note that a version of the log has its final name, and delete the staged manifest. */
   async named(table: LanceTable, version: number, { path, staged }: StagedManifest): Promise<void> {
     await this.#store.delete(`${path}-${staged}`)
     this.#noteFinal(table, version)
   }
 
-  /** Whether what `manifestPath` names is the manifest of a version, byte for byte. */
+  /** Return whether `manifestPath` names the manifest of this version, byte for byte. */
   async isStagedAgain(
     table: LanceTable,
     { version, manifest }: VersionRecord,
@@ -140,12 +143,12 @@ export class LanceManifests {
     return staged !== null && final !== null && Buffer.compare(staged, final) === 0
   }
 
-  /** Whether a version, and so all before it, are known to have their final names. */
+  /** Return whether a version and all earlier versions are known to have their final names. */
   isFinal(table: LanceTable, version: number): boolean {
     return (this.#finalised.get(table.uuid) ?? -1) >= version
   }
 
-  /** Whether there is a final manifest of a version, in whichever scheme. */
+  /** Return whether a version has a final manifest, in any naming scheme. */
   async has(table: LanceTable, version: number, signal?: AbortSignal): Promise<boolean> {
     const infos = await Promise.all(
       schemes.map(scheme => this.#store.stat(finalKey(table, version, scheme), signal)),
@@ -153,7 +156,7 @@ export class LanceManifests {
     return infos.some(info => info !== null)
   }
 
-  /** The final manifests of the versions right above `after`, up to the first that is missing, `limit` at most. */
+  /** Return the final manifests of the versions directly above `after`, up to the first missing one, at most `limit`. */
   async following(
     table: LanceTable,
     after: number,
@@ -170,7 +173,7 @@ export class LanceManifests {
     return found
   }
 
-  /** The final manifests of all versions above `after`, the lowest `limit` of them, ascending. Lists the folder. */
+  /** Return the final manifests of the lowest `limit` versions above `after`, ascending. Lists the folder. */
   async above(
     table: LanceTable,
     after: number,
@@ -191,7 +194,7 @@ export class LanceManifests {
     return found
   }
 
-  /** The final manifest of a version; null where there is none, or what has its name is no manifest. */
+  /** Return the final manifest of a version; null if there is none, or if the file is not a manifest. */
   async #found(table: LanceTable, version: number, signal?: AbortSignal): Promise<FinalManifest | null> {
     for (const scheme of schemes) {
       const path = finalKey(table, version, scheme)
@@ -211,8 +214,11 @@ export class LanceManifests {
   }
 
   /**
-   * Gives the manifest of a version in the log its final name, if it has none yet. Gives the manifest that a Lance engine has put there in between;
-   * null where there is none. Throws code 19 when another manifest has the name and the staged one is gone, corrupted when there is neither.
+   * Give the manifest of a version in the log its final name, if it has none yet. If a Lance engine took the name
+   * meanwhile, returns the engine's manifest; null otherwise.
+   *
+   * Throws InvalidTableState when another manifest has the name and the staged one is missing. Throws Internal
+   * ("corrupted") when both are missing.
    */
   async finalise(
     table: LanceTable,
@@ -239,7 +245,7 @@ export class LanceManifests {
         )
       }
     }
-    // The name is durable: what it was copied from has done its service.
+    // The final name is durable, so the staged manifest is not needed any more.
     if (bytes !== null) await this.#store.delete(staging)
     this.#noteFinal(table, version)
     return null
@@ -249,7 +255,7 @@ export class LanceManifests {
     this.#finalised.set(uuid, Math.max(version, this.#finalised.get(uuid) ?? -1))
   }
 
-  /** Keys of the final manifests there are, with their sizes, in byte order. */
+  /** List the keys and sizes of final manifests, in byte order. */
   async list(table: LanceTable, signal?: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
     const pacer = new Pacer(signal)
@@ -261,12 +267,12 @@ export class LanceManifests {
     return found
   }
 
-  /** Whether the file of a version is still there: a Lance engine deletes old ones without telling. */
+  /** Return whether the manifest of a version still exists: a Lance engine deletes old manifests without the catalog. */
   async isThere(record: VersionRecord, signal?: AbortSignal): Promise<boolean> {
     return record.manifest === undefined || (await this.#store.stat(record.manifest.path, signal)) !== null
   }
 
-  /** Whether a key holds a Lance manifest. */
+  /** Return whether a file is a Lance manifest. */
   async isManifest(key: string, size: number, signal?: AbortSignal): Promise<boolean> {
     if (size < magic.length) return false
     return isMagic(await this.#store.getRange(key, size - magic.length, magic.length, signal))
@@ -278,7 +284,7 @@ export class LanceManifests {
     }
     const bytes = await this.#store.get(key, signal)
     if (bytes === null || !isMagic(bytes.subarray(-magic.length))) {
-      throw invalidInput(`${quote(key)} is no Lance manifest: it does not end in ${magic}`)
+      throw invalidInput(`${quote(key)} is not a Lance manifest: it does not end in ${magic}`)
     }
     return bytes
   }

@@ -1,5 +1,5 @@
 /**
- * A layout as bytes: the base of a version, from which the layouts of those that follow are folded.
+ * Encodes and decodes bases: stored manifests of versions, from which the manifests of later versions are derived.
  *
  *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"earlier":[...],"next":{...},"frags":[
  *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12},"zones":{...}},
@@ -7,8 +7,8 @@
  *     ]}
  *     9ac1f00d
  *
- * One JSON document, a line per fragment; then the CRC-32 of all that as eight hex digits, and "\n". Its bytes depend on
- * the layout alone, so whoever writes the base of a version writes the same.
+ * A base is one JSON document with a line per fragment, then its CRC-32 as eight hex digits, and "\n". Its bytes depend
+ * on the manifest alone, so all writers of a version's base write the same bytes.
  */
 import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -20,17 +20,18 @@ import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
-const beginning = Buffer.from('{"f":1,')
-const closing = ']}\n'
+const fileStart = Buffer.from('{"f":1,')
+const fileEnd = ']}\n'
 const checksumBytes = 9
 const newline = 0x0a
 const comma = 0x2c
 
-/** Where the base of a version of the table at `location` lies. */
+/** Return the key of the base of a version. `location`: the table's folder. */
 export function baseKey(location: string, version: number): string {
   return `${location}/_versions/${manifestName(version, 'V2')}`
 }
 
+/** Encode the manifest of a version as its base. */
 export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
   const { table: t, version: v, schema, earlier, indexes, next, fragments } = layout
   const { row, frag, field } = next
@@ -41,7 +42,7 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
     v,
     schema,
     earlier,
-    // What has none is as an earlier Sheaf wrote it.
+    // A manifest without indexes has the same bytes as in earlier releases of Sheaf.
     ...(indexes.length > 0 && { indexes }),
     next: { row, frag, field },
     frags: [],
@@ -61,15 +62,15 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
     text = ''
     await pacer.turn()
   }
-  add(text + closing)
+  add(text + fileEnd)
   parts.push(Buffer.from(`${crcHex(crc)}\n`))
   return Buffer.concat(parts)
 }
 
 /**
- * The layout in `bytes`, which were read from `key` as the base of version `version` of `table`. Throws unsupported for
- * what does not even begin like one: a newer Sheaf's, or a file of somebody else at a location that a caller chose.
- * Throws corrupted for everything else that is not what was written.
+ * Decode the base of version `version` of `table`, read from `key`. Throws Unsupported for bytes that do not begin like
+ * a base: the base of a newer Sheaf, or another file at a location that a caller chose. Throws Internal ("corrupted")
+ * for everything else that is not what was written.
  */
 export async function decodeBase(
   bytes: Uint8Array,
@@ -79,11 +80,11 @@ export async function decodeBase(
   pacer: Pacer,
 ): Promise<Layout> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  if (bytes.length > 0 && !file.subarray(0, beginning.length).equals(beginning)) {
-    throw unsupported(`${quote(key)} is no stored layout, or one of a newer Sheaf`)
+  if (bytes.length > 0 && !file.subarray(0, fileStart.length).equals(fileStart)) {
+    throw unsupported(`${quote(key)} is not a stored manifest of a version, or a newer Sheaf wrote it`)
   }
   const end = file.length - checksumBytes
-  if (end < beginning.length) throw damaged(key, `it has ${file.length} bytes`)
+  if (end < fileStart.length) throw damaged(key, `it has ${file.length} bytes`)
   if (!hasChecksum(bytes)) throw damaged(key, 'it does not end in its checksum')
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
@@ -94,16 +95,16 @@ export async function decodeBase(
   if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
   if (!isSchema(schema) || !Array.isArray(earlier) || !earlier.every(isSchema) || !isCounters(next))
     throw damaged(key, 'it has no schema or no counters')
-  if (!Array.isArray(indexes) || !indexes.every(isIndex)) throw damaged(key, 'its indexes are none')
-  const bodyEnd = end - closing.length
-  if (file.toString('latin1', bodyEnd, end) !== closing) throw damaged(key, 'it ends among its fragments')
+  if (!Array.isArray(indexes) || !indexes.every(isIndex)) throw damaged(key, 'its list of indexes is invalid')
+  const bodyEnd = end - fileEnd.length
+  if (file.toString('latin1', bodyEnd, end) !== fileEnd) throw damaged(key, 'it ends among its fragments')
   const fragments: Fragment[] = []
   for (let at = body; at < bodyEnd; ) {
-    // Whole lines: up to the end of the one the slice ends in.
+    // Parse whole lines, up to the end of the line in which the slice ends.
     const lineEnd = file.indexOf(newline, Math.min(at + sliceLength, bodyEnd - 1))
     const textEnd = file[lineEnd - 1] === comma ? lineEnd - 1 : lineEnd
     for (const fragment of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
-      if (!isFragment(fragment)) throw damaged(key, `it has no fragment ${fragments.length}`)
+      if (!isFragment(fragment)) throw damaged(key, `its fragment ${fragments.length} is invalid`)
       fragments.push(fragment)
     }
     at = lineEnd + 1
@@ -123,8 +124,7 @@ function isUnordered({ ids }: Fragment): boolean {
   return 'ascending' in ids
 }
 
-/** Whether a base is what its writer wrote, be it in a form that an earlier Sheaf had for it. */
-/** Whether the head of a stored layout, in whatever form, says that it is of a version of a table. */
+/** Return whether the head of a base, in any format, names this version of this table. */
 export function saysItIsOf(bytes: Uint8Array, table: string, version: number): boolean {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   try {
@@ -138,14 +138,14 @@ export function saysItIsOf(bytes: Uint8Array, table: string, version: number): b
   }
 }
 
-/** Whether a stored layout ends in the checksum of all that comes before. */
+/** Return whether a base ends in its checksum. */
 export function hasChecksum(bytes: Uint8Array): boolean {
   const end = Math.max(0, bytes.length - checksumBytes)
   const crc = `${crcHex(crc32(bytes.subarray(0, end)))}\n`
   return Buffer.from(bytes.buffer, bytes.byteOffset + end, bytes.length - end).toString('latin1') === crc
 }
 
-/** In the order the fields have on disk, whatever order they came in. */
+/** Copy a fragment with its fields in the order of the format, whatever their order in memory. */
 function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
   return {
     id,
@@ -153,7 +153,7 @@ function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
     ids: plainIds(ids),
     files: files.map(plainFile),
     dead: { parts: dead.parts.map(plainRuns), count: dead.count },
-    // Keys that are numbers come in their order from whatever object.
+    // JavaScript orders integer keys in every object.
     ...(zones !== undefined && { zones }),
   }
 }
@@ -271,7 +271,7 @@ function parse(text: string, key: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw damaged(key, 'it is no JSON', cause)
+    throw damaged(key, 'it is not JSON', cause)
   }
 }
 

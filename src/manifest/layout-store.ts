@@ -1,10 +1,12 @@
 /**
- * Finds the layout of any version of any table, by folding its changes out of the slots that carry them.
+ * Finds the manifest of any version of any table by replaying its changes from the slots of the log.
  *
- * - A layout is immutable, so what was built once serves every reader; the next version's costs one change.
- * - The fold begins with the nearest of: a layout that is still in memory, the base of the version's start, nothing. A
- *   base that is missing or damaged costs time as long as the log goes back behind it: the fold begins there, and writes it
- *   again. Bases that stand in for slots are looked at before those are trimmed (maintenance/packing).
+ * - A manifest is immutable, so every reader shares it. The manifest of the next version costs one change.
+ * - Replay begins with the nearest of: a cached manifest, the base of the version's start, nothing. A base is a stored
+ *   manifest (layout-base.ts).
+ * - A missing or damaged base costs only time as long as the log still has the slots before it. Replay then begins
+ *   earlier, and writes the base again.
+ * - Before the slots that a base replaces are trimmed, the base is checked (maintenance/packing).
  */
 import type { Slot } from '../commit/slot.js'
 import { type Slots, SlotTrimmed } from '../commit/slots.js'
@@ -20,8 +22,8 @@ import { type Layout, LayoutBuilder } from './layout.js'
 import { baseKey, decodeBase, encodeBase } from './layout-base.js'
 import type { TableSchema } from './table-schema.js'
 
-/** Where a table is. */
-export interface TablePlace {
+/** The identity and the folder of a table. */
+export interface TableAddress {
   readonly uuid: string
   readonly location: string
 }
@@ -29,83 +31,84 @@ export interface TablePlace {
 export interface LayoutStoreOptions {
   /** Write no bases. */
   readonly readOnly: boolean
-  /** Where layouts are kept. */
+  /** The cache of manifests. */
   readonly memory: Memory
-  /** Believe a base only where the slots it was made of are gone: for who wants to know whether they are right. Default false. */
+  /** Read a base only if the slots it was made of were trimmed. For callers that check bases. Default false. */
   readonly fromNothing?: boolean
-  /** Told of bases that are not what was written. */
+  /** Called for each damaged base. */
   readonly onDamaged?: (key: string, error: SheafError) => void
 }
 
-/** Schemas that are kept. */
+/** Number of cached schemas. */
 const schemasMax = 1000
 /** Slots that are read at the same time. */
 const readAhead = 16
 
-/** A change to apply, and where it stands. */
+/** A change to apply, and its position in the log. */
 interface Step {
   readonly version: number
   readonly slot: number
   readonly entry: number
 }
 
-/** How to come by a layout. */
-interface Trail {
-  /** Null: from nothing. */
+/** How to derive a manifest. */
+interface ReplayPlan {
+  /** The manifest to begin with; null to begin with nothing. */
   readonly from: Layout | null
-  /** In the order they are applied. */
+  /** In the order in which the changes are applied. */
   readonly steps: readonly Step[]
-  /** The newest base that should have been there. */
+  /** The newest base that is missing or damaged. */
   readonly lost: LostBase | null
 }
 
 interface LostBase {
   readonly version: number
-  /** In its place are bytes that were it once; otherwise nothing, or what is not ours to touch. */
+  /** Whether there are damaged bytes of a base under its key. If false: nothing, or a file that Sheaf must not touch. */
   readonly damaged: boolean
 }
 
-/** The record of a version is gone: nobody could ask for it any more. */
+/** Thrown for a version whose record was dropped because no version needs it any more. */
 class VersionForgotten extends SheafError {
-  constructor({ uuid }: TablePlace, version: number) {
+  constructor({ uuid }: TableAddress, version: number) {
     super(
       ErrorCode.Internal,
-      `version ${version} of table ${uuid} is not in the history: nothing that exists needed it`,
+      `version ${version} of table ${uuid} was removed from the history: nothing needed it any more`,
     )
   }
 }
 
-/** Whether what was to be read is gone because nothing that exists needed it. */
+/** Return whether an error says that something was removed because nothing needed it any more. */
 export function isForgotten(error: unknown): boolean {
   return error instanceof SlotTrimmed || error instanceof VersionForgotten || error instanceof BaseLost
 }
 
-/** A fold can begin nowhere else than with a stored layout that is lost. */
+/** Thrown when replay must begin with a base that is missing or damaged. */
 export class BaseLost extends SheafError {
   readonly key: string
 
   constructor(key: string, isDamaged: boolean) {
     const how = isDamaged ? 'damaged' : 'missing'
-    super(ErrorCode.Internal, `${quote(key)} is ${how}, and slots that it was made of are gone`, {
-      hint: 'restore that file from a backup; versions that do not begin with it can be read',
+    super(ErrorCode.Internal, `${quote(key)} is ${how}, and the slots that it was made of were trimmed`, {
+      hint: 'restore that file from a backup; versions that do not need it can be read',
     })
     this.key = key
   }
 }
 
+/** Finds and caches manifests of versions. See the head of this file. */
 export class LayoutStore {
   readonly #slots: Slots
   readonly #history: History
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  readonly #kept: Partition<Layout>
+  readonly #cache: Partition<Layout>
   readonly #memory: Memory
   readonly #fromNothing: boolean
   readonly #onDamaged: LayoutStoreOptions['onDamaged']
-  /** By table and schema id, which is never that of another schema. */
+  /** Schemas by table and schema id. An id never changes its schema. */
   readonly #schemas = new Map<string, TableSchema>()
-  /** Who wants what another is folding waits for it. */
-  readonly #turns = new KeyedMutex()
+  /** Callers that want the same manifest share one replay. */
+  readonly #replays = new KeyedMutex()
 
   constructor(
     slots: Slots,
@@ -118,12 +121,12 @@ export class LayoutStore {
     this.#store = store
     this.#readOnly = readOnly
     this.#memory = memory
-    this.#kept = memory.partition('layouts', 'places', memoryOf)
+    this.#cache = memory.partition('layouts', 'places', memoryOf)
     this.#fromNothing = fromNothing
     this.#onDamaged = onDamaged
   }
 
-  /** Keeps layouts of versions no longer that ceased to exist: seldom does anything still begin with one of them. */
+  /** Evict the manifests of versions that ceased to exist: manifests are seldom derived from them. */
   async forget(uuid: string, first: number, last: number, pacer: Pacer): Promise<void> {
     for (let version = first; version <= last; version++) {
       this.#memory.gone(keyOf(uuid, version))
@@ -131,25 +134,31 @@ export class LayoutStore {
     }
   }
 
-  /** What `at` gives, where it is in memory. */
-  known({ uuid }: TablePlace, version: number): Layout | undefined {
-    return this.#kept.peek(keyOf(uuid, version))
+  /** Return what `at` returns, if it is in the cache. */
+  known({ uuid }: TableAddress, version: number): Layout | undefined {
+    return this.#cache.peek(keyOf(uuid, version))
   }
 
-  /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
-  async at(table: TablePlace, version: number, signal?: AbortSignal): Promise<Layout> {
+  /** Return the manifest of a committed version of a sheaf table, expired or not. */
+  async at(table: TableAddress, version: number, signal?: AbortSignal): Promise<Layout> {
     signal?.throwIfAborted()
     const known = this.known(table, version)
     if (known !== undefined) return known
     const work = async () =>
-      this.#kept.peek(keyOf(table.uuid, version)) ?? (await this.#fold(table, version, signal))
-    return this.#turns.run(keyOf(table.uuid, version), work, signal)
+      this.#cache.peek(keyOf(table.uuid, version)) ?? (await this.#replay(table, version, signal))
+    return this.#replays.run(keyOf(table.uuid, version), work, signal)
   }
 
   /**
-   * The schema `id` of a table, which that version has. What was seen once costs nothing, however many fragments there are.
+   * Return schema `id` of a table. `version`: a version with this schema. A cached schema costs nothing, whatever the
+   * number of fragments.
    */
-  async schemaOf(table: TablePlace, id: number, version: number, signal?: AbortSignal): Promise<TableSchema> {
+  async schemaOf(
+    table: TableAddress,
+    id: number,
+    version: number,
+    signal?: AbortSignal,
+  ): Promise<TableSchema> {
     const key = `${table.uuid}#${id}`
     const known = this.#schemas.get(key)
     if (known !== undefined) return known
@@ -160,38 +169,38 @@ export class LayoutStore {
     return schema
   }
 
-  /** Writes the base of a version, unless it is there. Does nothing in a root that is read-only. */
-  async writeBase(table: TablePlace, version: number, signal?: AbortSignal): Promise<void> {
+  /** Write the base of a version, unless it exists. Does nothing in a read-only root. */
+  async writeBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
     const key = baseKey(table.location, version)
     if (this.#readOnly || (await this.#store.stat(key, signal)) !== null) return
     const layout = await this.at(table, version, signal)
     await this.#store.putIfAbsent(key, await encodeBase(layout, new Pacer(signal)), signal)
   }
 
-  /** Sees to it that the base of a version is there, and whole: for folds that can begin nowhere else. */
-  async ensureBase(table: TablePlace, version: number, signal?: AbortSignal): Promise<void> {
+  /** Make sure that the base of a version exists and is undamaged, for versions that can only be derived from it. */
+  async ensureBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
     const base = await this.#readBase(table, version, signal)
     if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, version, signal), base)
   }
 
-  async #fold(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Layout> {
-    if (!this.#fromNothing) return this.#foldBack(table, version, true, signal)
+  async #replay(table: TableAddress, version: number, signal: AbortSignal | undefined): Promise<Layout> {
+    if (!this.#fromNothing) return this.#replayFrom(table, version, true, signal)
     try {
-      return await this.#foldBack(table, version, false, signal)
+      return await this.#replayFrom(table, version, false, signal)
     } catch (error) {
-      // What lies behind a base is gone where it stands in for that.
+      // The slots before a base may be trimmed if the base replaces them.
       if (!isForgotten(error)) throw error
-      return this.#foldBack(table, version, true, signal)
+      return this.#replayFrom(table, version, true, signal)
     }
   }
 
-  async #foldBack(
-    table: TablePlace,
+  async #replayFrom(
+    table: TableAddress,
     version: number,
-    believes: boolean,
+    trustsBases: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Layout> {
-    const { from, steps, lost } = await this.#trace(table, version, believes, signal)
+    const { from, steps, lost } = await this.#trace(table, version, trustsBases, signal)
     const builder = new LayoutBuilder(from)
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
@@ -200,30 +209,30 @@ export class LayoutStore {
       const slots = await orAborted(orLost(read, table, lost), signal)
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
-        if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)
+        if (step.version === lost?.version) await this.#repair(table, builder.layout(), lost)
         if (pacer.due()) await pacer.pause()
       }
     }
     const layout = builder.layout()
-    this.#kept.keep(keyOf(table.uuid, version), layout)
+    this.#cache.keep(keyOf(table.uuid, version), layout)
     return layout
   }
 
-  /** Goes back from a version to a layout that is known, from start to start. */
+  /** Go back from a version to a known manifest, from start to start. Returns the manifest and the steps from it. */
   async #trace(
-    table: TablePlace,
+    table: TableAddress,
     version: number,
-    believes: boolean,
+    trustsBases: boolean,
     signal: AbortSignal | undefined,
-  ): Promise<Trail> {
+  ): Promise<ReplayPlan> {
     const pacer = new Pacer(signal)
     const steps: Step[] = []
     let lost: LostBase | null = null
     let isStart = false
     for (let at = version; ; ) {
-      const known = at === 0 ? null : this.#kept.peek(keyOf(table.uuid, at))
+      const known = at === 0 ? null : this.#cache.peek(keyOf(table.uuid, at))
       if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
-      if (isStart && believes) {
+      if (isStart && trustsBases) {
         const base = await this.#readBase(table, at, signal)
         if ('fragments' in base) return { from: base, steps: steps.reverse(), lost }
         lost ??= base
@@ -235,27 +244,30 @@ export class LayoutStore {
     }
   }
 
-  async #backFrom(table: TablePlace, version: number, steps: Step[], signal: AbortSignal | undefined) {
+  async #backFrom(table: TableAddress, version: number, steps: Step[], signal: AbortSignal | undefined) {
     const record = await this.#history.find(table.uuid, version, signal)
     if (record === null) throw new VersionForgotten(table, version)
     const { start } = record
-    assert(start !== undefined && start < version, `version ${version} of table ${table.uuid} starts nowhere`)
+    assert(
+      start !== undefined && start < version,
+      `version ${version} of table ${table.uuid} has no valid start`,
+    )
     return { start, before: await this.#back(table, version, start, steps, signal) }
   }
 
   /**
-   * Adds the steps from a version back to `start`, or to a version whose layout is known, or to a restore, which makes
-   * all before it indifferent. Gives the version they are applied to.
+   * Add the steps from a version back to `start`, or to a version with a cached manifest, or to a restore, which
+   * replaces everything before it. Returns the version to which the steps are applied.
    */
   async #back(
-    table: TablePlace,
+    table: TableAddress,
     version: number,
     start: number,
     steps: Step[],
     signal: AbortSignal | undefined,
   ): Promise<number> {
     let before = version - 1
-    while (before > start && !this.#kept.has(keyOf(table.uuid, before))) before--
+    while (before > start && !this.#cache.has(keyOf(table.uuid, before))) before--
     const records = await this.#history.range(table.uuid, before + 1, version, signal)
     let next = version
     for (const record of records.reverse()) {
@@ -265,7 +277,10 @@ export class LayoutStore {
       if (record.kind !== 'restore') continue
       const slot = await this.#slots.get(record.slot, signal)
       const { restore } = changeIn(slot, table.uuid, record)
-      assert(restore !== undefined && restore.version < record.version, `version ${version} restores nothing`)
+      assert(
+        restore !== undefined && restore.version < record.version,
+        `version ${version} does not restore an earlier version`,
+      )
       return restore.version
     }
     if (next > before) throw new VersionForgotten(table, next)
@@ -273,7 +288,7 @@ export class LayoutStore {
   }
 
   async #readBase(
-    table: TablePlace,
+    table: TableAddress,
     version: number,
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
@@ -291,14 +306,14 @@ export class LayoutStore {
     }
   }
 
-  /** Writes a lost base again. A failure is for the next reader to mend. */
-  async #mend(table: TablePlace, layout: Layout, lost: LostBase): Promise<void> {
+  /** Write a lost base again. If that fails, the next reader tries again. */
+  async #repair(table: TableAddress, layout: Layout, lost: LostBase): Promise<void> {
     if (this.#readOnly) return
-    // The fold that needed it has it.
+    // The reader has its manifest already, so the error is ignored.
     await this.#replaceBase(table, layout, lost).catch(() => {})
   }
 
-  async #replaceBase(table: TablePlace, layout: Layout, { damaged }: LostBase): Promise<void> {
+  async #replaceBase(table: TableAddress, layout: Layout, { damaged }: LostBase): Promise<void> {
     const key = baseKey(table.location, layout.version)
     const bytes = await encodeBase(layout, new Pacer())
     if (damaged) await this.#store.delete(key)
@@ -306,8 +321,8 @@ export class LayoutStore {
   }
 }
 
-/** What reads slots, or records of them, from before a lost base: they are gone where that had to stand in for them. */
-async function orLost<T>(read: Promise<T>, { location }: TablePlace, lost: LostBase | null): Promise<T> {
+/** Read slots or records from before a lost base. If they were trimmed, throw `BaseLost`. */
+async function orLost<T>(read: Promise<T>, { location }: TableAddress, lost: LostBase | null): Promise<T> {
   try {
     return await read
   } catch (error) {
@@ -320,7 +335,10 @@ function keyOf(uuid: string, version: number): string {
   return `${uuid}@${version}`
 }
 
-/** About how many bytes a layout takes, with what its reader learns: measured. Fragments that layouts share are counted each time. */
+/**
+ * About the memory of a manifest with what its readers cache in it, bytes: measured. Fragments that manifests share are
+ * counted each time.
+ */
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000
   for (const { files, dead, zones } of fragments) {
@@ -330,7 +348,7 @@ function memoryOf({ fragments }: Layout): number {
   return bytes
 }
 
-/** The change that made a version, in its slot. */
+/** Return the change that made a version, from its slot. */
 export function changeIn(
   { header }: Pick<Slot, 'header'>,
   uuid: string,

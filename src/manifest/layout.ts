@@ -1,5 +1,6 @@
 /**
- * A Layout: where the rows of one version of a table lie. The fold of its changes, and nothing else.
+ * The manifest of a version (`Layout`): where the rows of one version of a table are stored. A pure function of the
+ * table's changes.
  */
 import { assert } from '../errors.js'
 import {
@@ -17,7 +18,7 @@ import type { StoredRuns } from './stored-runs.js'
 import { changedIndexes, indexesOf, type TableIndex } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
 
-/** Columns in a file of the table's data folder; `crc` is that of the file's footer. */
+/** Columns in a file of the table's data folder. `crc`: checksum of the file's footer. */
 export interface StoredFile {
   readonly file: string
   readonly bytes: number
@@ -26,54 +27,56 @@ export interface StoredFile {
   readonly fields: readonly number[]
 }
 
-/** Columns in a blob of a slot. */
+/** Columns in a blob of a slot (inline rows). */
 export interface InlineFile {
   readonly slot: number
   readonly blob: number
   readonly bytes: number
-  /** Id of the schema that has their types: a blob does not say. */
+  /** Id of the schema with the types of the columns: the blob has no schema. */
   readonly schema: number
   readonly fields: readonly number[]
 }
 
 export type DataFile = StoredFile | InlineFile
 
-/** Numbers as runs: a file of the table's `rows` folder, or a blob of a slot. */
+/** A set of numbers as runs, in a file of the table's `rows` folder or in a blob of a slot. */
 export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: number }
 
 /** Row ids, in row order. */
 export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
 
+/** Rows of a table that were written or compacted together, with their files and deletions. */
 export interface Fragment {
   readonly id: number
   readonly rows: number
   readonly ids: RowIds
   readonly files: readonly DataFile[]
-  /** Offsets of dead rows: one part for each commit that killed some; disjoint. */
+  /** The deletion vector: offsets of deleted rows. One part for each commit that deleted rows; the parts are disjoint. */
   readonly dead: { readonly parts: readonly RunsPlace[]; readonly count: number }
-  /** Of all rows, dead ones included. */
+  /** Min/max statistics of all rows, deleted rows included. */
   readonly zones?: ZoneRecords
 }
 
+/** The manifest of a version: its schema, fragments and indexes. */
 export interface Layout {
   readonly table: string
   readonly version: number
   readonly schema: TableSchema
-  /** Earlier schemas that the inline files of fragments refer to. */
+  /** Earlier schemas that inline files of the fragments refer to. */
   readonly earlier: readonly TableSchema[]
-  /** In the order their rows are read. */
+  /** In the order in which their rows are read. */
   readonly fragments: readonly Fragment[]
-  /** By name. */
+  /** Sorted by name. */
   readonly indexes: readonly TableIndex[]
   readonly next: Counters
 }
 
-/** How often a builder walks through its list before it makes a map of it, which takes as long as a dozen walks. */
-const walksMax = 8
+/** How often a builder searches its list before it builds a map, which takes as long as a dozen searches. */
+const searchesMax = 8
 
 /**
- * Folds changes, one after the other. What it gives stays as it is when it goes on. Any number of changes cost what
- * they say, plus one copy of the fragment list.
+ * Applies changes one after the other. A returned manifest does not change when the builder continues. The cost is that
+ * of the changes, plus a copy of the fragment list.
  */
 export class LayoutBuilder {
   #table: string | undefined
@@ -82,14 +85,14 @@ export class LayoutBuilder {
   #earlier: readonly TableSchema[]
   #indexes: readonly TableIndex[]
   #next: Counters | undefined
-  /** Null where one was dropped. */
+  /** Null for a dropped fragment. */
   #fragments: (Fragment | null)[]
-  /** How many are not. */
+  /** The number of fragments that are not null. */
   #count: number
-  /** Where in the list a fragment is, by id; once that was asked often enough. */
-  #places: Map<number, number> | null = null
-  #asked = 0
-  /** Dead parts of fragments that changed, by place; not given to anybody yet. */
+  /** Positions of fragments in the list, by id. Built after `searchesMax` searches. */
+  #positions: Map<number, number> | null = null
+  #searches = 0
+  /** Deletion vectors of changed fragments, by position; not part of any returned manifest yet. */
   readonly #dead = new Map<number, { readonly parts: RunsPlace[]; count: number }>()
 
   /** `before`: null for a table without versions. */
@@ -105,13 +108,13 @@ export class LayoutBuilder {
   }
 
   /**
-   * Applies a change that stands in slot `slot`: to the version it has as its base, or if it is a restore, to the version
-   * it restores.
+   * Apply a change of slot `slot` to the version that is its base. A restore is applied to the version that it
+   * restores.
    */
   apply(change: Change, slot: number): void {
     const { t, v, base, restore } = change
     const on = restore?.version ?? base
-    assert(this.#version === on, `version ${v} of table ${t} is made of ${on}, not ${this.#version}`)
+    assert(this.#version === on, `version ${v} of table ${t} is based on version ${on}, not ${this.#version}`)
     assert(this.#table === undefined || this.#table === t, `a change of table ${t} in table ${this.#table}`)
     assert(
       restore === undefined || restore.fragments === this.#count,
@@ -128,41 +131,43 @@ export class LayoutBuilder {
     const schema = this.#schema
     assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
-    // The field of one may have been dropped while it was built.
+    // The field of an index may have been dropped while the index was built.
     if (change.indexes !== undefined) {
       this.#indexes = indexesOf(changedIndexes(this.#indexes, change.indexes), schema)
     }
-    for (const id of change.drop) this.#drop(this.#placeOf(id, v))
-    for (const added of change.columns ?? []) this.#addColumns(this.#placeOf(added.fragment, v), added, slot)
+    for (const id of change.drop) this.#drop(this.#positionOf(id, v))
+    for (const added of change.columns ?? [])
+      this.#addColumns(this.#positionOf(added.fragment, v), added, slot)
     for (const [id, parts, offsets] of change.folded ?? [])
-      this.#foldDead(this.#placeOf(id, v), parts, offsets)
-    const places = this.#placesFor(change)
+      this.#mergeDeletions(this.#positionOf(id, v), parts, offsets)
+    const positions = this.#positionsFor(change)
     for (const { id, rows, ids, files: added, zones } of change.add) {
-      const place = places.get(id) ?? this.#fragments.length
-      this.#places?.set(id, place)
+      const position = positions.get(id) ?? this.#fragments.length
+      this.#positions?.set(id, position)
       this.#count++
-      const files = added.map(file => located(file, slot, schema))
+      const files = added.map(file => withSlot(file, slot, schema))
       const dead = { parts: [], count: 0 }
-      this.#fragments[place] = {
+      this.#fragments[position] = {
         id,
         rows,
-        ids: idsIn(ids, slot),
+        ids: idsWithSlot(ids, slot),
         files,
         dead,
         ...(zones !== undefined && { zones }),
       }
     }
     for (const [id, offsets, count] of change.dead) {
-      this.#kill(this.#placeOf(id, v), 'blob' in offsets ? { ...offsets, slot } : offsets, count)
+      this.#deleteRows(this.#positionOf(id, v), 'blob' in offsets ? { ...offsets, slot } : offsets, count)
     }
   }
 
-  /** The layout after the changes so far; there was one, or a layout to begin with. */
+  /** Return the manifest after the changes so far. There must have been a change, or a manifest to begin with. */
   layout(): Layout {
-    assert(this.#table !== undefined && this.#next !== undefined, 'a layout of nothing')
+    assert(this.#table !== undefined && this.#next !== undefined, 'a builder without changes has no layout')
     const schema = this.#schema
     assert(schema !== undefined, `version ${this.#version} of table ${this.#table} has no schema`)
-    for (const [place, dead] of this.#dead) this.#fragments[place] = { ...this.#fragments[place]!, dead }
+    for (const [position, dead] of this.#dead)
+      this.#fragments[position] = { ...this.#fragments[position]!, dead }
     this.#dead.clear()
     const fragments = this.#fragments.filter(fragment => fragment !== null)
     this.#earlier = stillUsed(this.#earlier, fragments)
@@ -177,94 +182,105 @@ export class LayoutBuilder {
     }
   }
 
-  #placeOf(id: number, version: number): number {
-    if (this.#asked++ === walksMax) {
-      this.#places = new Map(this.#fragments.map((fragment, place) => [fragment?.id ?? -1, place]))
+  #positionOf(id: number, version: number): number {
+    if (this.#searches++ === searchesMax) {
+      this.#positions = new Map(this.#fragments.map((fragment, position) => [fragment?.id ?? -1, position]))
     }
-    const place = this.#places?.get(id) ?? this.#fragments.findLastIndex(fragment => fragment?.id === id)
+    const position =
+      this.#positions?.get(id) ?? this.#fragments.findLastIndex(fragment => fragment?.id === id)
     assert(
-      this.#fragments[place]?.id === id,
-      `version ${version} of table ${this.#table} changes fragment ${id}, which is not there`,
+      this.#fragments[position]?.id === id,
+      `version ${version} of table ${this.#table} changes fragment ${id}, which it does not have`,
     )
-    return place
+    return position
   }
 
-  #drop(place: number): void {
-    this.#fragments[place] = null
-    this.#dead.delete(place)
+  #drop(position: number): void {
+    this.#fragments[position] = null
+    this.#dead.delete(position)
     this.#count--
   }
 
-  /** Where fragments go that hold the rows of others: into their place. Those are gone then. */
-  #placesFor({ moves = [], v }: Change): ReadonlyMap<number, number> {
-    const places = new Map<number, number>()
+  /**
+   * Return the positions of fragments that receive the rows of others, and drop those others. The new fragments take
+   * the positions of the dropped ones.
+   */
+  #positionsFor({ moves = [], v }: Change): ReadonlyMap<number, number> {
+    const positions = new Map<number, number>()
     for (const move of moves) {
       const { to } = move
-      const free = fragmentsMoving(move).map(id => this.#placeOf(id, v))
+      const free = fragmentsMoving(move).map(id => this.#positionOf(id, v))
       assert(
         to.length <= free.length,
         `version ${v} of table ${this.#table} moves rows to too many fragments`,
       )
-      for (const place of free) this.#drop(place)
-      for (const [i, id] of to.entries()) places.set(id, free[i]!)
+      for (const position of free) this.#drop(position)
+      for (const [i, id] of to.entries()) positions.set(id, free[i]!)
     }
-    return places
+    return positions
   }
 
-  /** Leaves out files with none of the fields there are now. The first stays: it says how many batches a fragment has. */
+  /**
+   * Drop files without any field of the new schema. The first file stays: it determines the number of batches of a
+   * fragment.
+   */
   #forgetFiles({ fields }: TableSchema): void {
     const ids = new Set(fields.map(field => field.id))
-    for (const [place, fragment] of this.#fragments.entries()) {
+    for (const [position, fragment] of this.#fragments.entries()) {
       if (fragment === null || fragment.files.length < 2) continue
       const files = fragment.files.filter((file, i) => i === 0 || file.fields.some(id => ids.has(id)))
-      if (files.length < fragment.files.length) this.#fragments[place] = { ...fragment, files }
+      if (files.length < fragment.files.length) this.#fragments[position] = { ...fragment, files }
     }
   }
 
-  #addColumns(place: number, { file, zones: known }: AddedColumns, slot: number): void {
-    const fragment = this.#fragments[place]!
+  #addColumns(position: number, { file, zones: known }: AddedColumns, slot: number): void {
+    const fragment = this.#fragments[position]!
     const added = new Set(file.fields)
     const kept = Object.entries(fragment.zones ?? {}).filter(([field]) => !added.has(Number(field)))
     const zones = { ...Object.fromEntries(kept), ...known }
-    // The first file says how many batches there are; of the others those stay that have a field no newer one has.
+    // The first file stays, because it determines the number of batches. Of the others, drop files whose fields all
+    // have a newer file.
     const [first, ...others] = fragment.files
     const files = others.filter(({ fields }) => !fields.every(field => added.has(field)))
-    this.#fragments[place] = {
+    this.#fragments[position] = {
       ...fragment,
-      files: [...(first === undefined ? [] : [first]), ...files, located(file, slot, this.#schema!)],
+      files: [...(first === undefined ? [] : [first]), ...files, withSlot(file, slot, this.#schema!)],
       zones,
     }
   }
 
-  /** The dead rows of a fragment, for changing. */
-  #deadAt(place: number): { readonly parts: RunsPlace[]; count: number } {
-    let dead = this.#dead.get(place)
+  /** Return the deletion vector of a fragment, for changes. */
+  #deletionsAt(position: number): { readonly parts: RunsPlace[]; count: number } {
+    let dead = this.#dead.get(position)
     if (dead === undefined) {
-      const { parts, count } = this.#fragments[place]!.dead
+      const { parts, count } = this.#fragments[position]!.dead
       dead = { parts: [...parts], count }
-      this.#dead.set(place, dead)
+      this.#dead.set(position, dead)
     }
     return dead
   }
 
-  #foldDead(place: number, count: number, offsets: StoredRuns): void {
-    const { parts } = this.#deadAt(place)
-    assert(count <= parts.length, `version ${this.#version} folds more parts than there are`)
+  #mergeDeletions(position: number, count: number, offsets: StoredRuns): void {
+    const { parts } = this.#deletionsAt(position)
+    assert(
+      count <= parts.length,
+      `version ${this.#version} merges more parts of a deletion vector than there are`,
+    )
     parts.splice(0, count, offsets)
   }
 
-  #kill(place: number, part: RunsPlace, count: number): void {
-    const fragment = this.#fragments[place]!
-    const dead = this.#deadAt(place)
+  #deleteRows(position: number, part: RunsPlace, count: number): void {
+    const fragment = this.#fragments[position]!
+    const dead = this.#deletionsAt(position)
     dead.parts.push(part)
     dead.count += count
-    assert(dead.count <= fragment.rows, `fragment ${fragment.id} has more dead rows than rows`)
+    assert(dead.count <= fragment.rows, `fragment ${fragment.id} has more deleted rows than rows`)
   }
 }
 
 /**
- * The layout after `change`, which stands in slot `slot`. `before`: that of its base, null for a table's first version;
- * of a restore, that of the version it restores.
+ * Return the manifest after `change` of slot `slot`. `before`: the manifest of its base, null for a table's first
+ * version. For a restore, the manifest of the version that it restores.
  */
 export function applyChange(before: Layout | null, change: Change, slot: number): Layout {
   const builder = new LayoutBuilder(before)
@@ -272,52 +288,53 @@ export function applyChange(before: Layout | null, change: Change, slot: number)
   return builder.layout()
 }
 
-/** Rows that are alive. */
+/** Return the number of live rows. */
 export function countRows(layout: Layout): number {
   return layout.fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
 }
 
+/** Return the number of live rows of a fragment. */
 export function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }
 
 /**
- * Whether a fragment has in another version no living row that it had not in this one. It may have one where that version was
- * restored to a time before they died.
+ * Return whether every live row of `later` is a live row of this version too. `later`: the fragment at another version.
+ * It may have more live rows if that version restored a time before rows were deleted.
  */
 export function onlyLostRows({ dead: { parts } }: Fragment, { dead: later }: Fragment): boolean {
   const last = parts.at(-1)
   if (last === undefined) return true
-  // A part stands for the commit that brought it, and so for all before it.
+  // A part identifies the commit that added it, and so all parts before it.
   const same = later.parts[parts.length - 1]
   return same !== undefined && runsKey(same) === runsKey(last)
 }
 
-/** Names a place of runs among all of the root. */
-export function runsKey(place: RunsPlace): string {
-  return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`
+/** Return a key for a set of numbers, unique in the root. */
+export function runsKey(address: RunsPlace): string {
+  return 'file' in address ? address.file : `slot ${address.slot}, blob ${address.blob}`
 }
 
-/** Names a file of columns among all of the root. */
+/** Return a key for a file of columns, unique in the root. */
 export function fileKey(file: DataFile): string {
   return 'file' in file ? file.file : `${file.slot}/${file.blob}`
 }
 
-/** The file (`fileKey`) that has a column of a fragment; empty where there is none. */
+/** Return the file (`fileKey`) with a column of a fragment; empty if there is none. */
 export function columnFile({ files }: Fragment, column: number): string {
   const file = files.findLast(({ fields }) => fields.includes(column))
   return file === undefined ? '' : fileKey(file)
 }
 
-function located(file: AddedFile, slot: number, { id }: TableSchema): DataFile {
+function withSlot(file: AddedFile, slot: number, { id }: TableSchema): DataFile {
   return 'blob' in file ? { ...file, slot, schema: id } : file
 }
 
-function idsIn(ids: AddedIds, slot: number): RowIds {
+function idsWithSlot(ids: AddedIds, slot: number): RowIds {
   return 'blob' in ids ? { ...ids, slot } : ids
 }
 
-/** The schemas that inline files of the fragments refer to. */
+/** Return the schemas that inline files of the fragments refer to. */
 function stillUsed(schemas: readonly TableSchema[], fragments: readonly Fragment[]): readonly TableSchema[] {
   if (schemas.length === 0) return schemas
   const used = new Set<number>()

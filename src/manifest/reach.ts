@@ -1,28 +1,29 @@
 /**
- * What of a table must be there so that some of its versions can be read: the files their rows lie in, the slots that hold
- * their changes and blobs, the stored layouts their folds begin with.
+ * Finds what some versions of a table need so that they can be read: files with their rows, slots with their changes
+ * and blobs, and bases from which their manifests are derived.
  *
- * Of versions that follow each other the first one's layout and the changes between them say it all, so this costs a
- * layout for each run of versions and a change for each version, however many fragments they have.
+ * For consecutive versions, the manifest of the first version and the changes between them suffice. So the cost is a
+ * manifest per run of versions and a change per version, whatever the number of fragments.
  */
 import type { SlotReader } from '../commit/slots.js'
 import { orAborted } from '../primitives/abort.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Change } from './change.js'
-import { filesOfChange, placesOfLayout } from './file-names.js'
+import { filesOfChange, referencesOfLayout } from './file-names.js'
 import type { History } from './history.js'
-import { changeIn, type LayoutStore, type TablePlace } from './layout-store.js'
+import { changeIn, type LayoutStore, type TableAddress } from './layout-store.js'
 import type { Runs } from './runs.js'
 import type { VersionRecord } from './version.js'
 
+/** What some versions of a table need so that they can be read. */
 export interface Reach {
-  /** By their paths from the table's folder on. */
+  /** Paths relative to the table's folder. */
   readonly files: ReadonlySet<string>
-  /** With the changes that the folds go through, and the blobs of rows. */
+  /** Slots with the changes of replay, and with blobs of rows. */
   readonly slots: ReadonlySet<number>
-  /** Versions whose stored layouts folds begin with: what comes before them is not among `slots`. */
+  /** Versions whose bases replay begins with. `slots` has nothing from before them. */
   readonly bases: ReadonlySet<number>
-  /** Versions whose records are read on the way. */
+  /** Versions whose records replay reads. */
   readonly versions: ReadonlySet<number>
 }
 
@@ -32,17 +33,18 @@ export interface ReachSource {
   readonly slots: SlotReader
 }
 
-/** Records, and slots, that are read at the same time. */
+/** Records and slots that are read at the same time. */
 const recordsMax = 1024
 const readAhead = 16
 
 /**
- * What some versions of a table with rows of ours reach, all of which were committed once. Where only slots are asked for,
- * files are not complete, and changes need not be read.
+ * Find what some versions of a sheaf table need. All of them must have been committed.
+ *
+ * `what`: `all` (default), or `slots` to find slots only. Then `files` is incomplete, and changes are not read.
  */
 export async function reachOf(
   source: ReachSource,
-  table: TablePlace,
+  table: TableAddress,
   versions: Runs,
   pacer: Pacer,
   what: 'all' | 'slots' = 'all',
@@ -58,13 +60,13 @@ class Walk implements Reach {
   readonly bases = new Set<number>()
   readonly versions = new Set<number>()
   readonly #source: ReachSource
-  readonly #table: TablePlace
+  readonly #table: TableAddress
   readonly #pacer: Pacer
   readonly #what: 'all' | 'slots'
-  /** Versions whose folds were gone back. */
+  /** Versions that were traced back already. */
   readonly #traced = new Set<number>()
 
-  constructor(source: ReachSource, table: TablePlace, pacer: Pacer, what: 'all' | 'slots') {
+  constructor(source: ReachSource, table: TableAddress, pacer: Pacer, what: 'all' | 'slots') {
     this.#source = source
     this.#table = table
     this.#pacer = pacer
@@ -72,20 +74,23 @@ class Walk implements Reach {
   }
 
   async run(first: number, last: number): Promise<void> {
-    await this.#wholly(first)
+    await this.#addVersion(first)
     for (let from = first; from <= last; from += recordsMax) {
       const to = Math.min(last, from + recordsMax - 1)
-      await this.#changes(await this.#records(from, to))
+      await this.#addChanges(await this.#records(from, to))
     }
   }
 
-  /** What the changes of records bring. A restore may bring back what no version before it had. */
-  async #changes(records: readonly VersionRecord[]): Promise<void> {
+  /**
+   * Add what the changes of these records add. A restore may bring back files of no earlier version, so it is added
+   * whole.
+   */
+  async #addChanges(records: readonly VersionRecord[]): Promise<void> {
     const { slots } = this.#source
     for (const { kind, slot, version } of records) {
       this.slots.add(slot)
       this.versions.add(version)
-      if (kind === 'restore') await this.#wholly(version)
+      if (kind === 'restore') await this.#addVersion(version)
     }
     if (this.#what === 'slots') return
     for (let i = 0; i < records.length; i += readAhead) {
@@ -99,19 +104,19 @@ class Walk implements Reach {
     }
   }
 
-  /** All that one version has, and what its fold needs. */
-  async #wholly(version: number): Promise<void> {
+  /** Add everything that one version needs. */
+  async #addVersion(version: number): Promise<void> {
     await this.#trace(version)
     const layout = await this.#source.layouts.at(this.#table, version, this.#pacer.signal)
     let count = 0
-    for (const place of placesOfLayout(layout)) {
-      if (typeof place === 'number') this.slots.add(place)
-      else this.files.add(place)
+    for (const reference of referencesOfLayout(layout)) {
+      if (typeof reference === 'number') this.slots.add(reference)
+      else this.files.add(reference)
       if (++count % recordsMax === 0) await this.#pacer.turn()
     }
   }
 
-  /** The fold of a version, back to the stored layout it begins with. */
+  /** Add the changes of a version's replay, back to the base it begins with. */
   async #trace(version: number): Promise<void> {
     for (let at = version; !this.#traced.has(at); ) {
       this.#traced.add(at)
@@ -127,7 +132,7 @@ class Walk implements Reach {
     }
   }
 
-  /** Goes back from a version to `start`, or to what a restore on the way is made of. Gives the version it comes to. */
+  /** Go back from a version to `start`, or to the version that a restore on the way restores. Returns that version. */
   async #back(version: number, start: number): Promise<number> {
     for (let to = version; to > start; to -= recordsMax) {
       for (const record of (await this.#records(Math.max(start + 1, to - recordsMax + 1), to)).reverse()) {

@@ -1,26 +1,27 @@
 /**
- * The newest changes of tables, at hand without a wait: for who decides a commit on a state and wants to know what came
- * since the one it was worked out on.
+ * Keeps the newest changes of tables in memory. A commit that was prepared on an older state reads without waiting
+ * which changes came since.
  */
 import type { Slot } from '../commit/slot.js'
 import type { Change } from './change.js'
 
-/** A change, and the slot it stands in. */
+/** A change and its slot. */
 export interface RecentChange {
   readonly change: Change
   readonly slot: Pick<Slot, 'header' | 'blob'>
 }
 
-/** Slots that are remembered, as long as they are together no larger than so many bytes. */
+/** Number of remembered slots, and the limit of their size together, bytes. */
 const slotsMax = 256
 const bytesMax = 4 * 1024 * 1024
 
+/** The changes of the newest slots. See the head of this file. */
 export class RecentChanges {
   /** Oldest first. */
   readonly #slots: Slot[] = []
   #bytes = 0
 
-  /** Takes in the next slot of the log. */
+  /** Add the next slot of the log. */
   note(slot: Slot): void {
     this.#slots.push(slot)
     this.#bytes += slot.bytes
@@ -29,10 +30,13 @@ export class RecentChanges {
     }
   }
 
-  /** The changes of a table that made the versions after `after` up to `last`, in order; null when not all are known. */
+  /**
+   * Return the changes of a table that made the versions after `after` up to `last`, in order; null if not all of them
+   * are remembered.
+   */
   between(table: string, after: number, last: number): readonly RecentChange[] | null {
     const found: RecentChange[] = []
-    // Nearly always they are in the very last slots.
+    // They are nearly always in the very last slots.
     for (let i = this.#slots.length - 1; i >= 0 && found.length < last - after; i--) {
       const slot = this.#slots[i]!
       const own: RecentChange[] = []

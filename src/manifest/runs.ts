@@ -4,32 +4,33 @@ import { partitionPoint } from '../primitives/partition-point.js'
 export type Run = readonly [first: number, last: number]
 export type Runs = readonly Run[]
 
-/** The largest number, or undefined. */
+/** Return the largest number, or undefined. */
 export function lastOf(runs: Runs): number | undefined {
   return runs.at(-1)?.[1]
 }
 
+/** Return whether a set has a number. */
 export function hasNumber(runs: Runs, n: number): boolean {
   const run = runs[firstEndingAt(runs, n)]
   return run !== undefined && run[0] <= n
 }
 
-/** How many numbers there are. */
+/** Return the count of numbers. */
 export function countNumbers(runs: Runs): number {
   return runs.reduce((sum, [first, last]) => sum + last - first + 1, 0)
 }
 
-/** `runs` and a number larger than all of them. */
+/** Add a number that is larger than all others. */
 export function withNext(runs: Runs, n: number): Runs {
   const last = runs.at(-1)
-  // Copied by slice and concat, which take a microsecond for a thousand runs.
+  // `slice` and `concat` copy a thousand runs in a microsecond.
   if (last?.[1] !== n - 1) return runs.concat([[n, n]])
   const longer = runs.slice()
   longer[runs.length - 1] = [last[0], n]
   return longer
 }
 
-/** The numbers in both sets. */
+/** Return the numbers in both sets. */
 export function intersection(a: Runs, b: Runs): Runs {
   const both: Run[] = []
   for (let i = 0, k = 0; i < a.length && k < b.length; ) {
@@ -42,7 +43,7 @@ export function intersection(a: Runs, b: Runs): Runs {
   return both
 }
 
-/** The numbers of `runs` that are not among `others`. */
+/** Return the numbers of `runs` that are not in `others`. */
 export function difference(runs: Runs, others: Runs): Runs {
   const rest: Run[] = []
   let k = 0
@@ -58,7 +59,7 @@ export function difference(runs: Runs, others: Runs): Runs {
   return rest
 }
 
-/** The numbers of several sets, as one. */
+/** Return the numbers of all sets. */
 export function union(sets: Iterable<Runs>): Runs {
   const all = [...sets].flat().sort((a, b) => a[0] - b[0])
   const joined: [number, number][] = []
@@ -71,8 +72,8 @@ export function union(sets: Iterable<Runs>): Runs {
 }
 
 /**
- * At most `limit` numbers beyond `after` (exclusive; absent: from the end it starts at), ascending or descending.
- * Costs what it returns.
+ * Return at most `limit` numbers beyond `after`, ascending or descending. `after` is exclusive; if absent, begins at
+ * the end of the set. The cost is proportional to the result.
  */
 export function numbersFrom(
   runs: Runs,
@@ -99,7 +100,7 @@ export function numbersFrom(
   return found
 }
 
-/** Index of the first run that ends at `n` or later. */
+/** Return the index of the first run that ends at `n` or later. */
 function firstEndingAt(runs: Runs, n: number): number {
   return partitionPoint(runs.length, i => runs[i]![1] < n)
 }

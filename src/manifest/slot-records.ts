@@ -1,10 +1,10 @@
-/** The version records a slot makes: a pure function of the slot, so that whoever reads it again gets the same. */
+/** Derives version records from slots: a pure function of the slot, so that every reader gets the same records. */
 import type { Slot } from '../commit/slot.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import type { Change } from './change.js'
 import type { RegisterOp, TakenOp, VersionOp, VersionRecord } from './version.js'
 
-/** Calls `take` for each, in the order of the log. */
+/** Call `take` for each version record of a slot, in log order. */
 export function eachRecord(
   { header }: Pick<Slot, 'header'>,
   take: (table: string, record: VersionRecord) => void,

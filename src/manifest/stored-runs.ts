@@ -1,4 +1,7 @@
-/** A file of the table's `rows` folder with numbers as runs (primitives/number-runs); `crc` is that of the whole file. */
+/**
+ * A file of the table's `rows` folder with a set of numbers as runs (primitives/number-runs). `crc`: checksum of the
+ * whole file.
+ */
 export interface StoredRuns {
   readonly file: string
   readonly bytes: number

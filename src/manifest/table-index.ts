@@ -1,9 +1,9 @@
 /**
- * What a version says about its indexes: which there are, the segments they are made of, and which rows those number (STORAGE S12).
+ * The indexes of a version: their definitions, their segments, and the rows that the segments cover (STORAGE S12).
  *
- * A segment never changes. What changes is its cover: rows that die are told from the fragments, and where a compaction
- * moves rows, their places in the cover move too. An index is right at a version by construction: rows that no cover
- * has are looked at one by one.
+ * A segment never changes, only its row mapping ("cover"). Deleted rows are known from the fragments, not from the
+ * cover. When a compaction moves rows, the cover is updated. An index is correct at a version by construction: queries
+ * evaluate rows that no cover lists one by one.
  */
 import { familyOf, type IndexFamily, type IndexKind } from '../indexes/kind.js'
 import type { TextOptions } from '../indexes/text/options.js'
@@ -13,75 +13,82 @@ import type { StoredRuns } from './stored-runs.js'
 import type { TableSchema } from './table-schema.js'
 
 /**
- * Rows of a segment that follow each other, and where they are: rows `first .. first+count-1` are those of a fragment from
- * `at` on, in their order, but for the ones that are no more.
+ * Consecutive rows of a segment, and their position: rows `first .. first+count-1` are the rows of a fragment from `at`
+ * on, in the same order, except the rows in `gone`.
  */
 export interface CoverItem {
   readonly first: number
   readonly count: number
   readonly fragment: number
   readonly at: number
-  /** The file (`columnFile`) its fragment has the indexed column in; empty: none. It counts only as long as that is so. */
+  /**
+   * The file (`columnFile`) with the fragment's indexed column; empty: none. The item is valid only while the fragment
+   * has that file.
+   */
   readonly file: string
-  /** Rows that a compaction left behind, counted from `first` on. */
+  /** Rows that a compaction removed, counted from `first` on. */
   readonly gone?: StoredRuns & { readonly count: number }
 }
 
-/** What was said of a vector index when it was defined. */
+/** The parameters of a vector index when it was defined. */
 export interface VectorDefinition extends VectorParameters {
   readonly metric: Metric
 }
 
-/** What is to be known of a segment of a text index without reading it. */
+/** What must be known of a segment of a text index without reading it. */
 export interface TextSegmentRecord {
-  /** `Analyzer.identity` of what it was built with: under another one its terms are not those of a query. */
+  /** `Analyzer.identity` of the analyzer that built the segment. The terms of another analyzer do not match its terms. */
   readonly identity: string
-  /** Rows that lived when it was built. It has no terms of the others. */
+  /** The number of live rows when it was built. The segment has no terms of other rows. */
   readonly living: number
-  /** Whether it had no place for the rows that came next. */
+  /** Whether it had no room for further rows. */
   readonly full?: true
 }
 
-/** A file of the table's `indexes` folder; `crc` is that of its footer. */
+/** A file of the table's `indexes` folder. `crc`: checksum of its footer. */
 export interface IndexSegment {
   readonly file: string
   readonly bytes: number
   readonly crc: number
   readonly rows: number
-  /** Rows that had a vector before others were put behind them: of those its partitions and codes are made. Absent: all. */
+  /**
+   * The number of rows with a vector before rows were appended: its partitions and codes are trained on them. Absent:
+   * all rows.
+   */
   readonly begun?: number
-  /** Of a column of lists of vectors, and of no other: how many vectors its rows have. */
+  /** The number of vectors of its rows. Only for a column of lists of vectors. */
   readonly vectors?: number
-  /** Of those of text indexes, and of no others. */
+  /** Only for text indexes. */
   readonly text?: TextSegmentRecord
-  /** By `first`. */
+  /** Sorted by `first`. */
   readonly cover: readonly CoverItem[]
 }
 
+/** An index of a table: its definition and its segments. */
 export interface TableIndex {
   readonly name: string
-  /** New with every definition. */
+  /** New for every definition. */
   readonly uuid: string
   readonly kind: IndexKind
-  /** Id of the field, be it inside of others, that rows are found by. */
+  /** Id of the indexed field, which may be nested. */
   readonly field: number
-  /** Of those of a vector kind, and of no others. */
+  /** Only for vector indexes. */
   readonly vector?: VectorDefinition
-  /** Of those of kind `FTS`, and of no others: all there is to say, so that other defaults change nothing. */
+  /** Only for indexes of kind `FTS`. Has every option, so that new defaults change nothing. */
   readonly text?: TextOptions
-  /** When it was defined, Unix milliseconds. */
+  /** When it was defined, milliseconds since 1970. */
   readonly ts: number
   readonly segments: readonly IndexSegment[]
 }
 
-/** What a change does to the indexes of its table. */
+/** A change of an index. */
 export type IndexChange =
-  /** There is one of that name from now on, in the place of any other. */
+  /** Define an index. Replaces an index of the same name. */
   | { readonly put: TableIndex }
   | { readonly drop: string }
-  /** Segments in the place of others, in an index that is there. */
+  /** Replace segments of an index by others. */
   | { readonly fold: string; readonly from: readonly string[]; readonly to: readonly IndexSegment[] }
-  /** Of a compaction: where the rows of a segment are that were in fragments which moved. */
+  /** After a compaction: the new cover of those rows of a segment that were in moved fragments. */
   | {
       readonly moved: string
       readonly segment: string
@@ -89,17 +96,17 @@ export type IndexChange =
       readonly to: readonly CoverItem[]
     }
 
-/** What a reader of the log must know where tables have indexes: who does not would give their files up for lost. */
+/** The feature that readers must know if tables have indexes. Other readers would take index files for orphans. */
 export const indexesFeature = 'indexes'
-/** And where there are vector indexes: who does not would look in their files for values in order. */
+/** The feature for vector indexes. Other readers would read their files as sorted values. */
 export const vectorIndexesFeature = 'vector-indexes'
-/** The same of text indexes. */
+/** The feature for text indexes. */
 export const textIndexesFeature = 'text-indexes'
 
-/** Needed where a segment numbers the vectors of lists: a reader without it would take those numbers for numbers of rows. */
+/** The feature for segments over the vectors of lists. Other readers would take vector numbers for row numbers. */
 export const vectorListsFeature = 'vector-lists'
 
-/** All that a reader of this process knows. */
+/** The features that this release knows. */
 export const indexFeatures: readonly string[] = [
   indexesFeature,
   vectorIndexesFeature,
@@ -113,14 +120,17 @@ const featureOfFamily: Readonly<Record<IndexFamily, string>> = {
   text: textIndexesFeature,
 }
 
-/** What a reader must know of indexes of these kinds. */
+/** Return the features that readers of indexes of these kinds must know. */
 export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] {
   if (kinds.length === 0) return []
   const needed = new Set([indexesFeature, ...kinds.map(kind => featureOfFamily[familyOf(kind)])])
   return indexFeatures.filter(feature => needed.has(feature))
 }
 
-/** The features that a reader of these indexes needs. `segments`: all of an index, or those that a change brings. */
+/**
+ * Return the features that readers of these indexes must know. `segments`: all segments of an index, or those that a
+ * change adds.
+ */
 export function featuresOfIndexes(
   indexes: readonly Pick<TableIndex, 'kind' | 'segments'>[],
 ): readonly string[] {
@@ -129,14 +139,14 @@ export function featuresOfIndexes(
   return haveLists ? [...features, vectorListsFeature] : features
 }
 
-/** What a vector index is to be like; null of others. */
+/** Return the specification of a vector index; null for other indexes. */
 export function vectorSpecOf({ kind, vector }: Pick<TableIndex, 'kind' | 'vector'>): VectorSpec | null {
   if (!isVectorKind(kind) || vector === undefined) return null
   const { metric, ...parameters } = vector
   return { kind, metric, parameters }
 }
 
-/** The indexes after a change of them. */
+/** Apply changes to the indexes of a table. */
 export function changedIndexes(
   indexes: readonly TableIndex[],
   changes: readonly IndexChange[],
@@ -164,19 +174,19 @@ function changedBy(indexes: readonly TableIndex[], change: IndexChange): readonl
   return indexes.map(index => (index.name === changed ? { ...index, segments: segmentsOf(index) } : index))
 }
 
-/** Those whose fields are in a schema. */
+/** Return the indexes whose fields are in a schema. */
 export function indexesOf(indexes: readonly TableIndex[], { fields }: TableSchema): readonly TableIndex[] {
   if (indexes.length === 0) return indexes
   const ids = new Set(fields.flatMap(({ id, nested = [] }) => [id, ...nested]))
   return indexes.filter(({ field }) => ids.has(field))
 }
 
-/** How many rows of its fragment an item has. */
+/** Return the number of rows of a cover item. */
 export function rowsOfItem({ count, gone }: CoverItem): number {
   return count - (gone?.count ?? 0)
 }
 
-/** Files that segments bring. */
+/** Yield the files that segments refer to. */
 export function* filesOfSegments(
   segments: readonly IndexSegment[],
 ): Generator<readonly [folder: 'indexes' | 'rows', name: string]> {
@@ -186,11 +196,12 @@ export function* filesOfSegments(
   }
 }
 
+/** Yield the files that cover items refer to. */
 export function* filesOfCover(cover: readonly CoverItem[]): Generator<readonly ['rows', string]> {
   for (const { gone } of cover) if (gone !== undefined) yield ['rows', gone.file]
 }
 
-/** Files that changes bring. */
+/** Yield the files that changes add. */
 export function* filesOfIndexChanges(
   changes: readonly IndexChange[],
 ): Generator<readonly [folder: 'indexes' | 'rows', name: string]> {

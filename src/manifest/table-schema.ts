@@ -1,32 +1,34 @@
 /**
- * A table's schema: Arrow's fields, each with an identity that survives renames.
+ * The schema of a table: Arrow's fields, each with an id that survives renames.
  *
- * Field ids are given out once per table and never again; a data file says which ids it holds. Descendants of a
- * nested field have ids too (depth first), so that a nested column can be renamed or indexed by identity.
+ * A table gives out each field id once. A data file lists the ids it contains. Descendants of a nested field have ids
+ * too (depth first), so that a nested column can be renamed or indexed by id.
  */
 import { equalTypes } from '../arrow/same-type.js'
 import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
 
+/** A column, with ids for itself and its descendants. */
 export interface TableField extends Field {
   readonly id: number
-  /** Ids of the field's descendants, depth first; absent when it has none. */
+  /** Ids of the field's descendants, depth first; absent if it has none. */
   readonly nested?: readonly number[]
 }
 
+/** A schema of a table. See the head of this file. */
 export interface TableSchema {
-  /** Counts the schemas of the table: a change of any field or of the metadata makes a new one. */
+  /** Number of the schema in the table: every change of a field or of the metadata makes a new schema. */
   readonly id: number
   readonly fields: readonly TableField[]
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** A schema with the field counter after it. */
+/** A schema, and the field counter after it. */
 export interface NumberedSchema {
   readonly schema: TableSchema
   readonly nextField: number
 }
 
-/** Gives every field of `schema` a fresh id from `firstField` on. */
+/** Number the fields of `schema` from `firstField` on. */
 export function numberFields(schema: Schema, id: number, firstField: number): NumberedSchema {
   let next = firstField
   const fields = schema.fields.map((field): TableField => {
@@ -38,12 +40,12 @@ export function numberFields(schema: Schema, id: number, firstField: number): Nu
   return { schema: numbered, nextField: next }
 }
 
-/** The column that is, or holds, the field with an id. */
+/** Return the column that is or contains the field with an id. */
 export function columnOfField({ fields }: TableSchema, id: number): TableField | undefined {
   return fields.find(field => field.id === id || field.nested?.includes(id))
 }
 
-/** The schema as Arrow knows it, without ids. */
+/** Return the Arrow schema, without ids. */
 export function arrowSchema(schema: TableSchema): Schema {
   const fields = schema.fields.map(({ name, type, nullable, metadata }): Field => {
     return metadata === undefined ? { name, type, nullable } : { name, type, nullable, metadata }
@@ -52,8 +54,8 @@ export function arrowSchema(schema: TableSchema): Schema {
 }
 
 /**
- * Whether rows written for `before` are rows of `now` as they are: all their fields are still there, with the same types
- * and no null refused that was allowed, and what they lack may be null.
+ * Return whether rows written for schema `before` are valid for schema `now` unchanged. All their fields must still
+ * exist with the same types, none may have become non-nullable, and fields they lack must be nullable.
  */
 export function takesRowsOf(now: TableSchema, before: TableSchema): boolean {
   const brought = new Set(before.fields.map(field => field.id))
@@ -65,7 +67,7 @@ export function takesRowsOf(now: TableSchema, before: TableSchema): boolean {
   )
 }
 
-/** How many fields there are below a type. */
+/** Return the number of fields below a type. */
 export function descendants(type: DataType): number {
   return childFields(type).reduce((sum, child) => sum + 1 + descendants(child.type), 0)
 }

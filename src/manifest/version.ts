@@ -1,6 +1,6 @@
 /**
- * What is known of a version without reading its data. A number is used once per table and never again, so the record
- * of (table, version) never changes; whether the version still exists is for the table's head to say.
+ * The record of a version: what is known without reading its data. A version number is used once per table, so a record
+ * never changes. Whether the version still exists is in the table's head.
  */
 
 import type { ChangeKind } from '../protocol/change-kind.js'
@@ -14,31 +14,35 @@ export interface VersionRecord {
   readonly ts: number
   readonly txn: string
   /**
-   * What made it: a change of rows, a manifest committed by a Lance engine, a path to somewhere, or found when registered. `taken`: the manifest of an
-   * engine in the place of the one that the log had; this record replaces those of its number and of all above.
+   * What made the version: a change of rows, a manifest committed by a Lance engine, a path outside the root, or a
+   * version found at registration. `taken`: the manifest of an engine that replaces the manifest of the log. Its record
+   * replaces the records of its number and of all higher ones.
    */
   readonly kind: ChangeKind | 'lance' | 'pointer' | 'register' | 'taken'
-  /** Of a sheaf version: `Change.start`. */
+  /** For versions of sheaf tables: `Change.start`. */
   readonly start?: number
-  /** Of every other version. */
+  /** For all other versions. */
   readonly manifest?: ManifestFile
 }
 
-/** The manifest of a version whose rows are not ours. */
+/** The manifest of a version whose rows are not in Sheaf's format. */
 export interface ManifestFile {
-  /** Of a lance table: the key of its final place in the store. Of a pointer: what the caller said, never opened. */
+  /**
+   * For a lance table: the key of its final name in the store. For a pointer: the caller's path, which Sheaf never
+   * opens.
+   */
   readonly path: string
   readonly scheme: NamingScheme
-  /** UUID of the staging file it came as. */
+  /** UUID of the staging file that it was copied from. */
   readonly staged?: string
   readonly size?: number
-  /** CRC-32 of its bytes, where they were seen. */
+  /** CRC-32 of its bytes, if Sheaf read them. */
   readonly crc?: number
   readonly etag?: string
   readonly meta: Readonly<Record<string, string>>
 }
 
-/** A version of a lance or pointer table, as it stands in a slot. */
+/** A version of a lance or pointer table, as stored in a slot. */
 export interface VersionOp {
   readonly op: 'version'
   readonly t: string
@@ -48,8 +52,9 @@ export interface VersionOp {
 }
 
 /**
- * A Lance engine took the final name of version `v` before the manifest that the log has for it got there, as it stands in a slot: the version is what
- * the engine wrote. Versions above it were made on top of the other manifest and never had final names: they are gone, and their numbers are free.
+ * A Lance engine wrote the final name of version `v` before the manifest that the log has for the version, as stored in
+ * a slot. The version is what the engine wrote. Versions above it were based on the other manifest and never had final
+ * names: they are dropped, and their numbers are free.
  */
 export interface TakenOp {
   readonly op: 'taken'
@@ -58,7 +63,7 @@ export interface TakenOp {
   readonly manifest: ManifestFile
 }
 
-/** A table found at a location, as it stands in a slot: its versions and the size of each manifest, ascending. */
+/** A table found at a location, as stored in a slot: its versions and the size of each manifest, ascending. */
 export interface RegisterOp {
   readonly op: 'register'
   readonly t: string

@@ -1,10 +1,10 @@
-/** Giving up on work that cannot be told to stop. */
+/** Stops waiting for work that cannot be canceled. */
 import type { Clock } from './clock.js'
 import type { MaybePromise } from './task.js'
 
-/** What comes, or a rejection with `signal.reason` as soon as the signal fires; the work behind it goes on. */
-export function orAborted<T>(soon: MaybePromise<T>, signal: AbortSignal | undefined): Promise<T> {
-  const promise = Promise.resolve(soon)
+/** Wait for `value`, but reject with `signal.reason` as soon as the signal fires. The work itself continues. */
+export function orAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const promise = Promise.resolve(value)
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
@@ -15,10 +15,15 @@ export function orAborted<T>(soon: MaybePromise<T>, signal: AbortSignal | undefi
   })
 }
 
-/** Who waits for a signal: many do for the same, and Node warns of more than ten listeners. */
+/**
+ * Callbacks by signal. One listener serves all of them, because Node warns about more than ten listeners of one signal.
+ */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
-/** Calls `then` when the signal fires. Returns a function that takes `then` back. The signal has one listener for all callers, and none when nobody waits. */
+/**
+ * Call `then` when the signal fires. Returns a function that unregisters `then`. The signal has one listener for all
+ * callbacks, and none when there are no callbacks.
+ */
 export function whenAborted(signal: AbortSignal, then: () => void): () => void {
   const known = waiting.get(signal)
   const all = known ?? new Set()
@@ -38,7 +43,7 @@ function callAll({ target }: Event): void {
   for (const each of waiting.get(target as AbortSignal) ?? []) each()
 }
 
-/** The items of `source`, until the signal fires: then throws `signal.reason` without waiting for the source. */
+/** Yield the items of `source` until the signal fires. Then throw `signal.reason` without waiting for the source. */
 export async function* eachOrAborted<T>(
   source: AsyncIterable<T> | Iterable<T>,
   signal: AbortSignal | undefined,
@@ -61,19 +66,22 @@ export async function* eachOrAborted<T>(
   }
 }
 
-/** A signal that fires with `reason` after `ms` milliseconds, or with its own when `signal` does; `end` lets go of both. */
+/**
+ * Return a signal that fires with `reason` after `ms` milliseconds, or when `signal` fires, with the reason of
+ * `signal`. `end` stops the timer.
+ */
 export function deadline(
   clock: Clock,
   ms: number,
   reason: unknown,
   signal: AbortSignal | undefined,
 ): { readonly signal: AbortSignal; readonly end: () => void } {
-  const over = new AbortController()
+  const expired = new AbortController()
   const ended = new AbortController()
   clock.sleep(ms, ended.signal).then(
-    () => over.abort(reason),
+    () => expired.abort(reason),
     () => {},
   )
-  const either = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal])
-  return { signal: either, end: () => ended.abort() }
+  const combined = signal === undefined ? expired.signal : AbortSignal.any([expired.signal, signal])
+  return { signal: combined, end: () => ended.abort() }
 }

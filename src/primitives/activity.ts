@@ -1,17 +1,19 @@
-/** What is going on in the foreground, so that the background can give way to it. */
+/** Counts foreground calls, so that background tasks can back off. */
 import { orAborted } from './abort.js'
 import type { Clock } from './clock.js'
 
+/** Counts running calls. */
 export class Activity {
   readonly #clock: Clock
   #count = 0
-  /** Resolves when nothing goes on any more. */
+  /** Resolves when the last foreground call ends. */
   #over: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
+  /** Run `work` as a foreground call. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#count++
     try {
@@ -24,17 +26,17 @@ export class Activity {
     }
   }
 
-  /** Until nothing goes on, but no longer than `ms`. Rejects with `signal.reason`. */
-  async giveWay(ms: number, signal?: AbortSignal): Promise<void> {
+  /** Wait until no foreground call runs, but at most `ms` milliseconds. Rejects with `signal.reason`. */
+  async waitUntilIdle(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.#count === 0) return
     this.#over ??= resolvable()
-    const enough = new AbortController()
-    const patience = this.#clock.sleep(ms, enough.signal, true).catch(() => {})
+    const timer = new AbortController()
+    const timeout = this.#clock.sleep(ms, timer.signal, true).catch(() => {})
     try {
-      await orAborted(Promise.race([this.#over.promise, patience]), signal)
+      await orAborted(Promise.race([this.#over.promise, timeout]), signal)
     } finally {
-      // With a reason: making an AbortError takes longer than all the rest.
-      enough.abort(null)
+      // Pass a reason: creating the default AbortError takes longer than everything else here.
+      timer.abort(null)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A fixed-length set of row numbers, one bit each, least significant bit first: Arrow's bitmap layout. */
+/** A fixed-length set of row numbers, one bit per row, least significant bit first (the layout of an Arrow bitmap). */
 export class Bitset {
   readonly length: number
   /** Bits past `length` are always 0, so that counting and combining need no tail case. */
@@ -9,6 +9,7 @@ export class Bitset {
     this.words = words
   }
 
+  /** Create a set of all rows 0 .. length-1. */
   static full(length: number): Bitset {
     const set = new Bitset(length)
     set.words.fill(0xffffffff)
@@ -16,14 +17,14 @@ export class Bitset {
     return set
   }
 
-  /** `from` to `to - 1`. */
+  /** Create a set of the rows `from` to `to - 1`. */
   static range(length: number, from: number, to: number): Bitset {
     const set = new Bitset(length)
     set.addRange(from, to)
     return set
   }
 
-  /** Copies an Arrow validity bitmap (a set bit is a present value). */
+  /** Copy an Arrow validity bitmap, in which a set bit is a present value. */
   static fromBytes(bytes: Uint8Array, length: number): Bitset {
     const set = new Bitset(length)
     new Uint8Array(set.words.buffer).set(bytes.subarray(0, (length + 7) >>> 3))
@@ -39,7 +40,7 @@ export class Bitset {
     this.words[index >>> 5]! |= 1 << (index & 31)
   }
 
-  /** `from` to `to - 1`. */
+  /** Add the rows `from` to `to - 1`. */
   addRange(from: number, to: number): void {
     if (from >= to) return
     const { words } = this
@@ -60,7 +61,10 @@ export class Bitset {
     this.words[index >>> 5]! &= ~(1 << (index & 31))
   }
 
-  /** Adders of bits first count 8 words together (Harley and Seal), which takes half the time of counting each. */
+  /**
+   * Count the members. Bit adders first sum 8 words together (Harley and Seal), which takes half the time of counting
+   * each word.
+   */
   count(): number {
     const { words } = this
     let [ones, twos, fours, eights] = [0, 0, 0, 0]
@@ -88,19 +92,19 @@ export class Bitset {
     return total
   }
 
-  /** How many bits are set before each word: what `rank` needs. */
+  /** Return the number of set bits before each word, as input of `rank`. */
   ranks(): Uint32Array {
     const ranks = new Uint32Array(this.words.length)
     for (let w = 1; w < ranks.length; w++) ranks[w] = ranks[w - 1]! + popcount(this.words[w - 1]!)
     return ranks
   }
 
-  /** How many bits are set before `index`. */
+  /** Return the number of set bits before `index`. `ranks` is the result of `ranks()`. */
   rank(index: number, ranks: Uint32Array): number {
     return ranks[index >>> 5]! + popcount(this.words[index >>> 5]! & ((1 << (index & 31)) - 1))
   }
 
-  /** The index of the bit that has `rank` set ones before it; `length` where there are not that many. */
+  /** Return the index of the set bit that has `rank` set bits before it. Returns `length` if there is no such bit. */
   select(rank: number): number {
     let before = 0
     for (let w = 0; w < this.words.length; w++) {
@@ -116,7 +120,7 @@ export class Bitset {
     return this.length
   }
 
-  /** As `select` of many ranks, which ascend and are less than `count()`. */
+  /** Do `select` for many ranks. The ranks must ascend and be less than `count()`. */
   selectAll(ranks: ArrayLike<number>): Uint32Array {
     const found = new Uint32Array(ranks.length)
     let before = 0
@@ -148,7 +152,7 @@ export class Bitset {
     return new Bitset(this.length, this.words.slice())
   }
 
-  /** Those that are in `other`, too, as a set of their own. */
+  /** Return a new set of the rows that both sets contain. */
   intersection(other: Bitset): Bitset {
     const [a, b] = [this.words, other.words]
     const both = new Uint32Array(a.length)
@@ -156,36 +160,41 @@ export class Bitset {
     return new Bitset(this.length, both)
   }
 
-  /** this = this AND other. Lengths must agree (not re-checked). */
+  /** Remove the rows that are not in `other`. Both sets must have the same length (not checked). */
   and(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!
     return this
   }
 
+  /** Add the rows of `other`. Both sets must have the same length (not checked). */
   or(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
     return this
   }
 
+  /** Remove the rows that are in `other`. Both sets must have the same length (not checked). */
   andNot(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! &= ~other.words[i]!
     return this
   }
 
+  /** Replace the set by its complement. */
   not(): this {
     for (let i = 0; i < this.words.length; i++) this.words[i] = ~this.words[i]!
     this.#clearTail()
     return this
   }
 
-  /** As `slice`, in the same memory where words begin and end there: then neither may change. */
+  /**
+   * Like `slice`, but share the memory if the range starts and ends at word boundaries. Then neither set may change.
+   */
   view(from: number, to: number): Bitset {
     const isWhole = (to & 31) === 0 || to === this.length
     if ((from & 31) !== 0 || !isWhole) return this.slice(from, to)
     return new Bitset(to - from, this.words.subarray(from >>> 5, (to + 31) >>> 5))
   }
 
-  /** `from` to `to - 1`, counted from `from` on. */
+  /** Copy the rows `from` to `to - 1`, renumbered from 0. */
   slice(from: number, to: number): Bitset {
     const part = new Bitset(to - from)
     const first = from >>> 5
@@ -202,7 +211,7 @@ export class Bitset {
     return part
   }
 
-  /** Adds the members of `other`, each `by` further on. All of them must have room. */
+  /** Add the members of `other`, each moved up by `by`. All of them must fit. */
   addShifted(other: Bitset, by: number): void {
     const first = by >>> 5
     const shift = by & 31
@@ -215,7 +224,7 @@ export class Bitset {
     }
   }
 
-  /** Members in ascending order; at most `limit` of them. */
+  /** Return the first `limit` members, ascending. */
   toIndices(limit = this.length): Uint32Array {
     const out = new Uint32Array(Math.min(limit, this.count()))
     const { words } = this
@@ -237,14 +246,14 @@ export class Bitset {
   }
 }
 
-/** Which places of three words have at least two bits. */
+/** The bit positions in which at least two of three words have a set bit. */
 function carry(a: number, b: number, c: number): number {
   return (a & b) | ((a ^ b) & c)
 }
 
-/** Bits of a word that are set. */
+/** Count the set bits of a word. */
 export function popcount(word: number): number {
-  // All of it in 32 bits: a step that might leave them would make the loops around it ones over doubles.
+  // Every step stays within 32 bits. Otherwise V8 would compile the loops around this function for doubles.
   const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24

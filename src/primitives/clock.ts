@@ -1,9 +1,10 @@
 /**
- * The one door for time and randomness. Everything else takes a `Clock`, so that a test can replay a
- * whole history from one seed.
+ * The only source of time and randomness. All other code takes a `Clock`, so that a test can replay a whole history
+ * from one seed.
  */
 import { randomUUID } from 'node:crypto'
 
+/** A source of time, random numbers and UUIDs. Tests pass their own clock. */
 export interface Clock {
   /** Wall time, milliseconds since 1970. May jump. */
   now(): number
@@ -14,14 +15,16 @@ export interface Clock {
   /** Uniform in [0, 1). For jitter, never for identity. */
   random(): number
   /**
-   * Resolves after `ms`; rejects with `signal.reason` when aborted. Keeps the process alive only if `awaited` is
-   * true: for a pause inside a call somebody waits for, never for maintenance.
+   * Resolves after `ms` milliseconds. Rejects with `signal.reason` when aborted. The timer keeps the process alive only
+   * if `awaited` is true (default: false). Pass true for a pause inside a call that a caller awaits, never for
+   * maintenance.
    */
   sleep(ms: number, signal?: AbortSignal, awaited?: boolean): Promise<void>
-  /** Lets everything else that is ready run first. */
+  /** Let all other ready work run first. */
   yield(): Promise<void>
 }
 
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

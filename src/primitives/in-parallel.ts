@@ -1,12 +1,12 @@
-/** Asynchronous work on many things, a few at a time. */
+/** Runs asynchronous work on many items, a few at a time. */
 
 /**
- * Results in the order of the items. After a failure nothing further begins; it is thrown when what was under way has
- * ended.
+ * Apply `work` to each item, at most `maxParallel` at a time, and return the results in the order of the items. After a
+ * failure no further item starts. The error is thrown when all running items have ended.
  */
 export async function inParallel<T, R>(
   items: readonly T[],
-  most: number,
+  maxParallel: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = new Array(items.length)
@@ -22,7 +22,7 @@ export async function inParallel<T, R>(
       }
     }
   }
-  const runs = Array.from({ length: Math.min(most, items.length) }, run)
+  const runs = Array.from({ length: Math.min(maxParallel, items.length) }, run)
   await Promise.allSettled(runs)
   await Promise.all(runs)
   return results

@@ -1,11 +1,11 @@
-/** Numbers that follow each other, each one more than the one before. */
+/** Runs of consecutive numbers: each number is the previous number plus one. */
 
-/** Whether all numbers are one such run. */
+/** Return whether all numbers form one run. */
 export function isRun(numbers: Uint32Array): boolean {
   return numbers.length > 0 && endOfRun(numbers, 0) === numbers.length
 }
 
-/** Where the run ends that begins at place `from`. */
+/** Return the exclusive end of the run that starts at index `from`. */
 export function endOfRun(numbers: Uint32Array, from: number): number {
   let end = from + 1
   while (end < numbers.length && numbers[end] === numbers[end - 1]! + 1) end++

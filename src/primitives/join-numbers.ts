@@ -1,4 +1,6 @@
-/** Arrays of numbers, one after the other; where there is one only, that very one. `Numbers`: their class. */
+/**
+ * Concatenate arrays of numbers. Returns the array itself if there is only one. `Numbers` is the class of the arrays.
+ */
 export function joinNumbers<T extends Uint32Array | Float32Array | Float64Array>(
   Numbers: new (length: number) => T,
   pieces: readonly T[],

@@ -1,12 +1,13 @@
-/** One at a time per key, first come first served: for work that would otherwise race itself within a process. */
+/** A mutex per key, first come, first served. Prevents races between calls of one process. */
 import { orAborted } from './abort.js'
 
+/** Runs work one at a time per key, in the order of the calls. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
   /**
-   * Runs `work` once everything queued before it under `key` has ended, well or badly. Rejects with `signal.reason`
-   * when aborted while it waits; whoever comes after still waits for whoever came before.
+   * Run `work` after all work queued earlier under `key` has ended, successfully or not. Rejects with `signal.reason`
+   * when aborted while it waits. Callers behind an aborted one still wait for the callers before it.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve()
@@ -26,9 +27,9 @@ export class KeyedMutex {
     }
   }
 
-  /** As `run`, under several keys, which may repeat. */
+  /** Like `run`, but hold several keys at once. Keys may repeat. */
   async runAll<T>(keys: readonly string[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    // Everybody queues for keys in the same order: nobody waits in a circle.
+    // All callers queue for keys in the same order, so there is no deadlock.
     const ordered = [...new Set(keys)].sort()
     const next = (i: number): Promise<T> =>
       i === ordered.length ? work() : this.run(ordered[i]!, () => next(i + 1), signal)

@@ -1,66 +1,80 @@
 /**
- * What a root keeps in memory to save reading it again: everything under one budget of bytes, each sort of thing in a partition
- * of its own.
+ * The cache of an opened root: a scan-resistant segmented LRU with one byte budget. Each type of value has its own
+ * partition.
  *
- * - A value that has come is given at once. Until then there is a promise of it, so that callers who want the same thing at the
- *   same moment share one load; a load that fails is forgotten. What a load has said it will need counts from then on, so partition is made before memory is taken.
- * - **Places** (what says where rows are: layouts, footers, slots) are small, and every query needs some. Data never pushes
- *   them out; they take no more than a quarter of the budget, unless a single one does: they are objects on the heap.
- * - **Data** (columns) leaves the least recently used first, with one exception. What was asked for again when a quarter
- *   of the budget had been loaded since it came has proved itself: it leaves last, as long as all of its like take no more
- *   than half of the budget. A scan asks for each thing several times, but within a few loads, so it proves nothing, and
- *   however long it is, it takes only the other half.
- * - What is read in **passing** takes no more than who reads it may be looking at, and never what has proved itself.
- * - Every entry has a **source**: the blob it was read from, or what else it is made of. When that is gone nobody will ask for
- *   the entry again, so it leaves at once, and what is kept does not grow with what ever was.
+ * - `get` returns a loaded value directly. While a value loads, all callers share one promise. A failed load is
+ *   forgotten. A load can claim its size before it ends; the claim counts at once, so the cache makes room before
+ *   memory is allocated.
+ * - **Places** (file metadata that says where rows are: manifests, footers, slots) are small objects on the heap that
+ *   every query needs. Data never evicts them. They use at most a quarter of the budget, unless a single one is larger.
+ * - **Data** (columns) is evicted least recently used first, from the fresh segment. A value moves to the proven
+ *   segment when it is used again after a quarter of the budget was loaded since the value came. Proven values are
+ *   evicted last, and use at most half of the budget. A scan uses each value several times, but within a few loads. So
+ *   a scan proves nothing, and even a long scan evicts only the other half.
+ * - **Passing** reads (large one-time reads) use at most about what their reader looks at, and never evict proven
+ *   values.
+ * - Every entry has a **source**, for example the blob it was read from. When the source is deleted, the cache drops
+ *   the entry at once. So the cache does not collect entries of deleted blobs.
  */
 
 import type { MaybePromise } from './task.js'
 
-/** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
+/** Reports the bytes that a load will take, as soon as they are known. A later call replaces the earlier value. */
 export type Claim = (bytes: number) => void
 
+/** Loads a value for the cache. May call `claim` with the bytes that the load will take. */
 export type Load<V> = (claim: Claim) => Promise<V>
 
+/** Caches values by key. */
 export interface Keeper<V> {
   /**
-   * The kept value, or what `load` gives. What is larger than all there is partition for is handed out, not kept. `source`: what the
-   * value is read from, where that is not the key.
+   * Return the cached value, or load and cache it. A value that is larger than the budget is returned, but not cached.
+   * `source`: what the value is read from; default: the key.
    */
   get(key: string, load: Load<V>, source?: string): MaybePromise<V>
 }
 
+/** A `Keeper` that can also look up values without loading them. */
 export interface PassingKeeper<V> extends Keeper<V> {
-  /** What is there now; a use of it, but for who passes by something that others have asked for. */
+  /**
+   * Return the cached value, or undefined. Counts as a use, except that a passing reader does not renew entries of
+   * others.
+   */
   peek(key: string): V | undefined
-  /** Whether it is there now; no use of it. */
+  /** Return whether the value is cached. Does not count as a use. */
   has(key: string): boolean
   passing(): PassingKeeper<V>
 }
 
+/** Statistics of one partition of the cache. */
 export interface PartitionStats {
+  /** Cached and loading values. */
   readonly entries: number
-  /** Loads under way included, as far as they have said what they will take. */
+  /** Includes the claims of running loads. */
   readonly bytes: number
-  /** How often something was found. */
+  /** How often `get` or `peek` found an entry. */
   readonly hits: number
-  /** How often it had to be loaded or made. */
+  /** How often a value was loaded or built. */
   readonly misses: number
 }
 
+/** Statistics of the cache of an opened root. */
 export interface MemoryStats {
+  /** The most bytes of all partitions together; Infinity for no limit. */
   readonly budgetBytes: number
-  /** The sum over all partitions. More than the budget only while loads are under way. */
+  /** The sum over all partitions. Exceeds the budget only while loads run. */
   readonly bytes: number
+  /** Statistics by the name of the partition. */
   readonly partitions: Readonly<Record<string, PartitionStats>>
 }
 
-/** About what an entry takes beside its value: its key, its place in the map and in the order, its promise. */
+/** Approximate memory of an entry in addition to its value: key, map entry, list links, promise. In bytes. */
 const entryBytes = 400
 
-/** What somebody who reads in passing may be looking at: two batches of a table. Of a small budget it is half. */
+/** What a passing reader may look at: two batches of a table, in bytes. With a small budget: half of the budget. */
 const passingBytes = 192 * 1024 * 1024
 
+/** The cache; see the head of this file. */
 export class Memory {
   readonly #budget: number
   readonly #partitions = new Map<string, Owner>()
@@ -68,21 +82,24 @@ export class Memory {
   readonly #fresh = new LruSegment()
   readonly #proven = new LruSegment()
   readonly #passing = new LruSegment()
-  /** The entry that came last of each source; the others hang on it. */
-  readonly #ofSource = new Map<string, Entry<unknown>>()
+  /** The newest entry of each source. The older entries of the source are linked to it. */
+  readonly #newestOfSource = new Map<string, Entry<unknown>>()
   /** Counts uses. */
   #now = 0
-  /** Bytes of data that ever came. */
-  #came = 0
-  /** Of everything kept and claimed. */
+  /** Bytes of data loaded so far. */
+  #loadedBytes = 0
+  /** Bytes of all entries and claims. */
   #bytes = 0
 
-  /** `budgetBytes`: what all partitions together may hold; infinity for no end. */
+  /** `budgetBytes`: the most bytes of all partitions together; Infinity for no limit. */
   constructor(budgetBytes: number) {
     this.#budget = budgetBytes
   }
 
-  /** A new partition. `sizeOf`: the bytes a value takes, wherever it lies. `onDrop`: told of each value that came and leaves. */
+  /**
+   * Create a partition. `sizeOf`: the bytes of a value, on the heap or elsewhere. `onDrop`: called with each loaded
+   * value that leaves the cache.
+   */
   partition<V>(
     name: string,
     kind: 'places' | 'data',
@@ -94,7 +111,7 @@ export class Memory {
     return partition
   }
 
-  /** Whether data of so many bytes, fetched before it is asked for, will still be there then. */
+  /** Return whether prefetched data of `bytes` bytes will still be cached when it is used. */
   canHold(bytes: number): boolean {
     return bytes <= this.#budget / 2
   }
@@ -106,33 +123,37 @@ export class Memory {
     return { budgetBytes: this.#budget, bytes: this.#bytes, partitions }
   }
 
-  /** Lets go of all that was read from a source, which is there no more. */
+  /** Drop all entries of a source that was deleted. */
   gone(source: string): void {
-    for (let entry = this.#ofSource.get(source); entry !== undefined; entry = this.#ofSource.get(source)) {
+    for (
+      let entry = this.#newestOfSource.get(source);
+      entry !== undefined;
+      entry = this.#newestOfSource.get(source)
+    ) {
       this.forget(entry)
     }
   }
 
-  /** For partitions: an entry that was not there begins. */
+  /** Called by partitions: add a new entry. */
   begin(entry: Entry<unknown>): void {
-    const sibling = this.#ofSource.get(entry.source)
+    const sibling = this.#newestOfSource.get(entry.source)
     if (sibling !== undefined) {
       sibling.after = entry
       entry.before = sibling
     }
-    this.#ofSource.set(entry.source, entry)
+    this.#newestOfSource.set(entry.source, entry)
   }
 
-  /** For partitions: an entry was asked for. */
+  /** Called by partitions: an entry was used. */
   use(entry: Entry<unknown>, inPassing: boolean): void {
     const { segment } = entry
     if (segment === null) return
     if (inPassing && segment !== this.#passing) return
     let next = segment
     if (segment === this.#passing && !inPassing) {
-      entry.came = this.#came
+      entry.came = this.#loadedBytes
       next = this.#fresh
-    } else if (segment === this.#fresh && this.#came - entry.came > this.#budget / 4) {
+    } else if (segment === this.#fresh && this.#loadedBytes - entry.came > this.#budget / 4) {
       next = this.#proven
     }
     entry.used = ++this.#now
@@ -142,20 +163,22 @@ export class Memory {
     while (this.#proven.bytes > this.#budget / 2) {
       const least = this.#proven.oldest!
       this.#proven.remove(least)
-      least.came = this.#came
+      least.came = this.#loadedBytes
       least.used = ++this.#now
       this.#fresh.push(least)
     }
   }
 
-  /** For partitions: an entry that is on its way takes `bytes`. Where it could not stay it displaces nothing. */
+  /**
+   * Called by partitions: a loading entry will take `bytes`. An entry that is too large to be cached evicts nothing.
+   */
   claim(entry: Entry<unknown>, bytes: number): void {
     if (entry.isForgotten) return
     this.#resize(entry, bytes > this.#budget ? 0 : bytes)
     this.#trim()
   }
 
-  /** For partitions: an entry has come, and takes `bytes`. */
+  /** Called by partitions: an entry was loaded and takes `bytes`. */
   arrived(entry: Entry<unknown>, bytes: number, inPassing: boolean): void {
     if (entry.isForgotten) return
     const all = bytes + entryBytes
@@ -171,15 +194,15 @@ export class Memory {
         this.forget(this.#places.oldest!)
       }
     } else {
-      this.#came += all
-      entry.came = this.#came
+      this.#loadedBytes += all
+      entry.came = this.#loadedBytes
       const segment = inPassing ? this.#passing : this.#fresh
       segment.push(entry)
     }
     this.#trim()
   }
 
-  /** For partitions: an entry goes. */
+  /** Called by partitions: remove an entry. */
   forget(entry: Entry<unknown>): void {
     if (entry.isForgotten) return
     entry.isForgotten = true
@@ -189,8 +212,8 @@ export class Memory {
     const { source, before, after } = entry
     if (before !== null) before.after = after
     if (after !== null) after.before = before
-    else if (before !== null) this.#ofSource.set(source, before)
-    else this.#ofSource.delete(source)
+    else if (before !== null) this.#newestOfSource.set(source, before)
+    else this.#newestOfSource.delete(source)
   }
 
   #resize(entry: Entry<unknown>, bytes: number): void {
@@ -200,18 +223,18 @@ export class Memory {
     this.#bytes += more
   }
 
-  /** Lets go of what is too much. What has proved itself never yields to what is only on its way. */
+  /** Evict entries until the budget holds. Never evicts proven entries for entries that are still loading. */
   #trim(): void {
     while (this.#bytes > this.#budget) {
       const isCrowded = this.#places.bytes + this.#proven.bytes > this.#budget
-      const victim = this.#unproven() ?? (isCrowded ? this.#proven.oldest : null)
+      const victim = this.#nextVictim() ?? (isCrowded ? this.#proven.oldest : null)
       if (victim === null) return
       this.forget(victim)
     }
   }
 
-  /** What goes next of the data that has come and not proved itself. */
-  #unproven(): Entry<unknown> | null {
+  /** The next entry to evict from the passing and fresh segments. */
+  #nextVictim(): Entry<unknown> | null {
     const passing = this.#passing.oldest
     const fresh = this.#fresh.oldest
     if (passing === null || fresh === null) return passing ?? fresh
@@ -220,10 +243,10 @@ export class Memory {
   }
 }
 
-/** One sort of thing. Made by `Memory.partition`. */
+/** The entries of one type of value. Created by `Memory.partition`. */
 export class Partition<V> implements PassingKeeper<V>, Owner {
   readonly isPlaces: boolean
-  /** For the memory. */
+  /** Maintained by `Memory`. */
   bytes = 0
   readonly #memory: Memory
   readonly #sizeOf: (value: V) => number
@@ -248,7 +271,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     return this.#get(key, load, source, false)
   }
 
-  /** The same partition for who reads much once. */
+  /** Return a view of this partition for large one-time reads. */
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
@@ -263,25 +286,25 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     return this.#peek(key, false)
   }
 
-  /** Whether it is there now; no use of it. */
+  /** Return whether the value is cached. Does not count as a use. */
   has(key: string): boolean {
     return this.#entries.get(key)?.value !== undefined
   }
 
-  /** Keeps what was made elsewhere, unless it is there. */
+  /** Cache a value that was built elsewhere, unless the key is cached. */
   keep(key: string, value: V, source = key): void {
     if (this.#entries.has(key)) return
     const entry = new Entry<V>(this, key, source)
     entry.promise = Promise.resolve(value)
     this.#begin(entry)
-    this.#settle(entry, value, false)
+    this.#complete(entry, value, false)
   }
 
   stats(): PartitionStats {
     return { entries: this.#entries.size, bytes: this.bytes, hits: this.#hits, misses: this.#misses }
   }
 
-  /** For the memory. */
+  /** Called by `Memory`. */
   drop({ key, value }: Entry<unknown>): void {
     this.#entries.delete(key)
     if (value !== undefined) this.#onDrop?.(value as V)
@@ -312,7 +335,7 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     entry.promise.then(
       value => {
         isOver = true
-        this.#settle(entry, value, inPassing)
+        this.#complete(entry, value, inPassing)
       },
       () => {
         isOver = true
@@ -328,13 +351,13 @@ export class Partition<V> implements PassingKeeper<V>, Owner {
     this.#memory.begin(entry)
   }
 
-  #settle(entry: Entry<V>, value: V, inPassing: boolean): void {
+  #complete(entry: Entry<V>, value: V, inPassing: boolean): void {
     entry.value = value
     this.#memory.arrived(entry, this.#sizeOf(value), inPassing)
   }
 }
 
-/** What the memory knows of a partition. */
+/** The part of a partition that `Memory` uses. */
 interface Owner {
   readonly isPlaces: boolean
   bytes: number
@@ -347,22 +370,22 @@ class Entry<V> {
   readonly key: string
   readonly source: string
   isForgotten = false
-  /** There as soon as a load has begun. */
+  /** Set as soon as the load starts. */
   promise!: Promise<V>
-  /** Undefined until it has come. */
+  /** Undefined until loaded. */
   value: V | undefined = undefined
-  /** What it is counted with. */
+  /** The bytes that count against the budget. */
   bytes = 0
-  /** Null until it has come. */
+  /** Null until loaded. */
   segment: LruSegment | null = null
   older: Entry<unknown> | null = null
   newer: Entry<unknown> | null = null
-  /** Those of the same source that came before and after it. */
+  /** The previous and next entries of the same source. */
   before: Entry<unknown> | null = null
   after: Entry<unknown> | null = null
-  /** When it was last asked for. */
+  /** When the entry was last used, as a count of uses. */
   used = 0
-  /** How much data had come when it came. */
+  /** The bytes of data that were loaded when this entry was. */
   came = 0
 
   constructor(partition: Owner, key: string, source: string) {

@@ -1,28 +1,28 @@
 /**
- * Ascending, distinct whole numbers below 2^53 as runs: row ids of a fragment, offsets of dead rows. Numbers that follow
- * each other cost nothing, a gap a few bytes.
+ * Ascending, distinct whole numbers below 2^53, stored as runs: row ids of a fragment, offsets of deleted rows.
+ * Consecutive numbers cost nothing, a gap costs a few bytes.
  *
- * As bytes: for every run two varints (LEB128): how many numbers are left out since the run before (before the first:
- * from 0 on), and its length less one.
+ * Encoding: two LEB128 varints per run. The first is the gap since the previous run (since 0 for the first run), the
+ * second is the length minus one.
  */
 import { firstFrom, partitionPoint } from './partition-point.js'
 import { cutIntoRuns, RunSequence } from './run-sequence.js'
 import { VarintReader, varintBytes, writeVarint } from './varint.js'
 
-/** Its runs neither touch nor overlap, and ascend. */
+/** Runs ascend, and neither touch nor overlap. */
 export class NumberRuns extends RunSequence {
-  /** `first`, and as many less one that follow it. */
+  /** Create the run of `count` numbers that starts with `first`. */
   static range(first: number, count: number): NumberRuns {
     return count === 0 ? new NumberRuns([], []) : new NumberRuns([first], [count])
   }
 
-  /** `numbers` are ascending and distinct. */
+  /** Create runs of `numbers`, which must ascend and be distinct. */
   static of(numbers: ArrayLike<number>): NumberRuns {
     const { starts, lengths } = cutIntoRuns(numbers)
     return new NumberRuns(starts, lengths)
   }
 
-  /** Null for bytes that `encode` does not give. */
+  /** Decode bytes. Returns null if `encode` cannot have written them. */
   static decode(bytes: Uint8Array): NumberRuns | null {
     const most = bytes.length >>> 1
     const starts = new Float64Array(most)
@@ -36,7 +36,7 @@ export class NumberRuns extends RunSequence {
       const length = reader.next() + 1
       const touches = gap === 0 && runs > 0
       count += length
-      // What is no varint is NaN, and makes all of these so.
+      // An invalid varint reads as NaN, which makes these comparisons fail.
       if (touches || !(end + gap + length <= Number.MAX_SAFE_INTEGER) || count > 0xffff_ffff) return null
       starts[runs] = end + gap
       lengths[runs] = length
@@ -71,7 +71,7 @@ export class NumberRuns extends RunSequence {
     return [this.at(0), this.at(this.count - 1)]
   }
 
-  /** How many of the numbers are less than `number`. */
+  /** Return how many of the numbers are less than `number`. */
   rankOf(number: number): number {
     const { starts, ranks } = this
     const run = partitionPoint(starts.length, i => starts[i]! < number) - 1
@@ -83,7 +83,10 @@ export class NumberRuns extends RunSequence {
     return rank < this.count && this.at(rank) === number
   }
 
-  /** The ranks of those of `numbers`, ascending, that are among these. Costs the shorter of the two, times a logarithm. */
+  /**
+   * Return the ranks of those `numbers` that this set contains. `numbers` must ascend. Takes O(m log n), where m is the
+   * length of the shorter sequence.
+   */
   ranksOf(numbers: Float64Array): Uint32Array {
     const { starts, ranks } = this
     const found = new Uint32Array(Math.min(numbers.length, this.count))

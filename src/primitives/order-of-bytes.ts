@@ -1,4 +1,7 @@
-/** Negative, 0 or positive as the first range of bytes sorts before, with or after the second. */
+/**
+ * Compare two byte ranges. Returns a negative number, 0 or a positive number if the first sorts before, equal to or
+ * after the second.
+ */
 export function orderOfBytes(
   a: Uint8Array,
   aStart: number,

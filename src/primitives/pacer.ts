@@ -1,28 +1,29 @@
 /**
- * Keeps long work from holding the event loop: call `due` inside the loop, and `pause` when it says so.
- * A caller promises to check at least once per few thousand rows.
+ * A time slicer that keeps long work from blocking the event loop. Call `due` inside a loop, and `pause` when `due`
+ * returns true. Callers must check at least once per few thousand rows.
  */
 import type { Activity } from './activity.js'
 import { type Clock, systemClock } from './clock.js'
 
-/** Milliseconds of work between two pauses; well under the promised 20 ms gap. */
+/** Milliseconds of work between two pauses. Well below the guaranteed event-loop delay of 20 ms. */
 const sliceMs = 6
-/** The same for who works in the background. */
+/** The same for background work. */
 const backgroundMs = 2
-/** How long the background lets the foreground go on before it takes a slice in between. */
-const patienceMs = 8
+/** Milliseconds that background work waits for foreground calls before it takes its next slice. */
+const backgroundWaitMs = 8
 
+/** Tells a long loop when to pause. Create one per call. */
 export class Pacer {
-  /** What the caller gives up by. */
+  /** The signal by which the caller cancels the work. */
   readonly signal: AbortSignal | undefined
   readonly #clock: Clock
   readonly #foreground: Activity | undefined
   readonly #sliceMs: number
   #until: number
-  /** Milliseconds that others had in the pauses so far. */
+  /** Milliseconds spent in pauses so far. */
   #paused = 0
 
-  /** `foreground`: what to give way to; slices are shorter then. */
+  /** `foreground`: the calls for which this work backs off; slices are shorter then. */
   constructor(signal?: AbortSignal, clock: Clock = systemClock, foreground?: Activity) {
     signal?.throwIfAborted()
     this.#clock = clock
@@ -32,27 +33,28 @@ export class Pacer {
     this.#until = clock.elapsed() + this.#sliceMs
   }
 
-  /** Milliseconds from an arbitrary start, pauses left out: for who wants to know what a step took. */
+  /** Return a time stamp in milliseconds that does not advance during pauses. To measure how long a step took. */
   worked(): number {
     return this.#clock.elapsed() - this.#paused
   }
 
+  /** Return whether the slice is over, so that the caller should pause. */
   due(): boolean {
     return this.#clock.elapsed() >= this.#until
   }
 
-  /** Lets the loop turn once; throws `signal.reason` if the caller has given up meanwhile. */
+  /** Let the event loop turn once. Throws `signal.reason` if the caller has canceled. */
   async pause(): Promise<void> {
     const begun = this.#clock.elapsed()
     await this.#clock.yield()
-    await this.#foreground?.giveWay(patienceMs, this.signal)
+    await this.#foreground?.waitUntilIdle(backgroundWaitMs, this.signal)
     this.signal?.throwIfAborted()
     const now = this.#clock.elapsed()
     this.#paused += now - begun
     this.#until = now + this.#sliceMs
   }
 
-  /** `pause` if due. */
+  /** Pause if `due`. */
   async turn(): Promise<void> {
     if (this.due()) await this.pause()
   }

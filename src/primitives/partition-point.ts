@@ -1,6 +1,6 @@
 /**
- * How many of `length` things in order come first, as `isFirst` says by index: it is true up to some index and false from
- * there on, which is found by bisection.
+ * Return how many of `length` sorted items satisfy `isFirst`, by bisection. `isFirst` must be true up to some index and
+ * false from there on.
  */
 export function partitionPoint(length: number, isFirst: (index: number) => boolean): number {
   let low = 0
@@ -13,7 +13,10 @@ export function partitionPoint(length: number, isFirst: (index: number) => boole
   return low
 }
 
-/** The first of `values`, ascending, that is at least `least`, looked for from number `from` on in growing steps. */
+/**
+ * Return the index of the first of `values` that is at least `least`, searching from index `from` in growing steps
+ * (galloping search). `values` must ascend.
+ */
 export function firstFrom(values: Float64Array, from: number, least: number): number {
   let low = from
   let step = 1

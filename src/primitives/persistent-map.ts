@@ -1,9 +1,9 @@
 /**
- * An immutable map from strings: `set` and `delete` give a new map that shares all but one path with the old
- * one, so that a state of 100,000 entries changes in O(log n) and any number of snapshots cost nothing.
+ * An immutable map with string keys. `set` and `delete` return a new map that shares all but one path with the old map.
+ * So a change of a state with 100,000 entries takes O(log n), and snapshots cost nothing.
  *
- * A hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001): 32-way nodes with a bitmap of the occupied
- * branches, collisions in a list at the bottom.
+ * A hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001): 32-way nodes with a bitmap of the occupied branches,
+ * collisions in a list at the bottom.
  */
 
 const branchBits = 5
@@ -15,7 +15,7 @@ interface Leaf<V> {
   readonly value: V
 }
 
-/** Leaves whose 32 hash bits are all equal. */
+/** Leaves with equal 32-bit hashes. */
 interface Collision<V> {
   readonly hash: number
   readonly leaves: readonly Leaf<V>[]
@@ -28,6 +28,7 @@ interface Branch<V> {
 
 type Node<V> = Leaf<V> | Collision<V> | Branch<V>
 
+/** An immutable map with string keys. Values must not be undefined. */
 export class PersistentMap<V> implements Iterable<readonly [string, V]> {
   readonly size: number
   readonly #root: Node<V> | null
@@ -72,8 +73,8 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
   }
 
   /**
-   * Keys that are in one of the two maps only. What they share costs nothing, so of an older and a newer state of one map
-   * it costs what changed in between.
+   * Return the keys that only one of the two maps contains. Skips shared nodes, so comparing two states of one map
+   * takes time proportional to their difference.
    */
   keysThatDiffer(other: PersistentMap<V>): { readonly gone: string[]; readonly added: string[] } {
     const gone: string[] = []
@@ -82,7 +83,7 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
     return { gone, added }
   }
 
-  /** In an order that depends only on the keys, not on how the map came to be. */
+  /** The order depends only on the keys, not on the history of the map. */
   *[Symbol.iterator](): Iterator<readonly [string, V]> {
     if (this.#root !== null) yield* walk(this.#root)
   }
@@ -118,7 +119,7 @@ function insert<V>(node: Node<V>, leaf: Leaf<V>, shift: number): Node<V> {
   }
 }
 
-/** A branch, as deep as needed, that tells two nodes apart. */
+/** Create a branch, as deep as needed to separate two nodes. */
 function join<V>(a: Leaf<V> | Collision<V>, b: Leaf<V>, shift: number): Node<V> {
   if (a.hash === b.hash || shift >= hashBits) {
     const leaves = isLeaf(a) ? [a, b] : [...a.leaves, b]
@@ -130,7 +131,7 @@ function join<V>(a: Leaf<V> | Collision<V>, b: Leaf<V>, shift: number): Node<V> 
   return { bitmap: bitA | bitB, slots: bitA >>> 0 < bitB >>> 0 ? [a, b] : [b, a] }
 }
 
-/** Branches left with a single leaf collapse into it, so that equal contents have equal shapes. */
+/** A branch that is left with a single leaf becomes that leaf, so that equal contents have equal shapes. */
 function remove<V>(node: Node<V>, hash: number, key: string, shift: number): Node<V> | null {
   if (isLeaf(node)) return null
   if (isCollision(node)) {
@@ -174,7 +175,7 @@ function* leafKeys<V>(node: Node<V>): Generator<string> {
   for (const [key] of walk(node)) yield key
 }
 
-/** Position of `bit` among the set bits of `bitmap`. */
+/** Return the position of `bit` among the set bits of `bitmap`. */
 function slotOf(bitmap: number, bit: number): number {
   let word = bitmap & (bit - 1)
   word -= (word >>> 1) & 0x55555555
@@ -182,7 +183,7 @@ function slotOf(bitmap: number, bit: number): number {
   return (((word + (word >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
 }
 
-/** FNV-1a over UTF-16 units, finished with a multiply so that low bits vary. */
+/** FNV-1a over UTF-16 code units, with a final multiplication that mixes the low bits. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

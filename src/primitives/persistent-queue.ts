@@ -1,8 +1,9 @@
-/** An immutable queue: what is pushed and dropped costs the same however long it is. */
+/** An immutable queue. The cost of `push`, and of dropping an item, does not depend on the length. */
 import { PersistentMap } from './persistent-map.js'
 
+/** An immutable first-in, first-out queue. */
 export class PersistentQueue<V> {
-  /** By place, in the order in which they came. */
+  /** Items by position, in insertion order. */
   readonly #items: PersistentMap<V>
   readonly #first: number
   readonly #next: number
@@ -25,15 +26,16 @@ export class PersistentQueue<V> {
     return new PersistentQueue(this.#items.set(String(this.#next), value), this.#first, this.#next + 1)
   }
 
-  /** Without the first ones for which `test` holds. */
+  /** Return the queue without the leading items for which `test` is true. */
   dropWhile(test: (value: V) => boolean): PersistentQueue<V> {
     let [items, first] = [this.#items, this.#first]
     while (first < this.#next && test(items.get(String(first))!)) items = items.delete(String(first++))
     return first === this.#first ? this : new PersistentQueue(items, first, this.#next)
   }
 
-  /** Oldest first. */
+  /** Iterate oldest first. */
   *[Symbol.iterator](): Iterator<V> {
-    for (let place = this.#first; place < this.#next; place++) yield this.#items.get(String(place))!
+    for (let position = this.#first; position < this.#next; position++)
+      yield this.#items.get(String(position))!
   }
 }

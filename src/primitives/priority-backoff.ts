@@ -1,31 +1,33 @@
 /**
- * Who is urgent is given way to, for a while: waits that nobody depends on for being right. So they are bounded, and who
- * waits for itself in a roundabout way goes on too.
+ * Lets urgent work run first, for a limited time. Correctness never depends on these waits. They are bounded, so even
+ * work that indirectly waits for itself continues.
  */
 import { orAborted } from './abort.js'
 import type { Clock } from './clock.js'
 
-/** Longest time to give way, milliseconds: some hundred times what an urgent call takes. */
-const patienceMs = 200
+/** Longest wait in milliseconds: some hundred times the duration of an urgent call. */
+const maxWaitMs = 200
 
+/** Makes ordinary work wait for urgent work under the same key, at most 200 ms. */
 export class PriorityBackoff {
   readonly #clock: Clock
-  /** By key: until the last one who is urgent is done. */
+  /** By key: resolves when the last urgent call is done. */
   readonly #busy = new Map<string, Promise<unknown>>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Gives way to those who are urgent under `key`. Rejects with `signal.reason`. */
+  /** Wait until no urgent work runs under `key`, at most 200 ms. Rejects with `signal.reason`. */
   async yield(key: string, signal?: AbortSignal): Promise<void> {
     const busy = this.#busy.get(key)
     if (busy !== undefined) await this.#waitFor(busy, signal)
   }
 
   /**
-   * Runs `work` as urgent under `key`, after those who came before. Who had nobody to give way to by then is still at work;
-   * so `work` that loses to it tries again before it returns. Rejects with `signal.reason` while it waits.
+   * Run `work` as urgent under `key`, after earlier urgent work. A caller that passed `yield` before this call may
+   * still be running and may win a race against `work`, so `work` should retry once before it returns. Rejects with
+   * `signal.reason` while it waits.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)
@@ -40,7 +42,7 @@ export class PriorityBackoff {
       return await work()
     } finally {
       release()
-      // Who lost patience may be done before those who came before.
+      // A call whose wait timed out may end before the earlier calls do.
       busy.then(() => {
         if (this.#busy.get(key) === busy) this.#busy.delete(key)
       })
@@ -48,12 +50,12 @@ export class PriorityBackoff {
   }
 
   async #waitFor(busy: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-    const over = new AbortController()
-    const patience = this.#clock.sleep(patienceMs, over.signal, true).catch(() => {})
+    const timer = new AbortController()
+    const timeout = this.#clock.sleep(maxWaitMs, timer.signal, true).catch(() => {})
     try {
-      await orAborted(Promise.race([busy, patience]), signal)
+      await orAborted(Promise.race([busy, timeout]), signal)
     } finally {
-      over.abort(null)
+      timer.abort(null)
     }
   }
 }

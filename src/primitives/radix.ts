@@ -1,25 +1,29 @@
 /**
- * Sorts row numbers by 32-bit words without comparing them: by the most significant word, then the rows that share it by
- * the next one; where values vary, those are few. Many rows are first parted by the upper digits of the word, so that what
- * follows stays in the caches: least significant digits first, each pass keeping the order.
+ * A radix sort of row numbers by 32-bit words, most significant word first. Rows with equal words are sorted by the
+ * next word; with varied values those are few. Large inputs are first partitioned by the upper bits of the word, so
+ * that later passes stay in the CPU caches. Within a part, passes go from the least significant digit up, and each pass
+ * is stable.
  */
 import type { Pacer } from './pacer.js'
 
-/** Four digits make a word. */
+/** A word has four digits. */
 const digitBits = 8
 const digits = 2 ** digitBits
 const digitsOfWord = 32 / digitBits
 const halves = 2 ** 16
-/** As many places to write to as the caches of a core know the addresses of. */
-const mostParts = 1024
-/** Up to so many rows are in the caches anyway. */
+/** The most parts to scatter into: about as many write addresses as a core's translation cache (TLB) holds. */
+const maxParts = 1024
+/** Inputs of up to this many rows fit in the caches anyway. */
 const cachedRows = 64 * 1024
-/** Rows handled between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 64 * 1024
-/** Up to so many rows are inserted one by one: tables of digits would cost more. */
+/** Up to this many rows use insertion sort: tables of digits would cost more. */
 const fewRows = 48
 
-/** The numbers `0 .. count-1` in the order of their words, `words[0]` being the most significant; equal ones ascending. */
+/**
+ * Return the numbers `0 .. count-1` sorted by their words; `words[0]` is the most significant. Equal rows keep
+ * ascending order.
+ */
 export async function sortedByWords(
   words: readonly Uint32Array[],
   count: number,
@@ -30,13 +34,17 @@ export async function sortedByWords(
   return (await sortWords(words, rows, pacer)).rows
 }
 
+/** The result of `sortWords`. */
 export interface SortedWords {
   readonly rows: Uint32Array
-  /** The words in that order, where there are one or two: looked up by row, they take as long as the sort. Else null. */
+  /**
+   * The words in sorted order, if there are one or two; else null. Looking them up by row would take as long as the
+   * sort.
+   */
   readonly words: readonly Uint32Array[] | null
 }
 
-/** As `sortedByWords`, of some rows, which ascend; the array is written over. */
+/** Like `sortedByWords`, for the given rows, which must ascend. Overwrites the array. */
 export async function sortWords(
   words: readonly Uint32Array[],
   rows: Uint32Array,
@@ -47,7 +55,7 @@ export async function sortWords(
   return { rows: sorted, words: words.length > 2 ? null : nexts === null ? [keys] : [keys, nexts] }
 }
 
-/** The numbers `0 .. numbers.length - 1` in the order of `numbers`: whole ones below 2^53. */
+/** Return the numbers `0 .. numbers.length - 1` sorted by `numbers`, which must be whole and below 2^53. */
 export async function sortedByNumbers(numbers: Float64Array, pacer: Pacer): Promise<Uint32Array> {
   const words = [new Uint32Array(numbers.length), new Uint32Array(numbers.length)] as const
   for (let from = 0; from < numbers.length; from += rowsAtOnce) {
@@ -61,10 +69,10 @@ export async function sortedByNumbers(numbers: Float64Array, pacer: Pacer): Prom
   return sortedByWords(words, numbers.length, pacer)
 }
 
-/** Rows in some order, each with the word it is sorted by, and the next one if there is any. */
-interface Places {
+/** Rows in some order, each with its sort key (the current word), and its next word if there is one. */
+interface SortedRows {
   readonly rows: Uint32Array
-  /** Words travel with their rows: looked up by row number they would be somewhere else in memory every time. */
+  /** Keys move with their rows: looking them up by row number would be a random memory access each time. */
   readonly keys: Uint32Array
   readonly nexts: Uint32Array | null
 }
@@ -72,8 +80,8 @@ interface Places {
 class Sort {
   readonly #words: readonly Uint32Array[]
   readonly #pacer: Pacer
-  #places: Places
-  #spare: Places
+  #places: SortedRows
+  #spare: SortedRows
 
   constructor(words: readonly Uint32Array[], rows: Uint32Array, pacer: Pacer) {
     this.#words = words
@@ -82,14 +90,14 @@ class Sort {
     this.#spare = placesOf(new Uint32Array(rows.length), words.length > 1)
   }
 
-  async sorted(): Promise<Places> {
+  async sorted(): Promise<SortedRows> {
     await this.#sort(0, 0, this.#places.rows.length)
     return this.#places
   }
 
-  /** The rows at `from` to `to - 1`, which agree in the words before number `w`. */
+  /** Sort the rows at positions `from` to `to - 1`, which have equal words before word `w`. */
   async #sort(w: number, from: number, to: number): Promise<void> {
-    await this.#look(w, from, to)
+    await this.#loadWords(w, from, to)
     if (to - from <= cachedRows) await this.#sortByKeys(from, to)
     else await this.#sortInParts(from, to)
     if (w + 1 === this.#words.length) return
@@ -97,7 +105,7 @@ class Sort {
       at = this.#sortShortRuns(w + 1, at, Math.min(to, at + rowsAtOnce))
       await this.#pacer.turn()
       if (at === to) return
-      // What is left is a long run, or one that goes on past what was looked at.
+      // The rest starts with a long run, or with one that extends beyond the checked range.
       const { rows, keys, nexts } = this.#places
       const end = endOfRun(keys, at, to)
       if (end - at > fewRows) await this.#sortRun(w + 1, at, end)
@@ -106,7 +114,7 @@ class Sort {
     }
   }
 
-  /** By the words from number `w` on; the key that all have, and the next, are again what they were. */
+  /** Sort a run by word `w` and later words, then restore the key that all of its rows share, and their next words. */
   async #sortRun(w: number, from: number, to: number): Promise<void> {
     const key = this.#places.keys[from]!
     await this.#sort(w, from, to)
@@ -115,7 +123,7 @@ class Sort {
     keys.fill(key, from, to)
   }
 
-  /** Sorts runs of equal keys up to a long one, or up to the last one before `to`; gives where that begins. */
+  /** Sort runs of equal keys. Stops before a run that is long, or that reaches `to`, and returns its start. */
   #sortShortRuns(w: number, from: number, to: number): number {
     const { rows, keys, nexts } = this.#places
     for (let at = from; at < to; ) {
@@ -127,19 +135,21 @@ class Sort {
     return to
   }
 
-  /** Fills the words in. */
-  async #look(w: number, from: number, to: number): Promise<void> {
+  /** Load word `w` and the next one for the rows. */
+  async #loadWords(w: number, from: number, to: number): Promise<void> {
     const { rows, keys, nexts } = this.#places
     const next = this.#words[w + 1]
     for (let at = from; at < to; at += rowsAtOnce) {
       const end = Math.min(to, at + rowsAtOnce)
-      look(this.#words[w]!, rows, at, end, keys)
-      if (next !== undefined) look(next, rows, at, end, nexts!)
+      loadWord(this.#words[w]!, rows, at, end, keys)
+      if (next !== undefined) loadWord(next, rows, at, end, nexts!)
       await this.#pacer.turn()
     }
   }
 
-  /** By the upper half of their keys, or a quarter if that says too much, and then each part of its own. */
+  /**
+   * Partition by the upper 16 bits of the keys, or by the upper 8 if that makes too many parts. Then sort each part.
+   */
   async #sortInParts(from: number, to: number): Promise<void> {
     const { keys } = this.#places
     let counts: Int32Array = new Int32Array(halves)
@@ -148,7 +158,7 @@ class Sort {
       await this.#pacer.turn()
     }
     let shift = 16
-    if (partsOf(counts) > mostParts) {
+    if (partsOf(counts) > maxParts) {
       shift += digitBits
       counts = quarters(counts)
     }
@@ -163,7 +173,7 @@ class Sort {
     }
   }
 
-  /** Digit by digit. */
+  /** Sort digit by digit. */
   async #sortByKeys(from: number, to: number): Promise<void> {
     const counts = new Int32Array(digitsOfWord * digits)
     let [places, spare] = [this.#places, this.#spare]
@@ -173,7 +183,7 @@ class Sort {
     }
     for (let d = 0; d < digitsOfWord; d++) {
       const own = counts.subarray(d * digits, (d + 1) * digits)
-      // A digit that all rows share tells nothing.
+      // Skip a digit that all rows share.
       if (own.includes(to - from)) continue
       await this.#pass(places, spare, d * digitBits, from, to, startsOf(own, from))
       ;[places, spare] = [spare, places]
@@ -181,10 +191,10 @@ class Sort {
     if (places !== this.#places) await this.#copyBack(from, to)
   }
 
-  /** Moves rows to where those with their digit begin, which is the word's bits from `shift` on. */
+  /** Move rows to the next free position of their digit: the bits of the word from `shift` on. */
   async #pass(
-    places: Places,
-    out: Places,
+    places: SortedRows,
+    out: SortedRows,
     shift: number,
     from: number,
     to: number,
@@ -199,7 +209,10 @@ class Sort {
     }
   }
 
-  /** Rows that were moved are where they were before, or all of them are. */
+  /**
+   * After a pass the rows are in the spare arrays. Swap the arrays if the pass moved all rows, else copy the range
+   * back.
+   */
   async #copyBack(from: number, to: number): Promise<void> {
     const [places, spare] = [this.#places, this.#spare]
     if (to - from === places.rows.length) {
@@ -214,12 +227,12 @@ class Sort {
   }
 }
 
-function placesOf(rows: Uint32Array, hasNexts: boolean): Places {
+function placesOf(rows: Uint32Array, hasNexts: boolean): SortedRows {
   const { length } = rows
   return { rows, keys: new Uint32Array(length), nexts: hasNexts ? new Uint32Array(length) : null }
 }
 
-function look(word: Uint32Array, rows: Uint32Array, from: number, to: number, out: Uint32Array): void {
+function loadWord(word: Uint32Array, rows: Uint32Array, from: number, to: number, out: Uint32Array): void {
   for (let i = from; i < to; i++) out[i] = word[rows[i]!]!
 }
 
@@ -249,7 +262,7 @@ function countDigits(keys: Uint32Array, from: number, to: number, counts: Int32A
   }
 }
 
-/** Where the rows of each digit begin, the first of them at `from`. */
+/** Return where the rows of each digit start; the first digit starts at `from`. */
 function startsOf(counts: Int32Array, from: number): Int32Array {
   const starts = new Int32Array(counts.length)
   starts[0] = from
@@ -258,13 +271,13 @@ function startsOf(counts: Int32Array, from: number): Int32Array {
 }
 
 function scatter(
-  { rows, keys }: Places,
+  { rows, keys }: SortedRows,
   shift: number,
   mask: number,
   from: number,
   to: number,
   next: Int32Array,
-  { rows: outRows, keys: outKeys }: Places,
+  { rows: outRows, keys: outKeys }: SortedRows,
 ): void {
   for (let i = from; i < to; i++) {
     const key = keys[i]! | 0
@@ -277,13 +290,13 @@ function scatter(
 }
 
 function scatterWithNexts(
-  { rows, keys, nexts }: Places,
+  { rows, keys, nexts }: SortedRows,
   shift: number,
   mask: number,
   from: number,
   to: number,
   next: Int32Array,
-  { rows: outRows, keys: outKeys, nexts: outNexts }: Places,
+  { rows: outRows, keys: outKeys, nexts: outNexts }: SortedRows,
 ): void {
   for (let i = from; i < to; i++) {
     const key = keys[i]! | 0
@@ -296,7 +309,7 @@ function scatterWithNexts(
   }
 }
 
-/** Where the keys equal to that at `at` end. */
+/** Return the end of the run of keys equal to the key at `at`. */
 function endOfRun(keys: Uint32Array, at: number, to: number): number {
   const key = keys[at]!
   let end = at + 1
@@ -304,7 +317,7 @@ function endOfRun(keys: Uint32Array, at: number, to: number): number {
   return end
 }
 
-/** Sorts a few rows by the words from number `w` on, of which that one is in `keys`. */
+/** Insertion sort of a few rows by word `w` and later words. `keys` holds word `w`. */
 function insert(
   words: readonly Uint32Array[],
   w: number,

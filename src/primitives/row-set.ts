@@ -1,18 +1,22 @@
-/** Some of the rows 0 .. length-1: ascending numbers where they are few, a bitmap where they are many. Immutable. */
+/** An immutable set of the rows 0 .. length-1: ascending numbers if it is sparse, a bitmap otherwise. */
 import { Bitset } from './bitset.js'
 
-/** One row in so many: from there on a bitmap takes less room than numbers; */
-const sparsity = 32
-/** a bitmap that is there is taken apart only where it holds far fewer: whole words are combined sooner than numbers. */
-const sparseBits = 512
+/** Rows per member from which numbers take less memory than a bitmap. */
+const minRowsPerNumber = 32
+/**
+ * Rows per member from which an existing bitmap is converted to numbers. Higher, because bitmaps combine whole words at
+ * once.
+ */
+const minRowsPerBit = 512
 
+/** A set of row numbers. Sets that are combined must have the same `length`. */
 export class RowSet {
   readonly length: number
-  /** -1 until somebody asks. */
+  /** -1 until computed. */
   #count: number
-  /** Ascending; null where there is a bitmap. */
+  /** Ascending; null if the set has a bitmap. */
   readonly #numbers: Uint32Array | null
-  /** Null beside numbers, and until somebody asks for it where it is full. */
+  /** Null if the set has numbers. A full set creates its bitmap on first use. */
   #bits: Bitset | null
 
   private constructor(length: number, count: number, numbers: Uint32Array | null, bits: Bitset | null) {
@@ -30,12 +34,12 @@ export class RowSet {
     return new RowSet(length, length, length === 0 ? new Uint32Array(0) : null, null)
   }
 
-  /** Whether so many are kept as numbers. */
+  /** Return whether a set of `count` rows is stored as numbers. */
   static areFew(count: number, length: number): boolean {
-    return count * sparsity <= length
+    return count * minRowsPerNumber <= length
   }
 
-  /** `rows`: ascending and distinct, below `length`; not changed from now on. */
+  /** Create a set of `rows`: ascending, distinct, below `length`. The array must not change afterwards. */
   static of(length: number, rows: Uint32Array): RowSet {
     if (RowSet.areFew(rows.length, length)) return new RowSet(length, rows.length, rows, null)
     const bits = new Bitset(length)
@@ -43,7 +47,7 @@ export class RowSet {
     return new RowSet(length, rows.length, null, bits)
   }
 
-  /** As `of`, but in any order, and a row may come several times. The array is sorted. */
+  /** Like `of`, but for rows in any order, with duplicates. Sorts the array. */
   static ofUnordered(length: number, rows: Uint32Array): RowSet {
     rows.sort()
     let count = 0
@@ -51,29 +55,29 @@ export class RowSet {
     return RowSet.of(length, rows.subarray(0, count))
   }
 
-  /** `bits`: not changed from now on. */
+  /** Create a set from a bitmap, which must not change afterwards. */
   static ofBits(bits: Bitset, count = bits.count()): RowSet {
-    if (count * sparseBits > bits.length) return new RowSet(bits.length, count, null, bits)
+    if (count * minRowsPerBit > bits.length) return new RowSet(bits.length, count, null, bits)
     return new RowSet(bits.length, count, bits.toIndices(), null)
   }
 
-  /** Those of a bitmap that is not changed from now on, and not taken apart either: nobody counts it unless asked. */
+  /** Like `ofBits`, but keeps the bitmap and counts it only on demand. */
   static #of(bits: Bitset): RowSet {
     return new RowSet(bits.length, -1, null, bits)
   }
 
-  /** How many they are. */
+  /** The number of rows in the set. */
   get count(): number {
     if (this.#count === -1) this.#count = this.#bitmap.count()
     return this.#count
   }
 
-  /** Sooner known than the count. */
+  /** Cheaper than `count`. */
   get isNone(): boolean {
     return this.#count === -1 ? this.#bitmap.isEmpty() : this.#count === 0
   }
 
-  /** Sooner known than the count. */
+  /** Cheaper than `count`. */
   get isAll(): boolean {
     return this.#count === -1 ? this.#bitmap.isFull() : this.#count === this.length
   }
@@ -94,8 +98,8 @@ export class RowSet {
     if (other.isNone || this.isAll) return other
     const [few, many] = this.#numbers !== null ? [this, other] : [other, this]
     if (few.#numbers === null) return RowSet.#of(this.#bitmap.intersection(other.#bitmap))
-    if (many.#numbers === null) return RowSet.of(this.length, thoseIn(few.#numbers, many.#bitmap, true))
-    return RowSet.of(this.length, compared(few.#numbers, many.#numbers, true))
+    if (many.#numbers === null) return RowSet.of(this.length, filterByBits(few.#numbers, many.#bitmap, true))
+    return RowSet.of(this.length, filterByNumbers(few.#numbers, many.#numbers, true))
   }
 
   or(other: RowSet): RowSet {
@@ -116,8 +120,8 @@ export class RowSet {
     if (this.#numbers !== null) {
       const left =
         other.#numbers === null
-          ? thoseIn(this.#numbers, other.#bitmap, false)
-          : compared(this.#numbers, other.#numbers, false)
+          ? filterByBits(this.#numbers, other.#bitmap, false)
+          : filterByNumbers(this.#numbers, other.#numbers, false)
       return RowSet.of(this.length, left)
     }
     const bits = this.#bitmap.clone()
@@ -126,51 +130,51 @@ export class RowSet {
     return RowSet.ofBits(bits)
   }
 
-  /** Those that are in a bitmap, too. */
+  /** Return the rows that are also in `bits`. */
   within(bits: Bitset): RowSet {
     if (this.#numbers === null) return RowSet.#of(this.#bitmap.intersection(bits))
-    const numbers = thoseIn(this.#numbers, bits, true)
+    const numbers = filterByBits(this.#numbers, bits, true)
     return numbers.length === this.count ? this : RowSet.of(this.length, numbers)
   }
 
-  /** Those from `from` up to `to` (exclusive), numbered from `from` on. */
+  /** Return the rows `from` to `to - 1`, renumbered from 0. */
   slice(from: number, to: number): RowSet {
     if (from === 0 && to === this.length) return this
     if (this.isAll) return RowSet.all(to - from)
     if (this.#numbers !== null) {
       const own = this.#numbers.subarray(firstFrom(this.#numbers, from), firstFrom(this.#numbers, to))
-      return RowSet.of(to - from, moved(own, -from))
+      return RowSet.of(to - from, shiftNumbers(own, -from))
     }
     return RowSet.#of(this.#bitmap.view(from, to))
   }
 
-  /** The same rows, each `by` further on, among `length`. */
+  /** Return the same rows, each moved up by `by`, as a set of `length` rows. */
   shifted(length: number, by: number): RowSet {
     if (by === 0 && length === this.length) return this
-    if (this.#numbers !== null) return RowSet.of(length, moved(this.#numbers, by))
+    if (this.#numbers !== null) return RowSet.of(length, shiftNumbers(this.#numbers, by))
     const bits = new Bitset(length)
     bits.addShifted(this.#bitmap, by)
     return RowSet.ofBits(bits)
   }
 
-  /** Adds these rows to a bitmap, each `by` further on; it has room for all of them. */
+  /** Add these rows to a bitmap, each moved up by `by`. All of them must fit. */
   addTo(bits: Bitset, by: number): void {
     if (this.#numbers !== null) for (const row of this.#numbers) bits.add(row + by)
     else if (this.isAll) bits.addRange(by, by + this.length)
     else bits.addShifted(this.#bitmap, by)
   }
 
-  /** Ascending. */
+  /** Return the rows, ascending. */
   toIndices(): Uint32Array {
     return this.#numbers ?? this.#bitmap.toIndices()
   }
 
-  /** As a bitmap that the caller may change. */
+  /** Return a bitmap that the caller may change. */
   toBits(): Bitset {
     return this.#numbers === null ? this.#bitmap.clone() : this.asBits()
   }
 
-  /** As a bitmap that nobody changes. */
+  /** Return a bitmap that nobody may change. */
   asBits(): Bitset {
     if (this.#numbers === null) return this.#bitmap
     const bits = new Bitset(this.length)
@@ -179,8 +183,8 @@ export class RowSet {
   }
 }
 
-/** Those of some numbers that are in a bitmap, or those that are not. */
-function thoseIn(numbers: Uint32Array, { words }: Bitset, wanted: boolean): Uint32Array {
+/** Return the numbers that are in a bitmap (`wanted`), or that are not in it. */
+function filterByBits(numbers: Uint32Array, { words }: Bitset, wanted: boolean): Uint32Array {
   const bit = wanted ? 1 : 0
   const kept = new Uint32Array(numbers.length)
   let count = 0
@@ -192,8 +196,8 @@ function thoseIn(numbers: Uint32Array, { words }: Bitset, wanted: boolean): Uint
   return kept.subarray(0, count)
 }
 
-/** Those of ascending numbers that are among others, which ascend too, or those that are not. */
-function compared(numbers: Uint32Array, others: Uint32Array, wanted: boolean): Uint32Array {
+/** Return the ascending numbers that are among `others` (`wanted`), or that are not. `others` ascend too. */
+function filterByNumbers(numbers: Uint32Array, others: Uint32Array, wanted: boolean): Uint32Array {
   const kept = new Uint32Array(numbers.length)
   let [count, at] = [0, 0]
   for (let i = 0; i < numbers.length; i++) {
@@ -204,14 +208,14 @@ function compared(numbers: Uint32Array, others: Uint32Array, wanted: boolean): U
   return kept.subarray(0, count)
 }
 
-function moved(numbers: Uint32Array, by: number): Uint32Array {
+function shiftNumbers(numbers: Uint32Array, by: number): Uint32Array {
   if (by === 0) return numbers
   const others = new Uint32Array(numbers.length)
   for (let i = 0; i < numbers.length; i++) others[i] = numbers[i]! + by
   return others
 }
 
-/** The place of the first number that is not below `least`. */
+/** Return the index of the first number that is at least `least`. */
 function firstFrom(numbers: Uint32Array, least: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {
@@ -228,7 +232,7 @@ function union(a: Uint32Array, b: Uint32Array): Uint32Array {
   while (i < a.length && j < b.length) {
     const [x, y] = [a[i]!, b[j]!]
     all[count++] = x < y ? x : y
-    // Added, not branched on: which is less, nobody can foretell.
+    // Add comparison results instead of branching: the CPU cannot predict which number is smaller.
     i += Number(x <= y)
     j += Number(y <= x)
   }

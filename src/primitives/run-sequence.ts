@@ -1,13 +1,17 @@
-/** Distinct whole numbers below 2^53 in some order, as runs: the ids of a fragment's rows, by offset. */
+/**
+ * Distinct whole numbers below 2^53 in a fixed order, stored as runs. For example the ids of the rows of a fragment, by
+ * offset.
+ */
 import { partitionPoint } from './partition-point.js'
 
+/** A sequence of numbers, stored as runs. */
 export abstract class RunSequence {
-  /** The first number of every run. */
+  /** The first number of each run. */
   readonly starts: Float64Array
-  /** How many numbers come before every run; at the end, how many there are. */
+  /** How many numbers precede each run. The last element is the total. */
   readonly ranks: Uint32Array
 
-  /** None of the runs is empty. */
+  /** Runs must not be empty. */
   constructor(starts: ArrayLike<number>, lengths: ArrayLike<number>) {
     this.starts = Float64Array.from(starts)
     this.ranks = new Uint32Array(lengths.length + 1)
@@ -18,13 +22,13 @@ export abstract class RunSequence {
     return this.ranks[this.starts.length]!
   }
 
-  /** The number with `rank` numbers before it; there is one. */
+  /** Return the number at position `rank`, which must exist. */
   at(rank: number): number {
     const run = this.#runOf(rank)
     return this.starts[run]! + (rank - this.ranks[run]!)
   }
 
-  /** Writes the numbers with `from` to `to - 1` numbers before them to the beginning of `target`. */
+  /** Write the numbers at positions `from` to `to - 1` to the beginning of `target`. */
   copy(from: number, to: number, target: Uint32Array | Float64Array): void {
     let at = from
     for (let run = from < to ? this.#runOf(from) : 0; at < to; run++) {
@@ -34,16 +38,16 @@ export abstract class RunSequence {
     }
   }
 
-  /** Whether each number is greater than the one before. */
+  /** Whether each number is greater than the previous one. */
   abstract get isAscending(): boolean
 
-  /** The least and the greatest; there are some. */
+  /** The least and the greatest number. The sequence must not be empty. */
   abstract bounds(): readonly [least: number, greatest: number]
 
-  /** How many numbers come before those of `numbers`, ascending, that are among these. */
+  /** Return the positions of those `numbers` that this sequence contains. `numbers` must ascend. */
   abstract ranksOf(numbers: Float64Array): Uint32Array
 
-  /** The numbers from `least` to `greatest`, both inclusive, by how many come before them: ranges, ends exclusive. */
+  /** Yield the position ranges (end exclusive) of the numbers from `least` to `greatest`, both inclusive. */
   abstract rangesBetween(least: number, greatest: number): Iterable<readonly [from: number, to: number]>
 
   #runOf(rank: number): number {
@@ -51,7 +55,7 @@ export abstract class RunSequence {
   }
 }
 
-/** Numbers cut into runs, each as long as it can be. */
+/** Split numbers into runs of maximal length. */
 export function cutIntoRuns(numbers: ArrayLike<number>): {
   readonly starts: Float64Array
   readonly lengths: Float64Array

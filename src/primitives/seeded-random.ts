@@ -1,6 +1,6 @@
 /**
- * Uniform numbers in [0, 1) with 32 random bits each, the same for the same seed on every machine (mulberry32, Tommy
- * Ettinger, public domain).
+ * Create a generator of uniform numbers in [0, 1) with 32 random bits each. Equal seeds give equal numbers on every
+ * machine (mulberry32, Tommy Ettinger, public domain).
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0

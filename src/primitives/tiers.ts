@@ -1,17 +1,18 @@
-/** Which of many files are made one, so that there are never many. */
+/** Decides which files to merge, so that their number stays small. */
 
 /**
- * The index from which on files, oldest first, are to be made one: the first that is no larger than all after it together, if
- * what comes of it has at most `most` bytes. Then each is larger than all after it, and there are no more than their sizes
- * have bits; and a byte is written again only where what it lies in doubles.
+ * Return the index from which on files are to be merged. `sizes` are in bytes, oldest file first. The result is the
+ * first file that is no larger than all newer files together (times `ratio`), if the merged file has at most `maxBytes`
+ * bytes. After each merge every file is larger than all newer files together. So the number of files is at most
+ * logarithmic in their size, and a byte is rewritten only when its file doubles.
  */
-export function mergedFrom(sizes: readonly number[], most: number, ratio = 1): number {
+export function mergedFrom(sizes: readonly number[], maxBytes: number, ratio = 1): number {
   let start = Math.max(0, sizes.length - 1)
-  let after = 0
+  let newerBytes = 0
   for (let i = sizes.length - 1; i >= 0; i--) {
-    if (after + sizes[i]! > most) break
-    if (sizes[i]! <= after * ratio) start = i
-    after += sizes[i]!
+    if (newerBytes + sizes[i]! > maxBytes) break
+    if (sizes[i]! <= newerBytes * ratio) start = i
+    newerBytes += sizes[i]!
   }
   return start
 }

@@ -1,25 +1,28 @@
 /**
- * Row ids that do not ascend: of rows that were brought together from several fragments, in the order they had.
+ * Row ids in any order, as runs. They occur when rows of several fragments are merged in their existing order.
  *
- * As bytes: for every run two varints: how far its first number is from the end of the run before (of the first: from 0), and
- * twice its length less one, plus one if it lies before that end.
+ * Encoding: two varints per run. The first is the distance of its first number from the end of the previous run (from 0
+ * for the first run). The second is twice the length minus one, plus one if the run starts before that end.
  */
 import { NumberRuns } from './number-runs.js'
 import { firstFrom } from './partition-point.js'
 import { cutIntoRuns, RunSequence } from './run-sequence.js'
 import { VarintReader, varintBytes, writeVarint } from './varint.js'
 
+/** A sequence of numbers in any order, stored as runs. */
 export class UnorderedRuns extends RunSequence {
-  /** Runs by their first number; made when it is first asked for. */
+  /** Runs sorted by their first number; built on first use. */
   #order: { readonly runs: Uint32Array; readonly starts: Float64Array } | undefined
 
-  /** Numbers that are distinct. */
+  /** Create runs of `numbers`, which must be distinct. */
   static of(numbers: ArrayLike<number>): UnorderedRuns {
     const { starts, lengths } = cutIntoRuns(numbers)
     return new UnorderedRuns(starts, lengths)
   }
 
-  /** Null for bytes that `encode` does not give. Does not see whether the numbers are distinct. */
+  /**
+   * Decode bytes. Returns null if `encode` cannot have written them. Does not check whether the numbers are distinct.
+   */
   static decode(bytes: Uint8Array): UnorderedRuns | null {
     const most = bytes.length >>> 1
     const starts = new Float64Array(most)
@@ -34,7 +37,7 @@ export class UnorderedRuns extends RunSequence {
       const length = Math.floor(signed / 2) + 1
       const start = signed % 2 === 0 ? end + distance : end - distance
       count += length
-      // What is no varint is NaN, and makes all of these so.
+      // An invalid varint reads as NaN, which makes these comparisons fail.
       if (!(start >= 0 && start + length <= Number.MAX_SAFE_INTEGER && count <= 0xffff_ffff)) return null
       starts[runs] = start
       lengths[runs] = length
@@ -116,7 +119,7 @@ export class UnorderedRuns extends RunSequence {
   }
 }
 
-/** Distinct numbers in whatever order they have. */
+/** Create runs of distinct numbers: `NumberRuns` if they ascend, else `UnorderedRuns`. */
 export function runSequence(numbers: ArrayLike<number>): NumberRuns | UnorderedRuns {
   for (let i = 1; i < numbers.length; i++) {
     if (numbers[i]! < numbers[i - 1]!) return UnorderedRuns.of(numbers)

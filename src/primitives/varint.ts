@@ -1,12 +1,13 @@
-/** Whole numbers below 2^53 as LEB128: seven bits a byte, least significant first. */
+/** Whole numbers below 2^53 as LEB128 varints: seven bits per byte, least significant first. */
 
+/** Return the encoded length of a number, in bytes. */
 export function varintBytes(value: number): number {
   let bytes = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++
   return bytes
 }
 
-/** Gives the place after it. */
+/** Write `value` at index `from`. Returns the index after it. */
 export function writeVarint(bytes: Uint8Array, from: number, value: number): number {
   let at = from
   let rest = value
@@ -15,19 +16,20 @@ export function writeVarint(bytes: Uint8Array, from: number, value: number): num
   return at
 }
 
+/** Reads varints from bytes. `at` is the index of the next byte. */
 export class VarintReader {
   readonly #bytes: Uint8Array
   readonly #end: number
   at: number
 
-  /** Reads from `at` up to `end`, exclusive. */
+  /** Reads from index `at` up to `end`, exclusive. */
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.#bytes = bytes
     this.#end = end
     this.at = at
   }
 
-  /** NaN where none stands that is below 2^53; then there is nothing more to be read. */
+  /** Read the next number. Returns NaN if there is no number below 2^53; then stop reading. */
   next(): number {
     let value = 0
     for (let factor = 1; this.at < this.#end && factor <= 2 ** 49; factor *= 128) {

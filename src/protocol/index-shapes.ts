@@ -112,7 +112,7 @@ export const createIndexRequest = object({
   ascii_folding: optional(boolean, 'Whether to ignore accents; default true.'),
   ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
   ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
-  prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of a word; default false.'),
+  prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of the text; default false.'),
   block_size: optional(integer(1), '128 or 256. Without effect: Sheaf chooses the size of blocks.'),
   lance_tokenizer: optional(string(), 'Must be `text`; other values are refused.'),
   index_operators: optional(boolean, 'Must be false; true is refused.'),

@@ -1,8 +1,7 @@
 /**
- * Aggregates: what the rows of each group come to. NULLs do not count; a group without a value is NULL (its count 0).
+ * Aggregates of groups. NULLs do not count; a group without a value is NULL (its count is 0).
  *
- * Sums and averages of integers are exact whatever their order, and an error where the result does not fit; those of
- * floats are added in row order.
+ * Sums and averages of integers are exact in any order, and throw if the result does not fit. Floats are added in row order.
  */
 import type { Column } from '../arrow/column.js'
 import { formatDecimal, readDecimal } from '../arrow/decimal.js'
@@ -26,14 +25,15 @@ import { Grouper } from './group.js'
 import { compareRows, keyBatch } from './key-store.js'
 import type { Aggregate } from './plan.js'
 
+/** Collects the values of an aggregate, by group. */
 export interface Accumulator {
   /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
   add(groups: Uint32Array, arg: Column | null, count: number): void
-  /** The results of the groups `from .. to`, in the type of the aggregate. */
+  /** Return the results of the groups `from .. to`, in the type of the aggregate. */
   finish(from: number, to: number): Column
 }
 
-/** `seed`: see `Grouper`. */
+/** Return an accumulator for an aggregate. `seed`: see `Grouper`. */
 export function accumulator(aggregate: Aggregate, seed: number): Accumulator {
   const plain = plainAccumulator(aggregate)
   return aggregate.distinct && aggregate.arg !== null
@@ -59,7 +59,7 @@ function plainAccumulator({ fn, arg, field }: Aggregate): Accumulator {
   }
 }
 
-/** The rows of a column that hold a value, as a list; null when all do. */
+/** The rows of a column that have a value; null if all do. */
 function presentRows(column: Column): Uint32Array | null {
   const valid = validWords(column)
   if (valid === null) return null
@@ -68,7 +68,7 @@ function presentRows(column: Column): Uint32Array | null {
   return Uint32Array.from(rows)
 }
 
-/** Rows without a value taken away. */
+/** Leave out rows without a value. */
 function present(groups: Uint32Array, arg: Column): readonly [Uint32Array, Column] {
   const rows = presentRows(arg)
   if (rows === null) return [groups, decoded(arg)]
@@ -189,19 +189,19 @@ class FloatSum implements Accumulator {
   }
 }
 
-/** Words may add up to this much before they are carried on. */
+/** Sums of words may reach this value before the carry. */
 const wordLimit = 2 ** 50
 
 /**
- * Sums of integers as two doubles, one of the low and one of the high words, each a whole number that doubles hold
- * exactly: what the low words carry over moves to the high ones after every batch, what those carry over to a bigint.
+ * Sums of integers as two doubles, one for the low and one for the high words. Both are whole numbers that doubles hold exactly.
+ * After every batch, the carry of the low words goes to the high words, and that of the high words to a bigint.
  */
 class IntegerSum implements Accumulator {
   readonly #type: DataType
   readonly #isMean: boolean
   #low = new Float64Array(1)
   #high = new Float64Array(1)
-  /** By group, for the few whose high words have added up to more than doubles hold: what was carried on, times 2^32. */
+  /** By group, only where the sum of high words exceeds `wordLimit`: the carry, in units of 2^32. */
   readonly #carried = new Map<number, bigint>()
   #counts = new Float64Array(1)
 
@@ -312,18 +312,18 @@ class DecimalSum implements Accumulator {
   }
 }
 
-/** Rounded to the nearest, halves away from zero. */
+/** Divide and round to the nearest, halves away from zero. */
 function dividedHalfUp(value: bigint, divisor: bigint): bigint {
   const half = value < 0n ? -divisor / 2n : divisor / 2n
   return (value + half) / divisor
 }
 
-/** The least or the greatest value, in the order that sorting has. */
+/** The least or the greatest value, in sort order. */
 class Extreme implements Accumulator {
   readonly #type: DataType
   readonly #isGreatest: boolean
   readonly #best: Scalar[] = []
-  /** By group: its first row among those being added, -1 between two calls. */
+  /** By group: the best of the rows being added; -1 between two calls. */
   #first = new Int32Array(0)
 
   constructor(type: DataType, isGreatest: boolean) {

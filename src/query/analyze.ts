@@ -1,7 +1,7 @@
 /**
- * A plan carried out, as text: its steps as `explain.ts` has them, each with the rows it gave and the milliseconds it took,
- * those of the steps that feed it left out; and the bytes of the columns that it was the first to look at and of the vectors
- * it measured or guessed the distance of, be they on disk or in memory. Pages of scalar indexes are not among those.
+ * Executes a plan and prints it with measurements. Each step, as in `explain.ts`, has the rows it returned and its milliseconds,
+ * without the steps that feed it. Bytes count columns at their first use in the query, and vectors each time a distance is
+ * measured or estimated, from disk or from memory. Pages of scalar indexes do not count.
  */
 
 import type { Clock } from '../primitives/clock.js'
@@ -13,7 +13,7 @@ import { type Figures, Meter } from './meter.js'
 import type { Plan } from './plan.js'
 import { RowSource } from './source.js'
 
-/** `table`: what the table is called; `other`: the version that the plan differs from. */
+/** Execute a plan and return it as text. `table`: name of the table. `other`: the version that `plan.differsFrom` names. */
 export async function analyzePlan(
   plan: Plan,
   reader: TableReader,

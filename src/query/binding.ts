@@ -1,17 +1,19 @@
 /**
- * What makes expressions of text. Every function of the dialect comes with it, and not every query has an expression: it is
- * loaded for the first that has one.
+ * Loads the binder of expressions on the first query with an expression. The binder brings every function of the dialect, and
+ * many queries have no expression.
  */
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 
+/** The functions that bind expressions. */
 export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression'>
 
+/** Load the binder. */
 export const binding = lazyImport(() => import('../sql/binding/bind.js'))
 
-/** Whether some fields of a query are expressions. */
+/** Return whether a query has expressions. */
 export function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {
   return (
     filter !== undefined || group_by !== undefined || (columns !== undefined && 'column_aliases' in columns)
@@ -23,7 +25,8 @@ export interface BindingOptions extends bind.BindOptions {
   readonly binding: Binding | null
 }
 
+/** Return the binder; fails for a query that was planned without one. */
 export function bindingOf({ binding }: BindingOptions): Binding {
-  assert(binding !== null, 'a query with expressions is settled without what binds them')
+  assert(binding !== null, 'a query with expressions is planned without a binding')
   return binding
 }

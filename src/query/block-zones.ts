@@ -1,11 +1,11 @@
 /**
- * Between which values stretches of a column lie that is in memory, learnt while filters look at it: of a key that rises with its
- * rows, like most that are given out one after the other, a filter that asks for one value looks at one stretch.
+ * Learns the min/max statistics of stretches of a column in memory, while filters read them. For example, a filter for one value
+ * of an ascending key then reads one stretch.
  *
- * - The second filter that looks at a column learns of each stretch it comes to; the first may be the only one.
- * - What is known lives as long as the column, and takes less than a hundredth of it.
- * - Where it has hardly ever told anything, it is not asked any more.
- * - Filters that can fail look at every row: they fail for the same ones every time.
+ * - The second filter on a column starts to learn; many columns are filtered only once.
+ * - Statistics live as long as the column, and take less than 1 % of its memory.
+ * - If the statistics of a column hardly ever exclude a stretch, filters no longer use them.
+ * - Filters that can fail read every row, so that they always fail for the same rows.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { stretchRows } from '../arrow/file-layout.js'
@@ -16,20 +16,20 @@ import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 
-/** A column with fewer stretches is looked at as a whole. */
+/** A column with fewer stretches is always read as a whole. */
 const fewest = 4
-/** Stretches that are asked about before it counts how many of them could be passed over, and one in so many that must have been. */
-const trial = { asked: 256, oneIn: 16 } as const
+/** After `checks` checks of stretches, statistics are used only if at least one in `oneIn` checks excluded a stretch. */
+const trial = { checks: 256, oneIn: 16 } as const
 
-/** Kinds whose least and greatest value are found about as fast as a value is compared. */
+/** Kinds for which finding the minimum and maximum is about as fast as a comparison. */
 const quick: readonly string[] = ['int', 'float', 'date', 'time', 'timestamp', 'duration']
 
-/** What is known of one column. */
+/** Statistics of one column. */
 class ColumnZones {
-  /** Filters that have begun to look at it. */
+  /** Number of filters that started to read it. */
   looks = 0
-  asked = 0
-  passedOver = 0
+  checks = 0
+  skipped = 0
   readonly #column: Column
   readonly #zones: (Zone | null)[] = []
 
@@ -38,7 +38,7 @@ class ColumnZones {
   }
 
   get isWorthAsking(): boolean {
-    return this.looks > 1 && (this.asked < trial.asked || this.passedOver * trial.oneIn >= this.asked)
+    return this.looks > 1 && (this.checks < trial.checks || this.skipped * trial.oneIn >= this.checks)
   }
 
   of(block: number): KnownColumn {
@@ -55,15 +55,15 @@ class ColumnZones {
 
 const known = new WeakMap<Column, ColumnZones>()
 
-/** What files say of the stretches of a part, by column. */
+/** Statistics of a part's stretches in files, by column. */
 export type StoredZones = ReadonlyMap<string, StretchZones>
 
-/** The stretches of a part that may hold rows which pass. */
+/** The stretches of a part that may hold matching rows. */
 export interface Stretches {
   readonly zones: StoredZones
-  /** Ascending; neighbours of the same sort are one run. */
+  /** Ascending; adjacent stretches with the same `isSure` are one run. */
   readonly runs: readonly Run[]
-  /** Rows of which it is not sure whether they pass. */
+  /** Number of rows that must be evaluated. */
   readonly rows: number
 }
 
@@ -71,20 +71,20 @@ export interface Stretches {
 export interface Run {
   readonly from: number
   readonly to: number
-  /** All of them pass. */
+  /** Whether the statistics show that all rows match. */
   readonly isSure: boolean
 }
 
-/** What is stored of a stretch of a part of `rows` rows. */
+/** The stored statistics of one stretch of a part of `rows` rows. */
 function storedAt(zones: StoredZones, { path }: ColumnNode, block: number, rows: number): KnownColumn | null {
-  // What has zones has no fields.
+  // A column with statistics has no struct fields.
   const zone = zones.get(path[0]!)?.each[block]
   return zone === undefined ? null : { zone, rows: Math.min(stretchRows, rows - block * stretchRows) }
 }
 
 /**
- * The stretches of a part of `rows` rows that a filter has to look at, by what is stored; null where nothing is that could help. `others`:
- * what is known of other columns.
+ * Return the stretches of a part of `rows` rows in which the filter must be evaluated. Null if stored statistics exclude nothing.
+ * `others`: statistics of the other columns.
  */
 export function stretchesOf(
   filter: BoundExpression,
@@ -97,7 +97,7 @@ export function stretchesOf(
     const zone = zones.get(column.path[0]!)?.all
     return zone === undefined ? others(column) : { zone, rows }
   }
-  /** Conditions of which stretches may tell more than the part. */
+  /** Conditions for which statistics of stretches may exclude more than those of the part. */
   const open: Bound[] = []
   let isRestSure = true
   for (const condition of filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]) {
@@ -124,7 +124,7 @@ export function stretchesOf(
   return { zones, runs, rows: unsureRows(runs) }
 }
 
-/** The same within the rows from `from` up to `to`. */
+/** Return the stretches within the rows from `from` up to `to`. */
 export function stretchesWithin({ zones, runs }: Stretches, from: number, to: number): Stretches {
   const within = runs
     .map(run => ({ ...run, from: Math.max(run.from, from), to: Math.min(run.to, to) }))
@@ -136,7 +136,7 @@ function unsureRows(runs: readonly Run[]): number {
   return runs.reduce((sum, { from, to, isSure }) => (isSure ? sum : sum + to - from), 0)
 }
 
-/** The rows of one part, as far as a filter has to look at them. */
+/** Learned statistics of one part, for one filter. */
 export class BlockZones {
   readonly #filter: BoundExpression
   readonly #columns: ReadonlyMap<string, ColumnZones>
@@ -156,15 +156,15 @@ export class BlockZones {
   }
 
   /**
-   * `batch`: all rows of the part, as they are kept. Null where nothing is known that could help beyond what is stored, by which
-   * stretches were chosen before.
+   * Return the learned statistics of a part; null if they add nothing to the stored ones, which were used before. `batch`: all rows
+   * of the part, as cached.
    */
   static of(
     filter: BoundExpression,
     { schema, columns, length }: Batch,
     stored: StoredZones,
   ): BlockZones | null {
-    // What fails for a row must not depend on what was learnt before.
+    // Whether an expression fails must not depend on what was learned before.
     if (length < fewest * stretchRows || costOf(filter.expr).mayFail) return null
     const zones = new Map<string, ColumnZones>()
     for (const [i, column] of columns.entries()) {
@@ -180,7 +180,7 @@ export class BlockZones {
     return zones.size === 0 ? null : new BlockZones(filter, zones, stored, length)
   }
 
-  /** Row `from`, or the first row after it that may pass. */
+  /** Return `from`, or the first row after it that may match. */
   next(from: number, end: number): number {
     let row = from
     while (row < end && !this.#mayPass(Math.floor(row / stretchRows))) {
@@ -189,7 +189,7 @@ export class BlockZones {
     return Math.min(row, end)
   }
 
-  /** The first row after `from`, which may pass, that need not be looked at; `end` where that is beyond. */
+  /** Return the first row after `from` that cannot match, at most `end`. Row `from` may match. */
   until(from: number, end: number): number {
     let row = (Math.floor(from / stretchRows) + 1) * stretchRows
     while (row < end && this.#mayPass(row / stretchRows)) row += stretchRows
@@ -203,8 +203,8 @@ export class BlockZones {
     }
     const { isTrue } = possibleTruth(this.#filter.expr, known)
     for (const column of this.#columns.values()) {
-      column.asked++
-      if (!isTrue) column.passedOver++
+      column.checks++
+      if (!isTrue) column.skipped++
     }
     return isTrue
   }

@@ -1,4 +1,4 @@
-/** Which of the indexes that could answer a part of a filter are worth asking: decided from what they guess, before any is. */
+/** Chooses the scalar indexes that answer conditions of a filter, by estimated cost. */
 import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
@@ -6,46 +6,46 @@ import type { Bound, BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 import { withConditions } from './named-rows.js'
 import { gathering, probing, type Shares, scanning } from './probe-costs.js'
-import { type Conjunct, type Probes, takeApart } from './probes.js'
+import { type Conjunct, type Probes, splitFilter } from './probes.js'
 
-/** Part of a filter that indexes could answer. */
+/** A part of a filter that indexes can answer. */
 export interface Offer {
   readonly conjunct: Conjunct
-  /** Rows it would find, as the indexes guess. */
+  /** Estimated number of matching rows. */
   readonly estimate: number
-  /** Nanoseconds for finding them. */
+  /** Estimated nanoseconds of the index lookup. */
   readonly cost: number
 }
 
-/** A filter as it will be carried out. */
+/** How a filter will be evaluated. */
 export interface Choice {
-  /** Those that are asked, the one that finds the fewest rows first. */
+  /** The index lookups to do, the one with the fewest rows first. */
   readonly used: readonly Offer[]
   readonly unused: readonly Offer[]
-  /** What is asked of the rows that they find; null: nothing. */
+  /** The condition to evaluate on the rows that the lookups return; null: none. */
   readonly residual: BoundExpression | null
-  /** Rows that a scan would look at. */
+  /** Number of rows that a scan would read. */
   readonly rows: number
-  /** Nanoseconds, of the way that is taken and of a scan. */
+  /** Estimated nanoseconds of the chosen way, and of a scan. */
   readonly cost: number
   readonly scanCost: number
 }
 
-/** What a scan would look at. */
+/** The work of a scan. */
 export interface Scanned {
   readonly rows: number
-  /** Rows that pass after which it would end. */
+  /** Number of matches after which a scan would end. */
   readonly enough: number
 }
 
-/** What indexes could answer of a filter; none: nothing. Reads as much of them as their guesses take. */
+/** Return the parts of a filter that indexes can answer. Reads of the indexes only what their estimates need. */
 export function* offersFor(
   filter: BoundExpression,
   { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
   pacer: Pacer,
 ): Task<readonly Offer[]> {
   const offers: Offer[] = []
-  for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
+  for (const conjunct of splitFilter(filter.expr, indexes).conjuncts) {
     const { estimate, cost } = yield* guess(conjunct.probes, liveRows, pacer)
     offers.push({ conjunct, estimate, cost })
   }
@@ -73,10 +73,10 @@ function* guess(probes: Probes, total: number, pacer: Pacer): Task<Omit<Offer, '
   }
 }
 
-/** Values that are looked up to guess how many rows there are. */
+/** Number of values that are looked up for an estimate. */
 const sampleSize = 16
 
-/** A probe for some of the values, where there are many, and how many times as many there are. */
+/** A probe with a sample of the values, if there are many, and the ratio of all values to the sample. */
 function sampled(probe: ScalarProbe): { readonly some: ScalarProbe; readonly times: number } {
   if (probe.kind !== 'members' || probe.values.length <= sampleSize) return { some: probe, times: 1 }
   const times = probe.values.length / sampleSize
@@ -88,7 +88,7 @@ function valuesOf(probe: ScalarProbe): number {
   return 'values' in probe ? probe.values.length : 1
 }
 
-/** The cheapest way. What passes one condition is taken to pass the others as often as any row. */
+/** Choose the cheapest way. Assumes that conditions are independent. */
 export function choose(filter: BoundExpression, offers: readonly Offer[], { rows, enough }: Scanned): Choice {
   const conditions = filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]
   const shares = new Map<Bound, number>()
@@ -120,9 +120,9 @@ export function choose(filter: BoundExpression, offers: readonly Offer[], { rows
   }
 }
 
-/** Rows that pass need not lie evenly, so a scan that ends early may look at this many times as many as if they did. */
+/** Matches may be unevenly distributed: a scan that ends early may read this many times the expected rows. */
 const uneven = 4
-/** Rows of a slice that is evaluated anyway. */
+/** Rows of the first slice, which is always evaluated. */
 const sliceRows = 4096
 
 function scanUntil(conditions: readonly Bound[], rows: number, enough: number, shares: Shares): number {

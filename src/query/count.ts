@@ -1,27 +1,36 @@
-/** How many rows a filter lets through; no row is materialised. */
+/** Counts the rows that pass a filter, without reading other columns. */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
-import { candidateFragments, candidatesIn, passingRows, type Sieve, sieveFor } from './filter.js'
+import {
+  candidateFragments,
+  candidatesIn,
+  type PreparedFilter,
+  passingRows,
+  prepareFilter,
+} from './filter.js'
 import { RowSource } from './source.js'
 
+/** Count the live rows of a version for which `filter` is true. */
 export async function countMatching(
   reader: TableReader,
   filter: BoundExpression,
   pacer: Pacer,
 ): Promise<number> {
   const source = new RowSource(reader, pacer)
-  const sieve = await sieveFor(source, filter, {}, pacer)
+  const prepared = await prepareFilter(source, filter, {}, pacer)
   let count = 0
-  for await (const fragment of streamTask(candidateFragments(source, sieve, 0, pacer))) {
-    const found = countFound(sieve, fragment)
+  for await (const fragment of streamTask(candidateFragments(source, prepared, 0, pacer))) {
+    const found = countFound(prepared, fragment)
     if (found !== null) {
       count += found
       continue
     }
-    for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
+    for await (const candidate of streamTask(
+      candidatesIn(source, fragment, prepared, { names: [] }, pacer),
+    )) {
       const passing = await passingRows(source, candidate, pacer)
       count += passing?.count ?? candidate.part.rows
       await pacer.turn()
@@ -30,8 +39,8 @@ export async function countMatching(
   return count
 }
 
-/** Rows of a fragment that pass, where indexes alone know: then the fragment is not opened. Null where they do not. */
-function countFound({ named, probed, residual }: Sieve, fragment: Fragment): number | null {
+/** Count the matches of a fragment from indexes alone, without opening it. Null if the indexes are not enough. */
+function countFound({ named, probed, residual }: PreparedFilter, fragment: Fragment): number | null {
   if (named !== null || probed === null || residual !== null || fragment.dead.count > 0) return null
   return probed.isCovered(fragment) ? probed.rowsIn(fragment)!.count : null
 }

@@ -1,22 +1,23 @@
 /**
- * The rows of one version that another version of the table does not have at the same place: in the same fragment at the
- * same offset, with the columns that both versions have in the same files. A row at the same place is the same row with
- * the same values; one that is not may have moved only.
+ * The rows of one version that another version of the table does not have at the same position: in the same fragment, at the same
+ * offset, with the columns of both versions in the same files. A row at the same position has the same values. A row at another
+ * position may only have moved.
  *
- * What the two versions share is not opened, so this costs what they differ in, and a look at each fragment's record.
+ * Files that both versions share are not opened. So the cost is proportional to the difference, plus one check per fragment.
  */
 import { type DataFile, type Fragment, fileKey, type RunsPlace, runsKey } from '../manifest/layout.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 
-/** Rows of a fragment that are not there in the other version: all, or those at the offsets that these places hold. */
+/** Rows of a fragment that the other version does not have: all, or those in these deletion vectors. */
 type Elsewhere = 'all' | readonly RunsPlace[]
 
+/** Which rows of one version differ from another version. */
 export class Difference {
-  /** Known ones: a reader is of one version, and lives as long as what is known of that. */
+  /** Cache of differences: a reader belongs to one version, so weak keys are enough. */
   static readonly #known = new WeakMap<TableReader, WeakMap<TableReader, Difference>>()
 
-  /** Rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
+  /** Return the rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
   static between(reader: TableReader, other: TableReader): Difference {
     const known = Difference.#known.get(reader) ?? new WeakMap<TableReader, Difference>()
     Difference.#known.set(reader, known)
@@ -45,7 +46,7 @@ export class Difference {
     return this.#elsewhere.has(fragment)
   }
 
-  /** The rows of a part that differ, by offset in it, dead ones among them; null for all. */
+  /** Return the rows of a part that differ, by offset, including deleted rows; null for all. */
   async rowsIn(part: Part, signal: AbortSignal | undefined): Promise<Bitset | null> {
     const elsewhere = this.#elsewhere.get(part.fragment) ?? []
     return elsewhere === 'all' ? null : this.#reader.marked(part, elsewhere, signal)
@@ -54,19 +55,19 @@ export class Difference {
 
 function elsewhereIn(fragment: Fragment, before: Fragment, shared: readonly number[]): Elsewhere {
   if (!sameFiles(fragment.files, before.files, shared)) return 'all'
-  // Who lives here and not there is dead there.
+  // A row that is live only in this version is in a deletion vector of the other version.
   const dead = new Set(fragment.dead.parts.map(runsKey))
   return before.dead.parts.filter(part => !dead.has(runsKey(part)))
 }
 
-/** Whether columns are in the same files. */
+/** Whether both versions have the fields in the same files. */
 function sameFiles(a: readonly DataFile[], b: readonly DataFile[], fields: readonly number[]): boolean {
   if (a === b) return true
   const [ours, theirs] = [newestFiles(a), newestFiles(b)]
   return fields.every(id => ours.get(id) === theirs.get(id))
 }
 
-/** Names the newest file of every field. */
+/** The newest file of every field. */
 function newestFiles(files: readonly DataFile[]): ReadonlyMap<number, string> {
   const newest = new Map<number, string>()
   for (const file of files) for (const id of file.fields) newest.set(id, fileKey(file))

@@ -1,4 +1,4 @@
-/** The ids of the rows that two versions do not have at the same place, made one list. */
+/** Merges the row ids of two versions into lists of added, removed and moved rows. */
 import type { Pacer } from '../primitives/pacer.js'
 import { sortedByNumbers } from '../primitives/radix.js'
 
@@ -6,14 +6,14 @@ import { sortedByNumbers } from '../primitives/radix.js'
 export interface DifferingIds {
   readonly added: Float64Array
   readonly removed: Float64Array
-  /** In both, at other places. */
+  /** In both versions, at different positions. */
   readonly both: Float64Array
 }
 
-/** Ids handled between two looks at the clock. */
+/** Ids processed between two checks of the clock. */
 const rowsAtOnce = 64 * 1024
 
-/** Row ids as numbers: all of them are below 2^53. */
+/** Convert row ids to numbers: all ids are below 2^53. */
 export function idNumbers(ids: BigUint64Array): Float64Array {
   const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * ids.length)
   const numbers = new Float64Array(ids.length)
@@ -21,7 +21,7 @@ export function idNumbers(ids: BigUint64Array): Float64Array {
   return numbers
 }
 
-/** Ids of pages as one list, ascending. */
+/** Join pages of ids into one ascending list. */
 export async function ascendingIds(pages: readonly Float64Array[], pacer: Pacer): Promise<Float64Array> {
   const count = pages.reduce((sum, page) => sum + page.length, 0)
   const ids = new Float64Array(count)
@@ -44,7 +44,7 @@ export async function ascendingIds(pages: readonly Float64Array[], pacer: Pacer)
   return sorted
 }
 
-/** What only one of two ascending lists has, and what both have. */
+/** Compare two ascending lists of ids. */
 export async function differingIds(
   from: Float64Array,
   to: Float64Array,

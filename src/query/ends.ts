@@ -1,6 +1,6 @@
 /**
- * Queries that want the least or the greatest values of a column look at no others, where a sorted index tells up to which
- * value there are enough rows: that becomes one more condition of the plan, and all else stays as it is.
+ * Adds a condition to queries that want the least or greatest values of a column, so that they read no other rows. A sorted index
+ * says which bound leaves enough rows. The rest of the plan stays the same.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -14,28 +14,28 @@ import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
 import type { Plan } from './plan.js'
 
-/** What a plan wants of one column. */
+/** The ends of a column that a plan needs. */
 interface Ends {
   readonly column: ColumnNode
   readonly least: boolean
   readonly greatest: boolean
-  /** Whether rows without a value come before all others. */
+  /** Whether rows without a value sort before all others. */
   readonly nulls: boolean
-  /** Rows that are enough, from either end. */
+  /** Number of rows that the plan needs from each end. */
   readonly enough: number
 }
 
-/** Kinds that keep values in their order. */
+/** Index kinds that store values in sort order. */
 const sortedKinds: readonly ScalarKind[] = ['BTREE']
-/** Values that are passed over at first, at least and as a multiple of the rows wanted: some rows may be dead, or not pass. */
+/** The first bound leaves this many rows at least, and this multiple of the wanted rows: some may be deleted or not match. */
 const spare = { least: 64, factor: 4 } as const
-/** Then so many times as many, as long as that is no more than a part of the table. */
+/** Growth factor of the rows per retry, and the largest share of the table for which the bound is worthwhile. */
 const growth = 16
 const most = 1 / 16
 
 /**
- * The plan with that condition; the plan itself where there is no such index, or it would not help. `guess`: believe that enough
- * rows pass, and do not count them.
+ * Return the plan with the condition, or the plan itself if no index helps. `guess`: assume that enough rows match, instead of
+ * counting them.
  */
 export function narrowedToEnds(
   plan: Plan,
@@ -64,7 +64,7 @@ async function narrowed(
     if (guess || (await areEnough(plan, conditions, ends.enough, reader, pacer))) {
       const either: Bound =
         conditions.length === 1 ? conditions[0]! : { kind: 'or', type: boolType, operands: conditions }
-      return { ...plan, filter: alsoAsked(plan.filter, either) }
+      return { ...plan, filter: withCondition(plan.filter, either) }
     }
   }
   return plan
@@ -93,7 +93,7 @@ function endsOf({ search, distinct, differsFrom, from, order, grouping, offset, 
   return { column, least: fns.has('min'), greatest: fns.has('max'), nulls: false, enough: 1 }
 }
 
-/** For either end that is wanted, what holds of rows up to the value with `rank` others before it; null where there are not so many. */
+/** The condition that bounds each wanted end to `rank` rows; null if the index has fewer rows. */
 async function conditionsAt(
   { column, least, greatest, nulls }: Ends,
   index: IndexReader,
@@ -103,7 +103,7 @@ async function conditionsAt(
   const conditions: Bound[] = []
   for (const isGreatest of [...(least ? [false] : []), ...(greatest ? [true] : [])]) {
     const value = (await index.valueAt?.(rank, isGreatest, pacer)) ?? null
-    // What order NaN has among others is not the same everywhere.
+    // The sort order of NaN is not the same everywhere.
     if (value === null || Number.isNaN(value)) return null
     const within = compared(column, isGreatest ? '>=' : '<=', value)
     const none: Bound = { kind: 'is', type: boolType, operand: column, what: 'null' }
@@ -125,12 +125,12 @@ async function areEnough(
   pacer: Pacer,
 ): Promise<boolean> {
   for (const condition of conditions) {
-    if ((await countMatching(reader, alsoAsked(filter, condition), pacer)) < enough) return false
+    if ((await countMatching(reader, withCondition(filter, condition), pacer)) < enough) return false
   }
   return true
 }
 
-function alsoAsked(filter: BoundExpression | null, condition: Bound): BoundExpression {
+function withCondition(filter: BoundExpression | null, condition: Bound): BoundExpression {
   if (filter === null) {
     return { expr: condition, type: boolType, columns: columnsOf(condition), warnings: [], chance: noChance }
   }

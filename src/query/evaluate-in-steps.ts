@@ -1,4 +1,4 @@
-/** Expressions over more rows than may be evaluated in one go. */
+/** Evaluates expressions over many rows without blocking the event loop. */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { sliceBatch } from '../arrow/slice.js'
@@ -8,8 +8,8 @@ import { evaluate } from '../sql/evaluate.js'
 import { inSteps, Steps } from './steps.js'
 
 /**
- * Evaluates expressions for every row of a batch, a few milliseconds at a time. Between two steps the event loop turns, and the
- * signal of `pacer` ends the work. Throws what `evaluate` throws.
+ * Evaluate expressions for every row of a batch in steps of a few milliseconds. The event loop gets its turn between steps; the
+ * signal of `pacer` stops the work. Throws what `evaluate` throws.
  */
 export async function evaluateInSteps(
   values: readonly BoundExpression[],

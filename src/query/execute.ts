@@ -1,4 +1,4 @@
-/** Carries out a plan, step after step: rows, groups, columns, distinct rows, order (see plan.ts). */
+/** Executes a plan step by step: rows, groups, columns, distinct rows, order (see plan.ts). */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { batchBytes } from '../arrow/layout.js'
@@ -23,19 +23,20 @@ import { groupRows } from './group-rows.js'
 import { highlightsField } from './highlight-field.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
-import { arranged, orderedRows } from './ordered.js'
+import { orderedRows, sortedBatches } from './ordered.js'
 import { type Grouping, isRanked, type Plan, type VectorSearch } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
+/** The whole answer of a query. */
 export interface QueryResult {
   readonly schema: Schema
-  /** In the order of the answer; none when no row matched. */
+  /** In the order of the answer. Empty when no row matched. */
   readonly batches: readonly Batch[]
 }
 
-/** `other`: the version that the plan differs from. `meter`: what counts the steps. */
+/** Execute a plan. `other` is the version that `plan.differsFrom` names; `meter` counts rows and time of each step. */
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
@@ -51,12 +52,12 @@ export async function executePlan(
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
-    for await (const batch of streamTask(arranged(run, unique, plan.order))) batches.push(batch)
+    for await (const batch of streamTask(sortedBatches(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)
-    for await (const piece of streamTask(arranged(run, groups, plan.order))) {
+    for await (const piece of streamTask(sortedBatches(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
     return { schema, batches }
@@ -65,7 +66,7 @@ export async function executePlan(
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
-  if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
+  if (search !== null && search.batch !== null) return batchAnswers(run, search, search.batch, schema)
   for (const batch of rowsInGroups(run, schema, true)) {
     if (batch instanceof Promise) await batch
     else batches.push(batch)
@@ -73,14 +74,14 @@ export async function executePlan(
   return { schema, batches }
 }
 
-/** A plan whose answer is its rows as they are met. */
+/** A plan that returns its rows in the order in which it finds them. */
 export interface Scan {
   readonly schema: Schema
-  /** As `executePlan` gives them, but they may be views of what is kept in memory; each is found when it is asked for. */
+  /** As `executePlan` returns them, but batches may be views of cached memory. Each batch is read when the caller asks for it. */
   readonly batches: TaskStream<Batch>
 }
 
-/** Begins a plan that need not know all of its answer to give the first of it; null for any other. */
+/** Begin a plan that can return rows before it has read all of them. Return null for any other plan. */
 export function beginScan(
   plan: Plan,
   reader: TableReader,
@@ -94,15 +95,15 @@ export function beginScan(
   return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
 }
 
-/** A message of a slice has about so many bytes, however the rows are stored; */
+/** Approximate size in bytes of a message of a slice, independent of how the rows are stored. */
 const messageBytes = 8 * 1024 * 1024
-/** one with more than this is not joined with others. */
+/** A batch of more bytes is not joined with others. */
 const wholeBytes = messageBytes / 2
 const messageRows = 1024 * 1024
 
 /**
- * Begins a scan of the rows from `plan.from` to `plan.until`. Its batches have about 8 MiB: small fragments are joined, wide rows cut. Each
- * has `sheaf:after` in its metadata.
+ * Begin a scan of the rows from `plan.from` to `plan.until`. Its batches have about 8 MiB: small fragments are joined, wide rows
+ * are split. Each batch has `sheaf:after` in its metadata.
  */
 export function beginSlice(plan: Plan, reader: TableReader, pacer: Pacer, clock: Clock): Scan {
   const schema = schemaOf(plan)
@@ -163,7 +164,7 @@ function runOf(
   }
 }
 
-/** The columns of the answer, but for the number of its query where there are several. */
+/** The columns of the answer, without `query_index`, which an answer to several queries adds. */
 function schemaOf(plan: Plan): Schema {
   const { output, highlights, metadata } = plan
   const known = schemas.get(output)
@@ -175,16 +176,16 @@ function schemaOf(plan: Plan): Schema {
   return schema
 }
 
-/** Answers with the same columns have the same schema, so that it is encoded once. */
+/** Plans with the same output share a schema, so that it is encoded once. */
 const schemas = new WeakMap<Plan['output'], Schema>()
 
-function chunked(): number {
+function chunkSize(): number {
   return chunkRows
 }
 
-/** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
+/** Stream the answer in the order in which rows are found. `owned`: in batches that share no memory with the cache. */
 function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Batch> {
-  for (const hits of regrouped(wantedRows(run), chunked)) {
+  for (const hits of regrouped(wantedRows(run), chunkSize)) {
     if (hits instanceof Promise) {
       yield hits
       continue
@@ -192,7 +193,7 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Bat
     let rows: Batch | null = yield* wait(rowsOut(run, hits, schema, owned))
     if (run.plan.highlights.length > 0) rows = yield* wait(highlighted(rows, run, hits))
     yield rows
-    // A generator holds its variables while it waits: here that would be for the next rows.
+    // A suspended generator keeps its variables alive: without this line, the batch stays in memory while the next one is read.
     rows = null
   }
 }
@@ -204,12 +205,12 @@ async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch>
   return withHighlights(rows, run, hits)
 }
 
-/** Rows of a batch of the answer to several queries at least, or queries. */
+/** An answer to several queries has batches of at least this many rows, or of this many queries. */
 const joinedRows = 1024
 const joinedQueries = 256
 
 /** The nearest rows of each query of a batch, one query after the other. */
-async function answers(
+async function batchAnswers(
   run: Run,
   search: VectorSearch,
   queries: readonly Float32Array[],
@@ -219,7 +220,7 @@ async function answers(
   const batches: Batch[] = []
   let pieces: Batch[] = []
   let rows = 0
-  // A batch for each query would be a message for each.
+  // One batch for each query would mean one message for each query.
   const join = () => {
     if (pieces.length > 0) batches.push(pieces.length === 1 ? pieces[0]! : concatBatches(pieces))
     pieces = []
@@ -227,7 +228,7 @@ async function answers(
   }
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
-    for await (const hits of streamTask(regrouped(wantedRows(own), chunked))) {
+    for await (const hits of streamTask(regrouped(wantedRows(own), chunkSize))) {
       const { length, columns } = await rowsOut(own, hits, schema)
       pieces.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
       rows += length
@@ -239,10 +240,10 @@ async function answers(
   return { schema: numbered, batches }
 }
 
-/** Bytes of the rows of an order that are fetched together: of a table larger than the cache, every time costs a reading. */
+/** Bytes of rows that are fetched together for a sorted answer: in a table larger than the cache, every fetch reads from disk. */
 const fetchedBytes = 32 * 1024 * 1024
 
-/** The answer in an order. Its rows lie all over the table, so as many are fetched at once as lie well beside the answer. */
+/** Stream a sorted answer. Its rows lie all over the table, so each fetch takes as many rows as memory allows. */
 async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
   let waiting: RowHits[] = []
   let count = 0
@@ -265,7 +266,7 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
   if (count > 0) yield* fetched()
 }
 
-/** The rows of the answer in its order, some at a time. */
+/** The rows of the answer in its order, in pieces. */
 function wantedRows(run: Run): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = windowOf(run)
@@ -281,7 +282,7 @@ function* windowOf(run: Run): TaskStream<RowHits> {
     return
   }
   const enough = offset + limit
-  // Who projects these rows does so in steps of its own: how soon the next rows are asked for says nothing of what that takes.
+  // The consumer projects these rows in steps of its own, so the time until the next request says nothing about the filter's cost.
   const rows = order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf([]), enough)
   let skip = offset
   let want = limit
@@ -309,20 +310,20 @@ function rowsIn({ length }: Batch): number {
   return length
 }
 
-/** The columns of the answer for some rows as one batch. `owned`: sharing no memory with the cache. */
+/** The columns of the answer for some rows as one batch. `owned`: without memory shared with the cache. */
 function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): MaybePromise<Batch> {
   const { source, names } = run
   const rows = (from: number, to: number) => source.batch(sliceHits(hits, from, to), names, owned)
-  // How long a step takes says nothing of its rows where it waits for them.
+  // The rows are read before the steps begin: a step that waits for a read would not measure the cost of its rows.
   return outputOf(run, schema, hits.offsets.length, rows, () => source.expect(hits, names))
 }
 
-/** The columns of the answer for every row of a batch, as one. */
+/** The columns of the answer for every row of a batch, as one batch. */
 function projected(run: Run, batch: Batch, schema: Schema): MaybePromise<Batch> {
   return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
-/** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time; `before` is waited for first. */
+/** The columns of the answer as one batch, from `length` input rows that `rows` returns in pieces. `before` runs first. */
 function outputOf(
   run: Run,
   schema: Schema,
@@ -353,7 +354,7 @@ function* outputBatch(
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
 }
 
-/** Every distinct row of the answer once, as they are met; no more than are wanted where there is no order. */
+/** The distinct rows of the answer in the order in which they are found. Without an order, it stops when it has enough rows. */
 async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
   const { plan, pacer, seed, window } = run
   const grouper = new Grouper(
@@ -361,7 +362,7 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
     seed,
   )
   const enough = plan.order.length > 0 ? Number.POSITIVE_INFINITY : window.offset + window.limit
-  for await (const batch of undistinguished(run, schema)) {
+  for await (const batch of rowsToDeduplicate(run, schema)) {
     if (batch.length > 0) grouper.add(batch.columns)
     if (grouper.count >= enough) break
     await pacer.turn()
@@ -370,7 +371,7 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
   return { schema: { fields }, length: grouper.count, columns: grouper.keys() }
 }
 
-async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch> {
+async function* rowsToDeduplicate(run: Run, schema: Schema): AsyncGenerator<Batch> {
   const { grouping, output } = run.plan
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)

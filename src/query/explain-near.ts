@@ -1,4 +1,4 @@
-/** How the nearest rows are found, as text. The words before the first comma are those that clients of other engines look for. */
+/** Describes a vector search as text. Clients of other engines parse the words before the first comma. */
 import { quote } from '../errors.js'
 import { isPoor, leastRecall, poorKept, poorRecall, poorShare } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
@@ -8,12 +8,12 @@ import type { TableReader } from '../table/table-reader.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
+import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
-import { isTold } from './settle-near.js'
 
-/** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Opens the index, and reads nothing else. */
-export async function nearText(
+/** `k`: number of wanted rows. `isFiltered`: whether a filter selects the rows to search. Opens the index, and reads nothing else. */
+export async function describeVectorSearch(
   search: VectorSearch,
   k: number,
   isFiltered: boolean,
@@ -30,19 +30,19 @@ export async function nearText(
   const sum =
     multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
   if (index === null) {
-    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${countText(k)}${within}${each}${sum}${fast ? passedOver(field, reader) : ''}`
+    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${countText(k)}${within}${each}${sum}${fast ? skippedText(field, reader) : ''}`
   }
   const { name, effort, refineFactor } = index
   const own = reader.vectorIndexes.find(known => known.name === name)!
   const asked = `name=${name}, k=${countText(k)}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
   const few = isFiltered ? ', or exact where few rows pass' : ''
-  const poor = isTold(index) ? '' : await poorText(own, isFiltered, pacer)
+  const poor = isEffortGiven(index) ? '' : await poorText(own, isFiltered, pacer)
   const left = await uncoveredText(own, fast, reader, pacer)
   return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}${sum}, candidates measured${few}${poor}${left}`
 }
 
-/** Which segments are not asked, and why. */
+/** Which segments are not used because of their low recall. */
 async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pacer: Pacer): Promise<string> {
   let poor = 0
   let least = 1
@@ -60,10 +60,10 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
     share > poorKept
       ? `, and for ${(100 * share).toFixed(0)} % of queries less than ${poorRecall} of them`
       : ''
-  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
+  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or set nprobes, ef or refineFactor)`
 }
 
-/** So many rows, or all that match. */
+/** A number of rows, or all that match. */
 export function countText(k: number): string {
   return k === Number.POSITIVE_INFINITY ? 'all that match' : `${k}`
 }
@@ -76,9 +76,9 @@ function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
   return `${partitions}${ef === undefined ? '' : `, ef = ${ef}`}`
 }
 
-function passedOver(field: VectorField, reader: TableReader): string {
+function skippedText(field: VectorField, reader: TableReader): string {
   const hasCover = coversOf(field, reader).length > 0
-  return hasCover ? ', rows that no index covers passed over' : ', all rows passed over: it has no index'
+  return hasCover ? ', rows that no index covers skipped' : ', all rows skipped: it has no index'
 }
 
 async function uncoveredText(
@@ -91,5 +91,5 @@ async function uncoveredText(
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
   if (rows === 0) return ''
-  return `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'measured'}`
+  return `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'measured'}`
 }

@@ -1,4 +1,4 @@
-/** How rows are found by what they say, as text. The words before the first colon are those that clients of other engines look for. */
+/** Describes a text search as text. Clients of other engines parse the words before the first colon. */
 import { quote } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { runTask } from '../primitives/task.js'
@@ -7,8 +7,8 @@ import { countText } from './explain-near.js'
 import { partialCover } from './probed-rows.js'
 import type { QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
-/** `k`: rows that are looked for. Reads nothing. */
-export async function textText(
+/** `k`: number of wanted rows. Reads nothing. */
+export async function describeTextSearch(
   { query, columns, fast }: TextSearch,
   k: number,
   reader: TableReader,
@@ -64,10 +64,10 @@ async function columnText(
 ): Promise<string> {
   const name = quote(nameOf(column))
   const index = reader.textIndexes.find(known => known.name === column.index)
-  if (index === undefined) return `${name} has no index: every row is ${fast ? 'passed over' : 'read'}`
+  if (index === undefined) return `${name} has no index: every row is ${fast ? 'skipped' : 'read'}`
   let rows = 0
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
-  const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'read'}`
+  const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'read'}`
   return `${name} by ${index.name}, deltas=${index.segments.length}${left}`
 }

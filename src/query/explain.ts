@@ -1,6 +1,6 @@
 /**
- * A plan as text: one step per line, the last one first, each with what feeds it indented below. The filter stands as it
- * is carried out: names resolved, constants folded, conditions in the order in which they are run.
+ * Prints a plan: one step per line, the last step first, each with its input indented below. The filter is printed as it is
+ * executed: with resolved names, folded constants, and conditions in execution order.
  */
 import { typeName } from '../arrow/type-name.js'
 import type { Layout } from '../manifest/layout.js'
@@ -11,8 +11,8 @@ import { printExpression } from '../sql/print.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
-import { nearText } from './explain-near.js'
-import { textText } from './explain-text.js'
+import { describeVectorSearch } from './explain-near.js'
+import { describeTextSearch } from './explain-text.js'
 import { choiceFor, mayPassByRecord } from './filter.js'
 import { namedRows } from './named-rows.js'
 import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
@@ -21,19 +21,19 @@ import { enoughFor, foundWindow } from './run.js'
 import type { RowSource } from './source.js'
 import type { Fusion } from './text-plan.js'
 
-/** One step of a plan, and what a meter calls it; undefined where it counts nothing. */
+/** A step of a plan, and its name in a meter; undefined if the meter does not count it. */
 export interface ExplainedStep {
   readonly text: string
   readonly step?: string
 }
 
-/** Steps, the last one first, and what else there is to say. */
+/** Steps, the last one first, and notes about unused indexes and warnings. */
 export interface Explained {
   readonly steps: readonly ExplainedStep[]
   readonly notes: readonly string[]
 }
 
-/** `table`: what the table is called. `verbose`: with the types of the columns. */
+/** Print a plan. `table`: name of the table. `verbose`: with the types of the columns. */
 export async function explainPlan(
   plan: Plan,
   source: RowSource,
@@ -46,7 +46,7 @@ export async function explainPlan(
   return [...lines, ...notes].join('\n')
 }
 
-/** Asks indexes what they guess, and nothing else. */
+/** Return the steps of a plan. Reads only estimates of indexes. */
 export async function explained(
   plan: Plan,
   source: RowSource,
@@ -59,7 +59,7 @@ export async function explained(
   const before = filterBefore(plan)
   const choice = await runTask(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
   const ranked = await rankingSteps(plan, reader, pacer)
-  // Rows that an index proposes or finds are not looked for.
+  // A query that gets its rows from indexes alone has no scan step.
   const isScanned =
     before !== null ||
     !isRanked(plan) ||
@@ -82,12 +82,12 @@ export async function explained(
   return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
 }
 
-/** The condition on the rows that are looked at first of all. */
+/** The filter that selects the rows to look at; null: none. */
 function filterBefore(plan: Plan): BoundExpression | null {
   return !isRanked(plan) || plan.filterFirst ? plan.filter : null
 }
 
-/** What is done with the rows that were found. */
+/** The steps after the rows were found. */
 function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
   const { output, grouping, distinct, order, counted, offset, limit } = plan
   const columns = output.map(column => outputText(column, grouping !== null, verbose)).join(', ')
@@ -123,7 +123,7 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
   return `${printExpression(value)} ${ascending ? 'ASC' : 'DESC'} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
 }
 
-/** How the rows that fit best are found. */
+/** The steps of a search. */
 async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Promise<ExplainedStep[]> {
   const { filter, filterFirst, search, text, fusion } = plan
   if (!isRanked(plan)) return []
@@ -133,10 +133,10 @@ async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Prom
     steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
   }
   if (fusion !== null) steps.push({ text: `Fuse: ${fusionText(fusion)}` })
-  if (text !== null) steps.push({ text: await textText(text, k, reader, pacer), step: 'match' })
+  if (text !== null) steps.push({ text: await describeTextSearch(text, k, reader, pacer), step: 'match' })
   if (search !== null) {
     const isBefore = filter !== null && filterFirst
-    steps.push({ text: await nearText(search, k, isBefore, reader, pacer), step: 'nearest' })
+    steps.push({ text: await describeVectorSearch(search, k, isBefore, reader, pacer), step: 'nearest' })
   }
   return steps
 }
@@ -147,7 +147,7 @@ function fusionText(fusion: Fusion): string {
   return `${by}, candidates = ${fusion.candidates}`
 }
 
-/** How rows that pass a filter are found, but for the scan. */
+/** The steps that find the rows of a filter, without the scan. */
 function rowSteps(before: BoundExpression | null, choice: Choice | null): ExplainedStep[] {
   const steps: ExplainedStep[] = []
   if (before === null) return steps
@@ -162,7 +162,7 @@ function rowSteps(before: BoundExpression | null, choice: Choice | null): Explai
   return steps
 }
 
-/** Indexes on columns of a filter that are not asked, and why. */
+/** Indexes on columns of the filter that are not used, with the reason. */
 function unusedIndexes(
   filter: BoundExpression | null,
   indexes: readonly IndexReader[],
@@ -172,7 +172,7 @@ function unusedIndexes(
   const { used = [], unused = [], rows = 0, scanCost = 0 } = choice ?? {}
   const reason =
     used.length > 0
-      ? 'looking at the rows that the others leave is cheaper'
+      ? 'evaluating the rows that the other indexes find is cheaper'
       : `a scan is cheaper, of ${rows} rows in about ${milliseconds(scanCost)}`
   const offered = new Set([...used, ...unused].flatMap(({ conjunct }) => indexesOf(conjunct.probes)))
   const lines = unused.map(({ conjunct, estimate, cost }) => {
@@ -205,6 +205,6 @@ async function scanStep(plan: Plan, source: RowSource, table: string, pacer: Pac
   }
   const begin = from === 0 ? '' : ` from row ${from} on`
   const passed = `${count} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
-  const without = differsFrom === undefined ? '' : ` without what is in version ${differsFrom} as it is here`
+  const without = differsFrom === undefined ? '' : ` without the rows unchanged since version ${differsFrom}`
   return { text: `Scan: ${table} version ${version}${without}${begin}, ${passed}`, step: 'scan' }
 }

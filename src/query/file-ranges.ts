@@ -1,4 +1,4 @@
-/** Where the rows of a slice lie, for readers that see the files: files, positions in them, and which of those are deleted. */
+/** Locates the rows of a slice in files, for readers with access to the files: paths, row positions, and deleted rows. */
 import { filePath } from '../manifest/file-names.js'
 import { type DataFile, type Fragment, liveRows } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
@@ -7,35 +7,35 @@ import { fileOf, type TableReader } from '../table/table-reader.js'
 import type { Plan } from './plan.js'
 import type { Slice } from './slices.js'
 
-/** Rows `first .. first + count` of each of some files, without those that are deleted. */
+/** The rows `first .. first + count` of each of some files, without the deleted rows. */
 export interface FileRange {
   readonly first: number
   readonly count: number
-  /** First position and count of each run of deleted rows; they ascend. */
+  /** First position and count of each run of deleted rows, ascending. */
   readonly deleted: readonly (readonly [first: number, count: number])[]
   readonly files: readonly {
-    /** From the folder of the table on. */
+    /** Relative to the folder of the table. */
     readonly path: string
-    /** Position of each column in the file, by its name. */
+    /** Index of each column in the file, by column name. */
     readonly columns: Readonly<Record<string, number>>
   }[]
 }
 
-/** Some rows of a slice, in order; `from .. to` are living rows of the version. */
+/** Consecutive rows of a slice; `from .. to` count live rows of the version. */
 export interface SliceRange {
   readonly from: number
   readonly to: number
-  /** Null where they can only be read from the server. */
+  /** Null: these rows can only be read from the server. */
   readonly range: FileRange | null
 }
 
-/** A column of the table under the name that the answer gives it. */
+/** A column of the table, with its name in the answer. */
 interface NamedField {
   readonly name: string
   readonly field: TableField
 }
 
-/** What a plan reads, where that is rows as they lie in files: all that live, and columns of the table; else null. */
+/** Return the fields that a plan reads, if it returns all live rows with plain columns of the table; else null. */
 export function storedFieldsOf(
   { filter, output }: Plan,
   { schema }: TableReader,
@@ -52,10 +52,10 @@ export function storedFieldsOf(
   return named
 }
 
-/** Runs of deleted rows that are listed in all; ranges for which there is no room are read from the server. */
+/** Maximum total number of listed runs of deleted rows; further ranges must be read from the server. */
 const deletedRunsMax = 100_000
 
-/** The ranges of each slice, in row order. `fields`: what is read; a column that a range has in no file is null in its rows. */
+/** Return the ranges of each slice, in row order. A column of `fields` that is in no file of a range is null in its rows. */
 export async function fileRangesOf(
   reader: TableReader,
   slices: readonly Slice[],
@@ -87,14 +87,14 @@ export async function fileRangesOf(
   return all
 }
 
-/** Rows that are read from the server are one range where they follow each other. */
+/** Append a range; join it with the last one if both are read from the server. */
 function append(ranges: SliceRange[], next: SliceRange): void {
   const last = ranges.at(-1)
   if (last === undefined || last.range !== null || next.range !== null) ranges.push(next)
   else ranges[ranges.length - 1] = { from: last.from, to: next.to, range: null }
 }
 
-/** The files of a fragment that have the columns; null where one of these lies in the log. */
+/** The files of a fragment that have the columns; null if one of them is stored inline in the log. */
 function filesOf(fragment: Fragment, fields: readonly NamedField[]): FileRange['files'] | null {
   const columns = new Map<DataFile, [string, number][]>()
   for (const { name, field } of fields) {
@@ -113,8 +113,8 @@ function filesOf(fragment: Fragment, fields: readonly NamedField[]): FileRange['
 }
 
 /**
- * Where the living rows `from .. to` of a fragment lie. `live`: positions of those that live; null: all do. Null where the deleted ones between them
- * are in more runs than `most`.
+ * Position of the live rows `from .. to` of a fragment. `live`: positions of the live rows; null: all rows are live. Null if the
+ * deleted rows between them form more than `most` runs.
  */
 function positionsOf(
   live: Uint32Array | null,

@@ -1,7 +1,7 @@
 /**
- * Which rows pass a filter: fragments and parts that cannot hold one are passed over by what is known of their
- * columns, the others evaluated a slice at a time. Rows that are known by number before anything is evaluated (those a
- * filter names, those that differ from another version) are looked at alone.
+ * Finds the rows that pass a filter. Fragments and parts whose statistics exclude a match are skipped; the others are evaluated
+ * slice by slice. If the row numbers are known before evaluation (the filter names rows, or rows must differ from another
+ * version), only those rows are evaluated.
  */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
@@ -28,70 +28,70 @@ import { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 import { inSteps, Steps, wordRows } from './steps.js'
 
-/** Part of a table that may hold rows which pass. */
+/** A part that may hold matching rows. */
 export interface Candidate {
   readonly part: Part
-  /** Null: every row looked at passes. */
+  /** Null: every row in `first .. end` and `chosen` matches. */
   readonly filter: BoundExpression | null
-  /** Rows before this one are passed over, and those from `end` on, where only some of the part are looked at in order. */
+  /** Only rows from `first` up to `end` are looked at. */
   readonly first: number
   readonly end: number
-  /** The only rows to look at, living ones from `first` on; null: all of those. */
+  /** The only live rows to look at; null: all live rows in the range. */
   readonly chosen: RowSet | null
-  /** The only stretches in which rows may pass, by what is stored of them; null: nothing is that helps. */
+  /** The only stretches that may hold matches, by their stored statistics; null: no statistics exclude rows. */
   readonly stretches: Stretches | null
 }
 
-/** What of a table is asked for. */
+/** The rows and columns that a scan asks for. */
 export interface Asked {
   readonly filter: BoundExpression | null
-  /** Living rows of the version that are passed over; default none. */
+  /** Number of live rows of the version to skip; default 0. */
   readonly from?: number
-  /** Living rows of the version from which on all are passed over; default none. */
+  /** Number of live rows of the version at which the scan ends; default: none. */
   readonly until?: number
-  /** Rows that are enough; default all. */
+  /** Number of matches after which the scan may stop; default: none. */
   readonly enough?: number
-  /** Columns besides those of the filter that will be read. */
+  /** Columns that will be read, in addition to those of the filter. */
   readonly names: readonly string[]
 }
 
-/** A filter taken apart for one version: a row passes where all of it holds. */
-export interface Sieve {
+/** A filter prepared for one version. A row passes if all its conditions hold. */
+export interface PreparedFilter {
   /** Rows that it names by number; null: it names none. */
   readonly named: NamedRows | null
-  /** The other conditions; null: there are none. */
+  /** The conditions that name no rows; null: there are none. */
   readonly rest: BoundExpression | null
-  /** What indexes found; null: none was asked. */
+  /** The rows that indexes returned; null: no index is used. */
   readonly probed: ProbedRows | null
-  /** What is left to ask where indexes cover all rows; null: nothing. */
+  /** The conditions to evaluate in fragments that the indexes cover; null: none. */
   readonly residual: BoundExpression | null
 }
 
-/** What is looked through. */
+/** The rows to look through. */
 interface Range {
-  /** Default: those of the version, from its first row asked for on. */
+  /** Default: all fragments of the version, from row `from` on. */
   readonly fragments?: readonly Fragment[]
   readonly from?: number
   readonly until?: number
   readonly enough?: number
 }
 
-/** Makes a filter ready: asks the indexes that are worth it. */
-export function sieveFor(
+/** Prepare a filter: choose the indexes that make it cheaper, and query them. */
+export function prepareFilter(
   source: RowSource,
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): MaybePromise<Sieve> {
-  return runTask(sieving(source, filter, range, pacer))
+): MaybePromise<PreparedFilter> {
+  return runTask(preparingFilter(source, filter, range, pacer))
 }
 
-function* sieving(
+function* preparingFilter(
   source: RowSource,
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): Task<Sieve> {
+): Task<PreparedFilter> {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   const plain = { named, rest, probed: null, residual: rest }
@@ -102,7 +102,7 @@ function* sieving(
   return { named, rest, probed, residual: choice.residual }
 }
 
-/** Which indexes are asked; null where none could be. */
+/** Choose the indexes to query. Null if no index can answer a condition. */
 export function* choiceFor(
   source: RowSource,
   filter: BoundExpression | null,
@@ -121,7 +121,7 @@ export function* choiceFor(
   const live =
     fragments === undefined ? Math.max(0, Math.min(reader.liveRows, until) - from) : countLive(fragments)
   const choice = choose(rest, offers, { rows: Math.min(live, least), enough })
-  // Who knows a way that costs less than asking what zones leave of a scan need not ask.
+  // If the indexes cost less than checking the statistics of all fragments, skip the check.
   if (choice.used.length === 0 || choice.cost < lookingAtZones(all.length)) return choice
   const passing: Fragment[] = []
   for (const fragment of all) {
@@ -139,8 +139,8 @@ function countLive(fragments: readonly Fragment[]): number {
 }
 
 /**
- * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
- * are read as they are come to.
+ * Stream the parts that may hold rows for which the filter is true, in row order. Starts at row `from`; reads footers of files
+ * one by one.
  */
 export function candidates(source: RowSource, asked: Asked, pacer: Pacer): TaskStream<Candidate> {
   const found = candidatesOf(source, asked, pacer)
@@ -150,38 +150,38 @@ export function candidates(source: RowSource, asked: Asked, pacer: Pacer): TaskS
 function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStream<Candidate> {
   const { reader } = source
   const { from = 0, until = Number.POSITIVE_INFINITY, filter } = asked
-  const sieve = yield* sieving(source, filter, asked, pacer)
+  const prepared = yield* preparingFilter(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
-  for (const fragment of candidateFragments(source, sieve, first, pacer)) {
+  for (const fragment of candidateFragments(source, prepared, first, pacer)) {
     if (fragment instanceof Promise) yield fragment
     else if (reader.liveBeforeFragment(fragment) >= until) return
-    else yield* candidatesIn(source, fragment, sieve, asked, pacer)
+    else yield* candidatesIn(source, fragment, prepared, asked, pacer)
   }
 }
 
-/** Fragments that may hold rows which are looked at, in their order; `first`: the place of the first one asked for. */
+/** Stream the fragments that may hold matches, in order. `first`: index of the first fragment to look at. */
 export function* candidateFragments(
   source: RowSource,
-  sieve: Sieve,
+  prepared: PreparedFilter,
   first: number,
   pacer: Pacer,
 ): TaskStream<Fragment> {
   const { fragments } = source.reader.layout
-  const places = sieve.probed?.placesIn(source.reader)
-  const begin = places === undefined ? first : partitionPoint(places.length, i => places[i]! < first)
-  const end = places?.length ?? fragments.length
+  const positions = prepared.probed?.positionsIn(source.reader)
+  const begin = positions === undefined ? first : partitionPoint(positions.length, i => positions[i]! < first)
+  const end = positions?.length ?? fragments.length
   for (let i = begin; i < end; i++) {
-    const fragment = fragments[places?.[i] ?? i]!
-    if (mayHold(source, sieve, fragment)) yield fragment
+    const fragment = fragments[positions?.[i] ?? i]!
+    if (mayHold(source, prepared, fragment)) yield fragment
     else if (pacer.due()) yield pacer.pause()
   }
 }
 
-/** As `candidates`, of one of `candidateFragments`. */
+/** As `candidates`, for one fragment from `candidateFragments`. */
 export function* candidatesIn(
   source: RowSource,
   fragment: Fragment,
-  sieve: Sieve,
+  prepared: PreparedFilter,
   {
     from = 0,
     until = Number.POSITIVE_INFINITY,
@@ -191,10 +191,10 @@ export function* candidatesIn(
   pacer: Pacer,
 ): TaskStream<Candidate> {
   if (pacer.due()) yield pacer.pause()
-  const left = remainingIn(source, sieve, fragment)
+  const left = remainingIn(source, prepared, fragment)
   if (left === 'none') return
   if (pacer.due()) yield pacer.pause()
-  const found = sieve.probed?.rowsIn(fragment) ?? null
+  const found = prepared.probed?.rowsIn(fragment) ?? null
   if (source.meter !== null) source.meter.fragments++
   const listed = source.reader.partsOf(fragment, pacer.signal)
   const parts = listed instanceof Promise ? yield* wait(listed) : listed
@@ -205,18 +205,18 @@ export function* candidatesIn(
     ahead = next === undefined ? null : yield* storedStretches(source, left, next, pacer)
     if (source.meter !== null && stretches !== null) source.meter.decided += part.rows - stretches.rows
     if (stretches?.runs.length === 0) continue
-    // Of a fragment with one part that was asked already.
+    // A fragment with one part was checked before.
     const rest = left === null || parts.length === 1 ? left : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
     const first = yield* rowAt(source, part, from, pacer)
     if (first === part.rows) continue
     const end = until === Number.POSITIVE_INFINITY ? part.rows : yield* rowAt(source, part, until, pacer)
     if (end === 0) return
-    const chosen = yield* chosenRows(source, sieve.named, found, part, { first, end }, pacer)
+    const chosen = yield* chosenRows(source, prepared.named, found, part, { first, end }, pacer)
     if (chosen?.isNone === true) continue
-    // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
+    // Prefetch the next part, unless this part may have enough rows or only some of its rows are needed.
     if (next !== undefined && chosen === null && end === part.rows && enough > part.rows) {
-      // Which of its rows pass is not known: their columns are not fetched before.
+      // Only the filter's columns are needed now: it is not known yet which rows match.
       const wanted = rest?.columns ?? names
       if (ahead === null || !source.isFetched(next, ahead.rows, wanted)) source.prefetch(next, wanted)
     }
@@ -225,14 +225,14 @@ export function* candidatesIn(
   }
 }
 
-/** The stretches of a part that a filter has to look at, by what is stored of them; null where it has to look at all. */
+/** The stretches of a part that the filter must be evaluated in, by stored statistics. Null: all rows of the part. */
 function* storedStretches(
   source: RowSource,
   filter: BoundExpression | null,
   part: Part,
   pacer: Pacer,
 ): Task<Stretches | null> {
-  // What fails for a row must not depend on how its file was written.
+  // Whether an expression fails must not depend on how the file was written.
   if (filter === null || costOf(filter.expr).mayFail) return null
   const { fragment } = part
   const zones = yield* source.stretches(part, filter.columns)
@@ -244,30 +244,34 @@ function* storedStretches(
   return stretches
 }
 
-/** Whether a fragment may hold rows that are looked at and pass. */
-export function mayHold(source: RowSource, sieve: Sieve, fragment: Fragment): boolean {
-  return mayChoose(source, sieve, fragment) && remainingIn(source, sieve, fragment) !== 'none'
+/** Whether a fragment may hold rows that are looked at and match. */
+export function mayHold(source: RowSource, prepared: PreparedFilter, fragment: Fragment): boolean {
+  return mayChoose(source, prepared, fragment) && remainingIn(source, prepared, fragment) !== 'none'
 }
 
-/** What must still be asked of the rows of a fragment that are looked at. */
-function remainingIn(source: RowSource, sieve: Sieve, fragment: Fragment): BoundExpression | null | 'none' {
-  // Rows that an index finds pass its conditions anyway: where it does not cover all rows, everything is asked of all.
-  const isCovered = sieve.probed?.isCovered(fragment) ?? false
-  const rest = isCovered ? sieve.residual : sieve.rest
+/** The conditions that the rows of a fragment must still pass: null for none, 'none' if no row can pass. */
+function remainingIn(
+  source: RowSource,
+  prepared: PreparedFilter,
+  fragment: Fragment,
+): BoundExpression | null | 'none' {
+  // Rows that an index returns pass its conditions. If the index does not cover the whole fragment, evaluate all conditions.
+  const isCovered = prepared.probed?.isCovered(fragment) ?? false
+  const rest = isCovered ? prepared.residual : prepared.rest
   return rest === null ? null : remaining(source, rest, fragment, null, true)
 }
 
-/** Whether a fragment may hold rows that are looked at, whatever is in them. */
+/** Whether a fragment may hold rows that are looked at, regardless of their values. */
 function mayChoose(
   { reader, difference }: RowSource,
-  { named, probed }: Pick<Sieve, 'named' | 'probed'>,
+  { named, probed }: Pick<PreparedFilter, 'named' | 'probed'>,
   fragment: Fragment,
 ): boolean {
   if (difference?.mayHold(fragment) === false || probed?.mayHold(fragment) === false) return false
   return named === null || mayHoldNamed(named, fragment, reader)
 }
 
-/** `found`: those of the fragment that indexes leave; null: all. */
+/** The rows of a part to look at. `found`: the rows of the fragment that indexes returned; null: all. */
 function* chosenRows(
   { reader, difference }: RowSource,
   named: NamedRows | null,
@@ -278,11 +282,11 @@ function* chosenRows(
 ): Task<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
   if (named !== null && chosen?.isNone !== true) {
-    chosen = alsoIn(yield* namedIn(named, part, reader, signal), chosen)
+    chosen = intersect(yield* namedIn(named, part, reader, signal), chosen)
   }
   if (difference !== null && chosen?.isNone !== true) {
     const differing = yield* wait(difference.rowsIn(part, signal))
-    if (differing !== null) chosen = alsoIn(differing, chosen)
+    if (differing !== null) chosen = intersect(differing, chosen)
   }
   if (chosen === null || chosen.isNone) return chosen
   if (first > 0 || end < part.rows) chosen = chosen.within(Bitset.range(part.rows, first, end))
@@ -290,11 +294,11 @@ function* chosenRows(
   return live === null ? chosen : chosen.within(live)
 }
 
-function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
+function intersect(bits: Bitset, chosen: RowSet | null): RowSet {
   return chosen?.within(bits) ?? RowSet.ofBits(bits)
 }
 
-/** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
+/** The first row of a part with at least `from` live rows of the version before it; `part.rows` if there is none. */
 function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Task<number> {
   if (from === 0) return 0
   const before = reader.liveBeforeFragment(part.fragment)
@@ -305,7 +309,7 @@ function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): 
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
-/** Whether a fragment may hold rows that are looked at and for which `filter` is true, by what is recorded alone. */
+/** Whether recorded statistics allow that a fragment holds rows that are looked at and match. */
 export function mayPassByRecord(
   source: RowSource,
   filter: BoundExpression | null,
@@ -318,8 +322,8 @@ export function mayPassByRecord(
 }
 
 /**
- * What must still be asked of the rows of a fragment, or of a part of it; `none` when no row can pass. `learns`: also by what was
- * learnt of columns in memory.
+ * The conditions that rows of a fragment, or of one of its parts, must still pass; `none` if no row can pass. `learns`: also use
+ * statistics computed from columns in memory.
  */
 function remaining(
   source: RowSource,
@@ -328,7 +332,7 @@ function remaining(
   part: Part | null,
   learns: boolean,
 ): BoundExpression | null | 'none' {
-  // What fails for a row must not depend on what was learnt before.
+  // Whether an expression fails must not depend on what is in memory.
   const byLearnt = learns && !costOf(filter.expr).mayFail
   const known = (column: ColumnNode) => {
     const zone = zoneOf(source, column, fragment, part, byLearnt)
@@ -339,7 +343,7 @@ function remaining(
   return isFalse || isNull ? filter : null
 }
 
-/** What is known of a column in a fragment holds for its parts too. */
+/** The min/max statistics of a column in a fragment. They hold for its parts too. */
 function zoneOf(
   source: RowSource,
   { path }: ColumnNode,
@@ -362,7 +366,7 @@ function zoneOf(
       : wholeNumbers(ids.least, ids.greatest - ids.least + 1)
   }
   if (name !== rowOffsetField.name) return null
-  // Dead rows before a part bring its rows further to the front, by as many as there are at most.
+  // Deleted rows before a part reduce the offsets of its rows, by at most their number.
   const before = source.reader.liveBeforeFragment(fragment)
   const least = before + Math.max(0, first - fragment.dead.count)
   return wholeNumbers(least, before + first + rows - least)
@@ -372,20 +376,20 @@ function wholeNumbers(first: number, count: number): Zone {
   return { least: BigInt(first), greatest: BigInt(first + count - 1), nulls: 0 }
 }
 
-/** Rows of a candidate that pass; null when that is every row of the part. */
+/** The rows of a candidate that match; null: every row of the part. */
 export function passingRows(
   source: RowSource,
   candidate: Candidate,
   pacer: Pacer,
 ): MaybePromise<RowSet | null> {
   const { meter } = source
-  const pass = () => runTask(passing(source, candidate, pacer))
+  const pass = () => runTask(passingTask(source, candidate, pacer))
   if (meter === null) return pass()
   const count = (rows: RowSet | null) => rows?.count ?? candidate.part.rows
   return meter.within('filter', pass, count)
 }
 
-function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Task<RowSet | null> {
+function* passingTask(source: RowSource, candidate: Candidate, pacer: Pacer): Task<RowSet | null> {
   const { part, filter, chosen } = candidate
   if (filter === null) {
     const looked = chosen ?? (yield* wait(source.reader.live(part, pacer.signal)))
@@ -407,13 +411,13 @@ function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Task<R
   return RowSet.ofBits(rows)
 }
 
-/** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
+/** Stream the matching rows of a candidate, from `first` to `end`, as ascending row numbers: a consumer may stop early. */
 export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
-  const found = matching(source, candidate, pacer)
+  const found = matchingTask(source, candidate, pacer)
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
-function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
+function* matchingTask(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
   const { part, filter, first, end, chosen } = candidate
   if (filter === null) {
     const looked = chosen ?? (yield* wait(source.reader.live(part, pacer.signal)))
@@ -438,7 +442,7 @@ function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): TaskS
   }
 }
 
-/** Those of some ascending numbers that are at least `first` and below `end`. */
+/** The numbers of an ascending list that are at least `first` and below `end`. */
 function between(numbers: Uint32Array, first: number, end: number): Uint32Array {
   const from = first === 0 ? 0 : partitionPoint(numbers.length, i => numbers[i]! < first)
   return numbers.subarray(
@@ -447,13 +451,13 @@ function between(numbers: Uint32Array, first: number, end: number): Uint32Array 
   )
 }
 
-/** Whether rows that are chosen are taken out of their part to be evaluated, which pays while they are few. */
+/** Whether to copy the chosen rows out of their part before evaluation, which is faster for few rows. */
 function isGathered({ expr }: BoundExpression, { count, length }: RowSet): boolean {
   const conditions = expr.kind === 'and' ? expr.operands : [expr]
   return gathering(conditions, length, count) <= scanning(conditions, length, count)
 }
 
-/** Those of the rows chosen that pass, ascending: the columns of these rows are put together and evaluated, no others. */
+/** The chosen rows that pass, ascending. Reads and evaluates only the chosen rows. */
 function* passingAmong(
   source: RowSource,
   part: Part,
@@ -465,7 +469,7 @@ function* passingAmong(
   const parts: readonly Part[] = [part]
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
-    const hits = { parts, partOf: null, offsets, made: noComputedColumns }
+    const hits = { parts, partOf: null, offsets, computed: noComputedColumns }
     const batch = yield* wait(source.batch(hits, filter.columns, false))
     const passing = selectRows(filter, batch).toIndices()
     for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!
@@ -475,8 +479,8 @@ function* passingAmong(
 }
 
 /**
- * Evaluates a filter slice by slice in the rows of a candidate that are looked at, and lets others run between them. Slices without
- * any are passed over.
+ * Evaluate a filter slice by slice in the rows of a candidate. The event loop gets its turn between slices. Skips slices without
+ * rows to look at.
  */
 function* slices(
   source: RowSource,
@@ -484,7 +488,7 @@ function* slices(
   filter: BoundExpression,
   pacer: Pacer,
 ): TaskStream<{ readonly from: number; readonly rows: Bitset }> {
-  // Dead rows are no rows: what they hold must not make the filter fail.
+  // Deleted rows are masked: their values must not make the filter fail.
   const looked = chosen === null ? yield* wait(source.reader.live(part, pacer.signal)) : chosen.asBits()
   const begin = 32 * Math.floor(first / 32)
   const within = chosen === null && stretches !== null ? stretchesWithin(stretches, begin, end) : null
@@ -500,7 +504,7 @@ function* slices(
     chosen !== null || isSparse || batch === null
       ? null
       : BlockZones.of(filter, batch, stretches?.zones ?? new Map())
-  /** Rows of the batch that come before a run. */
+  /** Number of rows of the sparse batch that come before the run. */
   let before = 0
   for (const { from: start, to, isSure } of runs) {
     const missing = isSparse ? start - before : 0
@@ -526,7 +530,7 @@ function* slices(
   }
 }
 
-/** The numbers of the rows of some stretches that are evaluated. */
+/** The row numbers of the stretches to evaluate. */
 function numbersIn({ runs, rows }: Stretches): Uint32Array {
   const numbers = new Uint32Array(rows)
   let at = 0
@@ -540,7 +544,7 @@ function countChosen({ part, chosen }: Candidate): number {
   return chosen?.count ?? part.rows
 }
 
-/** Row numbers from `first` up to `end`, some at a time: few at first, for who soon has enough. */
+/** Row numbers from `first` up to `end`, in growing pieces: a consumer that needs few rows computes few. */
 function* numbers(first: number, end: number): Generator<Uint32Array> {
   let count = 256
   for (let from = first; from < end; ) {

@@ -1,12 +1,12 @@
-/** Rows found by vector and rows found by text as one list, with what each search said of them. */
+/** Merges the results of a vector search and a text search into one list, with the columns of both. */
 import type { Pacer } from '../primitives/pacer.js'
 import { type Task, wait } from '../primitives/task.js'
 import type { Part, TableReader } from '../table/table-reader.js'
-import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
+import { Parts, type RowHits, ranked, searchColumns } from './hits.js'
 import type { Fusion } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 
-/** A row that one of the searches found, or both; NaN where one did not. */
+/** A row of either result; NaN for the search that did not return it. */
 interface FusedRow {
   readonly part: Part
   readonly offset: number
@@ -15,10 +15,10 @@ interface FusedRow {
   relevance: number
 }
 
-/** Rows handled between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** The `limit` most relevant rows of two lists, each the best first; equally relevant ones by row id. */
+/** Return the `limit` most relevant rows of two lists, each sorted best first. Ties are sorted by row id. */
 export function* fused(
   near: RowHits,
   matching: RowHits,
@@ -29,7 +29,7 @@ export function* fused(
 ): Task<RowHits> {
   const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
   const rows = new Map<number, FusedRow>()
-  const distances = valuesOf(near, madeBySearch.distance)
+  const distances = valuesOf(near, searchColumns.distance)
   const byNearness = sharesOf(
     distances.map(distance => -distance),
     fusion,
@@ -40,7 +40,7 @@ export function* fused(
     row.relevance += nearShare * byNearness[i]!
     if (i % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
-  const scores = valuesOf(matching, madeBySearch.score)
+  const scores = valuesOf(matching, searchColumns.score)
   const byScore = sharesOf(scores, fusion)
   for (let i = 0; i < scores.length; i++) {
     const row = rowAt(matching, i, rows, reader)
@@ -66,25 +66,25 @@ export function* fused(
   const order = ranked({ partOf, offsets, distances: relevances }, limit, parts)
   const inOrder = Array.from(
     order.offsets,
-    (offset, i) => rows.get(placeOf(parts.all[order.partOf[i]!]!, offset, reader))!,
+    (offset, i) => rows.get(positionOf(parts.all[order.partOf[i]!]!, offset, reader))!,
   )
   return {
     parts: parts.all,
     partOf: order.partOf,
     offsets: order.offsets,
-    made: [
-      { name: madeBySearch.distance, values: Float32Array.from(inOrder, ({ distance }) => distance) },
-      { name: madeBySearch.score, values: Float32Array.from(inOrder, ({ score }) => score) },
-      { name: madeBySearch.relevance, values: Float32Array.from(inOrder, ({ relevance }) => relevance) },
+    computed: [
+      { name: searchColumns.distance, values: Float32Array.from(inOrder, ({ distance }) => distance) },
+      { name: searchColumns.score, values: Float32Array.from(inOrder, ({ score }) => score) },
+      { name: searchColumns.relevance, values: Float32Array.from(inOrder, ({ relevance }) => relevance) },
     ],
   }
 }
 
-function valuesOf({ made }: RowHits, wanted: string): Float32Array {
-  return made.find(({ name }) => name === wanted)!.values
+function valuesOf({ computed }: RowHits, wanted: string): Float32Array {
+  return computed.find(({ name }) => name === wanted)!.values
 }
 
-/** `rows`: by place. */
+/** Return row `i` of a result. `rows`: the rows found so far, by position. */
 function rowAt(
   { parts, partOf, offsets }: RowHits,
   i: number,
@@ -93,22 +93,22 @@ function rowAt(
 ): FusedRow {
   const part = parts[partOf === null ? 0 : partOf[i]!]!
   const offset = offsets[i]!
-  const place = placeOf(part, offset, reader)
-  const known = rows.get(place)
+  const position = positionOf(part, offset, reader)
+  const known = rows.get(position)
   if (known !== undefined) return known
   const row = { part, offset, distance: NaN, score: NaN, relevance: 0 }
-  rows.set(place, row)
+  rows.set(position, row)
   return row
 }
 
-function placeOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
-  return rowPlace(reader.placeOf(fragment.id)!, first + offset)
+function positionOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
+  return rowPlace(reader.positionOf(fragment.id)!, first + offset)
 }
 
-/** What each row of a list, the best first, gets for its place or its worth. */
+/** The share of relevance of each row of a list, sorted best first: by rank, or by its normalized value. */
 function sharesOf(worths: Float32Array, fusion: Fusion): Float64Array {
   if (fusion.kind === 'rrf') return Float64Array.from(worths, (_, rank) => 1 / (fusion.k + rank))
-  // Distances beyond float32 are infinite.
+  // Distances that overflow float32 are infinite.
   const [best = 0] = worths
   const worst = worths.findLast(Number.isFinite) ?? best
   const share = (worth: number) => (best === worst ? 1 : (worth - worst) / (best - worst))

@@ -1,4 +1,4 @@
-/** Groups of rows with their aggregates. */
+/** Groups rows and computes aggregates. */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -8,7 +8,7 @@ import { Grouper } from './group.js'
 import type { Grouping } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
 
-/** One row for every group: its keys, then its aggregates. */
+/** Return one row for every group: its keys, then its aggregates. */
 export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promise<Batch> {
   const { source, pacer, seed } = run
   const keyValues = keys.map(({ value }) => value)

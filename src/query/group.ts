@@ -1,4 +1,4 @@
-/** Rows to groups by their keys: an open-addressing table, at most half full. NULL is a key like any other. */
+/** Groups rows by their keys in an open-addressing hash table, at most half full. NULL is a key like any other. */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
@@ -10,18 +10,19 @@ import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
 import { type KeyBatch, KeyStore } from './key-store.js'
 
+/** Numbers the distinct keys of rows: the key of a group is in `keys()` at the group's number. */
 export class Grouper {
   readonly #store: KeyStore
   readonly #types: readonly DataType[]
   readonly #seed: number
-  /** The distinct keys, batch by batch, by column. */
+  /** The distinct keys: one list of pieces per column. */
   readonly #pieces: Column[][]
-  /** Group number plus 1, 0 for an empty slot. */
+  /** Group number plus 1; 0 for an empty slot. */
   #slots = new Uint32Array(1024)
-  /** Of every group. */
+  /** Hash of every group. */
   #hashes = new Uint32Array(512)
 
-  /** `seed`: unforeseeable, so that nobody can choose values that all meet in one slot; groups do not depend on it. */
+  /** `seed`: must be unpredictable, so that no client can choose values that all collide. The groups do not depend on it. */
   constructor(types: readonly DataType[], seed: number) {
     this.#types = types
     this.#seed = seed
@@ -32,12 +33,12 @@ export class Grouper {
     this.#pieces = types.map(() => [])
   }
 
-  /** Groups so far. */
+  /** Number of groups so far. */
   get count(): number {
     return this.#store.count
   }
 
-  /** The group of every row; groups are numbered as they are met. `columns`: the keys, at least one. */
+  /** Return the group of every row; new groups are numbered in order. `columns`: the keys, at least one. */
   add(columns: readonly Column[]): Uint32Array {
     const { length } = columns[0]!
     const batch = this.#store.batch(columns)
@@ -56,7 +57,7 @@ export class Grouper {
     return groups
   }
 
-  /** The group of every row, -1 where its key was not met before. `columns`: as for `add`. */
+  /** Return the group of every row, or -1 for an unknown key. `columns`: as for `add`. */
   find(columns: readonly Column[]): Int32Array {
     const { length } = columns[0]!
     const batch = this.#store.batch(columns)
@@ -68,14 +69,14 @@ export class Grouper {
     return groups
   }
 
-  /** The keys of all groups, by column, in the value types of the keys. */
+  /** Return the keys of all groups, by column, in the value types of the keys. */
   keys(): Column[] {
     return this.#pieces.map((pieces, k) =>
       pieces.length === 0 ? emptyColumn(valueType(this.#types[k]!)) : concatColumns(pieces),
     )
   }
 
-  /** Where the group of a key stands, or will stand: then the slot is empty. */
+  /** The slot of a key's group; an empty slot if there is no such group. */
   #slotOf(batch: KeyBatch, row: number, hash: number): number {
     const mask = this.#slots.length - 1
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -110,12 +111,12 @@ export class Grouper {
   }
 }
 
-/** A seed for groupers that nobody foresees. */
+/** Return an unpredictable seed for groupers. */
 export function seedOf(clock: Clock): number {
   return Math.floor(clock.random() * 2 ** 32)
 }
 
-/** A hash of every row of a batch. */
+/** Hash every row of a batch. */
 function hashRows({ words, texts }: KeyBatch, length: number, seed: number): Uint32Array {
   const hashes = new Uint32Array(length).fill(seed)
   for (let w = 0; w < words.length; w++) {
@@ -134,7 +135,7 @@ function hashRows({ words, texts }: KeyBatch, length: number, seed: number): Uin
   return hashes
 }
 
-/** One round of MurmurHash3 (A. Appleby, public domain), its high bits folded into the low ones that choose the slot. */
+/** One round of MurmurHash3 (A. Appleby, public domain), with the high bits mixed into the low bits, which select the slot. */
 function mixed(hash: number, word: number): number {
   let k = Math.imul(word, 0xcc9e2d51)
   k = (k << 15) | (k >>> 17)

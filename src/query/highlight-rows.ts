@@ -1,4 +1,4 @@
-/** The texts of the rows found with the words marked for which they were found: the column `_highlights`. */
+/** Computes the column `_highlights`: texts of the found rows with the matching words marked. */
 
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { rowsToBatch } from '../arrow/rows.js'
@@ -10,14 +10,14 @@ import { highlightName, highlightsField } from './highlight-field.js'
 import type { RowHits } from './hits.js'
 import type { Run } from './run.js'
 import type { Highlighting, TextSearch } from './text-plan.js'
-import { soughtTerms } from './wanted-terms.js'
+import { matchingTerms } from './wanted-terms.js'
 
-/** UTF-16 units of a text that are looked at: those of more take longer than a pause may. */
+/** UTF-16 units of a text that are searched for matches: more would block the event loop too long. */
 const unitsMax = 16 * 1024
-/** That many units have no more bytes, and what is cut at the end of those is behind them. */
+/** `unitsMax` units have at most this many bytes, so a character that this limit splits is after them. */
 const bytesMax = 3 * unitsMax + 3
 
-/** The rows with one column more; `hits`: what they are of. */
+/** Add the column `_highlights` to a batch. `hits`: the rows of the batch. */
 export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Promise<Batch> {
   const { plan, source, pacer } = run
   const text = plan.text!
@@ -31,7 +31,7 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
     const mark = marking(text, each)
     for (const [row, marked] of rows.entries()) {
       const texts = textsOf(column, row)
-      // The end of what is looked at may cut a character in two.
+      // The limit may split a surrogate pair.
       marked[name] = texts === null ? null : (await mark(texts, pacer)).toWellFormed()
     }
   }
@@ -46,10 +46,10 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
   }
 }
 
-/** Of several texts only those are shown in which something is marked, or the first where nothing is. */
+/** Return a function that marks matches in the texts of a row. It keeps the texts with a match, or else the first text. */
 function marking(text: TextSearch, { column, options }: Highlighting) {
   const { analyzer } = text.columns[column]!
-  const { accept } = soughtTerms(text.query, column)
+  const { accept } = matchingTerms(text.query, column)
   return async (texts: readonly string[], pacer: Pacer): Promise<string> => {
     const found: string[] = []
     let first = ''
@@ -63,7 +63,7 @@ function marking(text: TextSearch, { column, options }: Highlighting) {
   }
 }
 
-/** The text of a row, or those of its list; null where it is. */
+/** The text of a row, or the texts of its list; null for NULL. */
 function textsOf(column: Column, row: number): readonly string[] | null {
   if (!isValid(column, row)) return null
   const { type, offsets, children } = column

@@ -1,4 +1,4 @@
-/** Rows an operator found, in the order of the answer, and the merge that keeps that order over many parts. */
+/** Rows that a search returned, in the order of the answer, and a merge of sorted lists of rows. */
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -11,30 +11,34 @@ export interface RowHits {
   /** Null: all rows are of the first part, ascending. */
   readonly partOf: Uint32Array | null
   readonly offsets: Uint32Array
-  /** What a search found out about each of them; none where rows were not searched but passed. */
-  readonly made: readonly MadeValues[]
+  /** Columns that a search computed for the rows; empty if the rows come from a scan. */
+  readonly computed: readonly ComputedValues[]
 }
 
-/** The columns that searches make. */
-export const madeBySearch = { distance: '_distance', score: '_score', relevance: '_relevance_score' } as const
+/** Names of the columns that searches compute. */
+export const searchColumns = {
+  distance: '_distance',
+  score: '_score',
+  relevance: '_relevance_score',
+} as const
 
-/** One of them, for each hit; NaN: none. */
-export interface MadeValues {
-  readonly name: (typeof madeBySearch)[keyof typeof madeBySearch]
+/** Values of a computed column, one for each row; NaN: no value. */
+export interface ComputedValues {
+  readonly name: (typeof searchColumns)[keyof typeof searchColumns]
   readonly values: Float32Array
 }
 
-/** Hits about which nothing was found out. */
-export const noComputedColumns: readonly MadeValues[] = []
+/** For rows of a scan. */
+export const noComputedColumns: readonly ComputedValues[] = []
 
-/** Some of the hits, by their number, in that order. */
+/** Return some of the rows by their index, in that order. */
 export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
-  const { parts, partOf, offsets, made } = hits
+  const { parts, partOf, offsets, computed } = hits
   return {
     parts,
     partOf: partOf === null ? new Uint32Array(rows.length) : picked(partOf, rows, Uint32Array),
     offsets: picked(offsets, rows, Uint32Array),
-    made: made.map(({ name, values }) => ({ name, values: picked(values, rows, Float32Array) })),
+    computed: computed.map(({ name, values }) => ({ name, values: picked(values, rows, Float32Array) })),
   }
 }
 
@@ -49,8 +53,8 @@ function picked<T extends Uint32Array | Float32Array>(
 }
 
 /**
- * The same hits in groups of exactly as many rows as `sizeOf` says, but for the last one of a part: whoever
- * sees the groups sees nothing of how they were found.
+ * Regroup rows into groups of exactly `sizeOf` rows, except the last group of a part. The groups are independent of how the rows
+ * were found.
  */
 export function* regrouped(
   groups: TaskStream<RowHits>,
@@ -64,7 +68,7 @@ export function* regrouped(
       continue
     }
     const first = waiting[0]
-    const isOfPart = hits.partOf === null && hits.made.length === 0 && first?.parts[0] === hits.parts[0]
+    const isOfPart = hits.partOf === null && hits.computed.length === 0 && first?.parts[0] === hits.parts[0]
     if (first !== undefined && !isOfPart) {
       yield joined(waiting, count)
       waiting = []
@@ -86,7 +90,7 @@ export function* regrouped(
   if (count > 0) yield joined(waiting, count)
 }
 
-/** Hits of one part, or one group of hits. */
+/** Join groups of one part, or return the only group. */
 function joined(groups: readonly RowHits[], count: number): RowHits {
   if (groups.length === 1) return groups[0]!
   const offsets = new Uint32Array(count)
@@ -98,21 +102,23 @@ function joined(groups: readonly RowHits[], count: number): RowHits {
   return { ...groups[0]!, offsets }
 }
 
-/** Hits of the same list of parts, one group after the other. */
+/** Concatenate groups of rows that have the same list of parts. */
 export function joinHits(groups: readonly RowHits[]): RowHits {
   if (groups.length === 1) return groups[0]!
   const join = (of: (hits: RowHits) => Uint32Array) => joinNumbers(Uint32Array, groups.map(of))
   return { ...groups[0]!, partOf: join(hits => hits.partOf!), offsets: join(hits => hits.offsets) }
 }
 
-/** Hits in any order, each row once, in that of the rows. `placeOf`: a number for each part, ascending in the order of the rows. */
+/** Sort rows into row order. No row may occur twice. `placeOf`: a number for each part, ascending in row order. */
 export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pacer: Pacer): Task<RowHits> {
   const { parts, partOf, offsets } = hits
   if (partOf === null) return hits
-  // A part may be there several times.
-  const places = parts.map(placeOf)
-  const ranks = new Map([...new Set(places)].sort((a, b) => a - b).map((place, rank) => [place, rank]))
-  const rankOf = Uint32Array.from(places, place => ranks.get(place)!)
+  // The same part may be in the list several times.
+  const positions = parts.map(placeOf)
+  const ranks = new Map(
+    [...new Set(positions)].sort((a, b) => a - b).map((position, rank) => [position, rank]),
+  )
+  const rankOf = Uint32Array.from(positions, position => ranks.get(position)!)
   const starts = new Uint32Array(ranks.size + 1)
   for (let i = 0; i < partOf.length; i++) starts[rankOf[partOf[i]!]! + 1]! += 1
   for (let rank = 0; rank < ranks.size; rank++) starts[rank + 1]! += starts[rank]!
@@ -130,31 +136,31 @@ export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pace
   return pickHits(hits, order)
 }
 
-/** Hits `from .. to`. */
+/** Return the rows from index `from` up to `to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
-  const { parts, partOf, offsets, made } = hits
+  const { parts, partOf, offsets, computed } = hits
   if (from === 0 && to >= offsets.length) return hits
   return {
     parts,
     partOf: partOf?.subarray(from, to) ?? null,
     offsets: offsets.subarray(from, to),
-    made: made.map(({ name, values }) => ({ name, values: values.subarray(from, to) })),
+    computed: computed.map(({ name, values }) => ({ name, values: values.subarray(from, to) })),
   }
 }
 
-/** Some hits, ascending by (distance, row id); their parts are numbered as in `Parts`. */
+/** Rows ascending by (distance, row id); their parts are numbered as in `Parts`. */
 export interface RankedHits {
   readonly partOf: Uint32Array
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
 
-/** Parts of tables, and the row ids of the fragment that each is of. */
+/** A numbered list of parts, with the row ids of their fragments. */
 export class Parts {
   readonly all: Part[] = []
   readonly #ids: RunSequence[] = []
 
-  /** The number of one more. */
+  /** Add a part; return its number. */
   add(part: Part, ids: RunSequence): number {
     this.#ids.push(ids)
     return this.all.push(part) - 1
@@ -166,9 +172,9 @@ export class Parts {
 }
 
 /**
- * The `limit` nearest of the first `count` hits, which were measured in any order, ascending by (distance, row id). No distance is NaN.
- * Sorts numbers alone, which the engine does without a call for every pair: float64s that are the distances have bits to
- * spare for the place each came from.
+ * Sort the first `count` rows by (distance, row id) and keep the `limit` nearest. No distance may be NaN. Sorts plain float64
+ * keys, so that the engine needs no call per comparison. The low bits of a key, which a float32 distance leaves empty, hold the
+ * row's index.
  */
 export function ranked(
   { partOf, offsets, distances }: RankedHits,
@@ -179,12 +185,12 @@ export function ranked(
   const keys = count <= fewKeys.length ? fewKeys : new Float64Array(count)
   const words = keys === fewKeys ? fewWords : new Uint32Array(keys.buffer)
   for (let i = 0; i < count; i++) {
-    // An infinity has no bits to spare, and -0 would come before 0.
+    // An infinity has no spare bits, and -0 would sort before 0.
     keys[i] = Math.max(-farthest, Math.min(farthest, distances[i]! + 0))
     words[2 * i]! |= i
   }
   sortFirst(keys, count)
-  const numberAt = (rank: number) => words[2 * rank]! & placeBits
+  const numberAt = (rank: number) => words[2 * rank]! & indexBits
   for (let from = 0, to: number; from < Math.min(count, limit); from = to) {
     const distance = distances[numberAt(from)]
     for (to = from + 1; to < count && distances[numberAt(to)] === distance; ) to++
@@ -209,15 +215,15 @@ export function ranked(
   return sorted
 }
 
-/** For those who sort a few: nobody waits in between. */
+/** Scratch memory for short lists, which are sorted without waiting. */
 const fewKeys = new Float64Array(1024)
 const fewWords = new Uint32Array(fewKeys.buffer)
-/** So many are inserted one by one: to begin a sort takes longer. */
+/** Up to this many keys, insertion sort is faster than `sort()`. */
 const insertedKeys = 32
-/** Beyond every float32. */
+/** Greater than every float32. */
 const farthest = 2 ** 1000
-/** A float32 leaves these bits of a float64 empty. */
-const placeBits = 2 ** 29 - 1
+/** The low bits of a float64 that a float32 leaves empty. */
+const indexBits = 2 ** 29 - 1
 
 function sortFirst(keys: Float64Array, count: number): void {
   if (count > insertedKeys) {
@@ -232,7 +238,7 @@ function sortFirst(keys: Float64Array, count: number): void {
   }
 }
 
-/** The `limit` nearest of all, ties by row id: a merge of sorted lists with a heap of their heads. */
+/** Merge sorted lists with a heap of their heads: the `limit` nearest of all, ties by row id. */
 export function* mergeHits(
   parts: Parts,
   lists: readonly RankedHits[],

@@ -1,7 +1,7 @@
-/** Faults of an expression that a column is given. */
+/** Names the column in errors of an expression that computes a column. */
 import { quote, SheafError } from '../errors.js'
 
-/** What `bind` gives. Its errors name the column, unless they do so by themselves. */
+/** Call `bind`. If it throws, add the column's name to the message, unless the message has it. */
 export function inColumn<T>(name: string, bind: () => T): T {
   try {
     return bind()

@@ -1,11 +1,10 @@
 /**
- * Rows of some key columns, in a form that compares and hashes quickly whatever their types are: what sorting and
- * grouping stand on.
+ * Rows of key columns, encoded for fast comparison and hashing of any type. Sorting and grouping use it.
  *
- * Each column becomes 32-bit words which, compared unsigned from left to right, order as its values do: a word that
- * says where NULL stands, then the value with its bits turned so (the most significant bit of a signed number is
- * flipped, a negative float inverted whole), all inverted for a descending order. Of a text these are its first eight
- * bytes and its size up to nine; what is longer is kept beside them and looked at only where those are equal.
+ * Each column becomes 32-bit words that compare, unsigned and from left to right, as its values do. The first word encodes the
+ * position of NULL. The value follows: signed numbers with the most significant bit flipped, negative floats with all bits
+ * inverted. A descending order inverts all words of the value. A text has its first eight bytes and its size, at most nine, as words; the
+ * bytes of longer texts are stored separately and compared only if the words are equal.
  */
 import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
@@ -27,6 +26,7 @@ import {
   validWords,
 } from '../sql/values/vector.js'
 
+/** The order of one key column. */
 export interface KeyOrder {
   readonly ascending: boolean
   readonly nullsFirst: boolean
@@ -36,11 +36,11 @@ export interface KeyOrder {
 export interface KeyBatch {
   /** By word, then by row. */
   readonly words: readonly Uint32Array[]
-  /** By word: the texts behind a column's last word, null for every other word. */
+  /** By word: the full texts of a column at its last word; null for every other word. */
   readonly texts: readonly (ByteRows | null)[]
 }
 
-/** Words of a value, without the one for NULL. */
+/** Number of words of a value, without the one for NULL; null for types that cannot be keys. */
 function wordsOfType(declared: DataType): number | null {
   const type = valueType(declared)
   switch (type.kind) {
@@ -67,7 +67,7 @@ function wordsOfType(declared: DataType): number | null {
   }
 }
 
-/** The columns, one per order, as words. */
+/** Encode columns as words, one order per column. */
 export function keyBatch(columns: readonly Column[], orders: readonly KeyOrder[]): KeyBatch {
   const words: Uint32Array[] = []
   const texts: (ByteRows | null)[] = []
@@ -93,7 +93,7 @@ export function keyBatch(columns: readonly Column[], orders: readonly KeyOrder[]
   return { words, texts }
 }
 
-/** Texts with nothing under their nulls, so that two nulls are equal. */
+/** Clear the bytes of NULL texts, so that two NULLs are equal. */
 function cleared(column: Column): Column {
   if (column.nullCount === 0 || !hasBytes(column.type)) return column
   const rows = new Int32Array(column.length)
@@ -152,7 +152,7 @@ function textWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] 
   return [first, second, sizes]
 }
 
-/** NaN is the greatest, -0 is 0. Decided by the words, as int32: doubles would take three times as long. */
+/** Encode doubles: NaN is the greatest, -0 equals 0. Works on int32 words, which is three times as fast as on doubles. */
 function floatWords(doubles: Float64Array, length: number): Uint32Array[] {
   const pairs = new Int32Array(doubles.buffer, doubles.byteOffset, 2 * length)
   const high = new Uint32Array(length)
@@ -187,7 +187,7 @@ function decimalWords(bytes: Uint8Array, count: number, length: number): Uint32A
   })
 }
 
-/** As `KeyStore.compare`, of two rows of a batch of one column. */
+/** As `KeyStore.compare`, for two rows of a batch with one column. */
 export function compareRows({ words, texts }: KeyBatch, a: number, b: number, ascending: boolean): number {
   for (let w = 0; w < words.length; w++) {
     const x = words[w]![a]!
@@ -202,12 +202,12 @@ export function compareRows({ words, texts }: KeyBatch, a: number, b: number, as
   return ascending ? order : -order
 }
 
-/** Bytes of texts that are kept: positions in them are 32 bits wide. */
+/** Maximum bytes of stored texts: positions in them are 32 bits wide. */
 const maxBytes = 2 ** 32 - 1
 
-/** Texts behind one word, those longer than what stands in the words one after the other. */
+/** Texts of one key column. Only texts longer than their words are stored, one after the other. */
 interface TextColumn {
-  /** Whether there are any. */
+  /** Whether any text is longer than its words. */
   areLong: boolean
   bytes: Uint8Array
   starts: Uint32Array
@@ -215,27 +215,27 @@ interface TextColumn {
   used: number
 }
 
-/** Rows of keys, kept under the numbers 0, 1, 2 ... in which they were added. */
+/** Rows of keys, numbered 0, 1, 2 ... in the order in which they were added. */
 export class KeyStore {
   readonly #types: readonly DataType[]
   readonly #orders: readonly KeyOrder[]
   #words: Uint32Array[]
   readonly #texts: (TextColumn | null)[]
-  /** By word: whether texts behind it are compared the other way round. */
+  /** By word: whether the order of its texts is descending. */
   readonly #reversed: readonly boolean[]
   #capacity: number
   #count = 0
 
-  /** `room`: rows that memory is taken for at once; there may be more. */
-  constructor(types: readonly DataType[], orders: readonly KeyOrder[], room = 1024) {
-    this.#capacity = Math.max(1, room)
+  /** `capacity`: initial capacity in rows; the store grows. */
+  constructor(types: readonly DataType[], orders: readonly KeyOrder[], capacity = 1024) {
+    this.#capacity = Math.max(1, capacity)
     this.#types = types
     this.#orders = orders
     const texts: (TextColumn | null)[] = []
     const reversed: boolean[] = []
     for (const [i, type] of types.entries()) {
       const count = wordsOfType(type)
-      assert(count !== null, `${type.kind} is no key`)
+      assert(count !== null, `${type.kind} is not a key type`)
       for (let w = 0; w < count; w++) texts.push(null)
       texts.push(hasBytes(valueType(type)) ? this.#noTexts() : null)
       while (reversed.length < texts.length) reversed.push(!orders[i]!.ascending)
@@ -249,7 +249,7 @@ export class KeyStore {
     return this.#count
   }
 
-  /** Key columns in the order of the constructor's types. */
+  /** Encode key columns, in the order of the constructor's types. */
   batch(columns: readonly Column[]): KeyBatch {
     return keyBatch(columns, this.#orders)
   }
@@ -266,14 +266,14 @@ export class KeyStore {
   }
 
   /**
-   * The words of all rows, from the most significant on, if they alone decide the order: then no text is longer than what
-   * its words hold. Null where texts must be looked at.
+   * Return the words of all rows, from the most significant on, if the words alone decide the order: if no text is longer than its
+   * words. Null otherwise.
    */
   decisiveWords(): readonly Uint32Array[] | null {
     return this.#texts.some(texts => texts?.areLong === true) ? null : this.#words
   }
 
-  /** Negative, 0 or positive as row `a` comes before, with or after row `b`. */
+  /** Negative, 0 or positive if row `a` sorts before, with or after row `b`. */
   compare(a: number, b: number): number {
     const words = this.#words
     for (let w = 0; w < words.length; w++) {
@@ -296,7 +296,7 @@ export class KeyStore {
     return 0
   }
 
-  /** As `compare`, of a kept row with one of a batch. */
+  /** As `compare`, for a stored row and a row of a batch. */
   compareWith(a: number, { words, texts }: KeyBatch, row: number): number {
     for (let w = 0; w < words.length; w++) {
       const x = this.#words[w]![a]!
@@ -318,9 +318,9 @@ export class KeyStore {
     return 0
   }
 
-  /** A store for the same keys without rows. */
-  emptied(room: number): KeyStore {
-    return new KeyStore(this.#types, this.#orders, room)
+  /** Return an empty store for the same keys. */
+  emptied(capacity: number): KeyStore {
+    return new KeyStore(this.#types, this.#orders, capacity)
   }
 
   addAll(batch: KeyBatch): void {
@@ -328,7 +328,7 @@ export class KeyStore {
     for (let row = 0; row < count; row++) this.add(batch, row)
   }
 
-  /** The rows `rows` as a batch. */
+  /** Return some rows as a batch. */
   picked(rows: Uint32Array): KeyBatch {
     const words = this.#words.map(all => rows.map(row => all[row]!))
     const texts = this.#texts.map(all => {
@@ -393,7 +393,7 @@ function pickedTexts({ bytes, starts, sizes }: TextColumn, rows: Uint32Array): B
   const picked = new Uint8Array(offsets[rows.length]!)
   for (let i = 0; i < rows.length; i++) {
     const size = sizes[rows[i]!]!
-    // Of the short ones only the size counts.
+    // Short texts are in the words: only their size is needed.
     if (size <= prefixBytes) continue
     const start = starts[rows[i]!]!
     for (let k = 0; k < size; k++) picked[offsets[i]! + k] = bytes[start + k]!

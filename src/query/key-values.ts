@@ -1,4 +1,4 @@
-/** Values made of the words that key-store.ts makes of them. */
+/** Decodes the words of key-store.ts back into values. */
 import type { Column, Values } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -8,8 +8,8 @@ const rowsAtOnce = 64 * 1024
 const signBit = 0x80000000
 
 /**
- * The column whose rows have these words: the values that were given, but that each NaN is the same one and -0 is 0. Null
- * for types of which that is not known, or other than one or two words.
+ * Return the column whose rows have these words. The values are the encoded ones, except that all NaNs are equal and -0 is 0.
+ * Null for types that cannot be decoded, and for types without one or two words.
  */
 export async function columnOfWords(
   type: DataType,
@@ -48,7 +48,7 @@ function writeDoubles(
 ): void {
   for (let i = from; i < to; i++) {
     const upper = high[i]! | 0
-    // Of a positive number only the sign bit was changed, of a negative one every bit.
+    // The encoding flipped only the sign bit of positive numbers, and all bits of negative ones.
     const mask = ~(upper >> 31)
     pairs[2 * i] = low[i]! ^ mask
     pairs[2 * i + 1] = upper ^ (mask | signBit)

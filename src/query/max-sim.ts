@@ -1,6 +1,6 @@
 /**
- * Distances of rows that hold lists of vectors from a query of several (rule A-042). Each vector of the query is as far from a row as
- * from the nearest of the row's vectors. The row's distance is the sum of these distances, as in Lance.
+ * MaxSim distances of rows with lists of vectors from a query of several vectors (rule A-042). The distance of a query vector
+ * from a row is its distance from the nearest vector of the row. The row's distance is the sum over the query vectors, as in Lance.
  */
 import { distancesOf } from '../kernels/exact.js'
 import type { Metric } from '../kernels/metric.js'
@@ -9,16 +9,16 @@ import type { RowSet } from '../primitives/row-set.js'
 import type { Vectors } from '../table/vector-column.js'
 import type { Meter } from './meter.js'
 
-/** Bytes of vectors that all of a query meet before the next are looked at: they stay in the second-level cache. */
+/** Bytes of row vectors that are compared with all query vectors together: they stay in the second-level cache. */
 const sliceBytes = 256 * 1024
 
-/** Rows of a part that have a vector, by offset, and how far each is. */
+/** Rows of a part that have a vector, by offset, and their distances. */
 export interface RowDistances {
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
 
-/** Of those of `rows` that have a vector. No vector of `queries` is of another dimension (not re-checked). */
+/** Return the distances of those of `rows` that have a vector. All `queries` must have the right dimension (not checked again). */
 export async function maxSims(
   vectors: Vectors,
   rows: RowSet,
@@ -44,7 +44,7 @@ export async function maxSims(
     }
     for (let i = 0; i < sums.length; i++) {
       offsets[found] = slice.rows[i]!
-      // Beyond float32 either way: ranks last, as in `metric.ts`.
+      // NaN comes from sums beyond float32 in both directions: ranks last, as in `metric.ts`.
       distances[found++] = Number.isNaN(sums[i]!) ? Infinity : sums[i]!
     }
   }
@@ -54,22 +54,22 @@ export async function maxSims(
 interface Slice {
   /** Offsets of its rows, all of which have a vector. */
   readonly rows: readonly number[]
-  /** Their vectors, row by row, and for each row where those end. */
+  /** Their vectors, row by row, and for each row the end of its vectors. */
   readonly ordinals: Uint32Array
   readonly ends: readonly number[]
-  /** Number of the first row that is not in it. */
+  /** Index of the first row after the slice. */
   readonly next: number
 }
 
-/** Rows from number `from` on with at most `most` vectors together, or one row with more. */
+/** The rows from index `from` on with at most `most` vectors together, or one row with more. */
 function sliceFrom({ present, lists }: Vectors, passing: Uint32Array, from: number, most: number): Slice {
   const { offsets, valid } = lists!
   const countOf = (row: number) => (valid?.has(row) === false ? 0 : offsets[row + 1]! - offsets[row]!)
   let next = from
-  let room = 0
-  do room += countOf(passing[next++]!)
-  while (next < passing.length && room + countOf(passing[next]!) <= most)
-  const ordinals = new Uint32Array(room)
+  let total = 0
+  do total += countOf(passing[next++]!)
+  while (next < passing.length && total + countOf(passing[next]!) <= most)
+  const ordinals = new Uint32Array(total)
   const rows: number[] = []
   const ends: number[] = []
   let count = 0
@@ -86,7 +86,7 @@ function sliceFrom({ present, lists }: Vectors, passing: Uint32Array, from: numb
   return { rows, ordinals: ordinals.subarray(0, count), ends, next }
 }
 
-/** Adds to the sum of each row the least of its vectors' distances. */
+/** Add the least distance of each row's vectors to the row's sum. */
 function addLeast(distances: Float32Array, ends: readonly number[], sums: Float64Array): void {
   let at = 0
   for (let row = 0; row < ends.length; row++) {

@@ -1,6 +1,6 @@
 /**
- * What the steps of a query did: rows they gave and milliseconds they took, those of the steps they are fed by left out. Only
- * who analyzes a query has one, so nobody else pays for counting.
+ * Measures the steps of a query: the rows they returned and their milliseconds, without the steps that feed them. Only an
+ * analyzed query has a meter, so that other queries do not pay for it.
  */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
@@ -9,27 +9,28 @@ import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 import type { MaybePromise, TaskStream } from '../primitives/task.js'
 
+/** Measurements of one step. */
 export interface Figures {
   rows: number
   ms: number
-  /** Of columns of parts that it was the first to look at, and of vectors each time, be they from the disk or in memory. */
+  /** Bytes of columns at their first use in the query, and of vectors each time, from disk or from memory. */
   bytes: number
 }
 
-/** Of a search by vector. */
+/** Measurements of a vector search. */
 export interface NearFigures {
-  /** Partitions of indexes that were looked at, and rows in them whose distance was guessed or measured there. */
+  /** Searched partitions of indexes, and rows in them whose distance was estimated or measured. */
   partitions: number
   guessed: number
-  /** Rows that indexes proposed, whose distance was measured in the column. */
+  /** Rows that indexes proposed, whose distance was measured exactly in the column. */
   candidates: number
-  /** Rows whose distance was measured because no index was asked for them. */
+  /** Rows whose distance was measured exactly without an index. */
   exact: number
-  /** How searches in segments of indexes ended. */
+  /** How searches in index segments ended. */
   readonly endings: Set<Ending>
 }
 
-/** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
+/** The measured steps of a query. Index lookups are measured too, under their text. */
 export type Step =
   | 'scan'
   | 'filter'
@@ -42,20 +43,21 @@ export type Step =
   | 'limit'
   | 'project'
 
+/** Collects the measurements of one query. */
 export class Meter {
   readonly #clock: Clock
   readonly #figures = new Map<string, Figures>()
-  /** The steps at work, each for the one before it. */
+  /** Stack of the running steps: each one feeds the one before it. */
   readonly #working: Figures[] = []
-  /** Columns that were looked at. */
+  /** Columns that were counted. */
   readonly #columns = new WeakSet<Column>()
   #since: number
-  /** Fragments and parts of them that were looked into. */
+  /** Number of fragments and parts that were read. */
   fragments = 0
   parts = 0
-  /** Rows that the filter need not look at, as files say of the stretches they lie in. */
+  /** Rows that the filter did not evaluate, because stored statistics of their stretches decide. */
   decided = 0
-  /** What was looked at to find the nearest rows. */
+  /** Measurements of the vector search. */
   readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0, endings: new Set() }
 
   constructor(clock: Clock) {
@@ -63,7 +65,7 @@ export class Meter {
     this.#since = clock.elapsed()
   }
 
-  /** What a step did; undefined where there was nothing to do. */
+  /** Return the measurements of a step; undefined if the step did not run. */
   of(step: string): Figures | undefined {
     return this.#figures.get(step)
   }
@@ -77,7 +79,7 @@ export class Meter {
     return figures
   }
 
-  /** A column was looked at. */
+  /** Count the bytes of a column at its first use. */
   looked(column: Column): void {
     const figures = this.#working.at(-1)
     if (figures === undefined || this.#columns.has(column)) return
@@ -85,20 +87,20 @@ export class Meter {
     figures.bytes += columnBytes(column)
   }
 
-  /** Rows were measured in the column: proposed ones, or all that were allowed. */
+  /** Count exact distances in the column: of proposed rows, or of all allowed rows. */
   measured(rows: number, { dim, kind }: Pick<VectorRows, 'dim' | 'kind'>, proposed = false): void {
     this.near[proposed ? 'candidates' : 'exact'] += rows
     this.#read(rows * dim * (kind === 'u8' ? 1 : 4))
   }
 
-  /** A segment of an index was asked, which reads so many bytes to guess the distance of a row. */
+  /** Count a search in an index segment, which reads `rowBytes` per estimated distance. */
   probed({ partitions, measured }: Candidates, rowBytes: number): void {
     this.near.partitions += partitions
     this.near.guessed += measured
     this.#read(measured * rowBytes)
   }
 
-  /** A search in a segment of an index gave rows, and ended so. */
+  /** Record how a search in an index segment ended. */
   ended(ending: Ending): void {
     this.near.endings.add(ending)
   }
@@ -108,6 +110,7 @@ export class Meter {
     if (figures !== undefined) figures.bytes += bytes
   }
 
+  /** Measure a step that returns one result. */
   async within<T>(step: string, work: () => MaybePromise<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
     const figures = this.#begun(step)
@@ -122,7 +125,7 @@ export class Meter {
     }
   }
 
-  /** While a step waits it is at work, and so are those it feeds. */
+  /** Measure a step that streams items. Waiting counts as time of the step and of the steps that it feeds. */
   *each<T extends object>(step: string, items: TaskStream<T>, rowsIn: (item: T) => number): TaskStream<T> {
     let isAtWork = false
     const begin = () => {
@@ -154,7 +157,7 @@ export class Meter {
     }
   }
 
-  /** Gives what has passed to the step that is at work. */
+  /** Add the time since the last call to the running step. */
   #turn(): void {
     const now = this.#clock.elapsed()
     const figures = this.#working.at(-1)

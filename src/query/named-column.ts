@@ -1,4 +1,4 @@
-/** Columns by the names that requests have for them, outside of expressions. */
+/** Resolves column names in requests, outside of expressions. */
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
 import { pathTo, resolveColumn } from '../sql/binding/names.js'
@@ -7,8 +7,8 @@ import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 
 /**
- * The column of that name, else the only one that equals it when case is ignored, else the field of a struct that it is
- * the path of (`a.b`, names with dots in backticks: rules A-058, A-059). Throws code 12 with the nearest name.
+ * Return the column of that name; else the only one that is equal without case; else the struct field of that path (`a.b`, names
+ * with dots in backticks: rules A-058, A-059). Throws `ColumnNotFound` with the nearest name.
  */
 export function namedColumn(name: string, schema: Schema): ColumnNode {
   const at = { offset: 0, length: name.length }
@@ -18,7 +18,7 @@ export function namedColumn(name: string, schema: Schema): ColumnNode {
     const path = /[.`]/.test(name) ? pathIn(name) : null
     if (path !== null) return resolveColumn(path, schema, at)
     if (!(error instanceof SheafError) || error.at === undefined) throw error
-    // The place is one in a filter; here the name is all there is.
+    // The error has an offset in a filter; here the name is the whole text.
     throw columnNotFound(
       name,
       schema.fields.map(field => field.name),
@@ -37,6 +37,7 @@ function pathIn(name: string) {
   }
 }
 
+/** Return an expression that reads a column. */
 export function columnExpression(column: ColumnNode, chance: Chance): BoundExpression {
   return { expr: column, type: column.type, columns: [column.path[0]!], warnings: [], chance }
 }

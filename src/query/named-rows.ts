@@ -1,6 +1,6 @@
 /**
- * Rows that a filter names by number: conditions on `_rowid` and `_rowoffset` alone say where to look, so that no value
- * is computed, let alone read, for rows they leave out.
+ * Finds rows that a filter names by number: conditions on `_rowid` and `_rowoffset` select rows before any column is read or
+ * evaluated.
  */
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -11,36 +11,36 @@ import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
 
-/** Whole numbers from `least` to `greatest`; of those the `members`, ascending and distinct, or null for all. */
+/** Whole numbers from `least` to `greatest`: all of them (`members` null), or only the `members`, ascending and distinct. */
 interface Numbers {
   readonly least: number
   readonly greatest: number
   readonly members: Float64Array | null
 }
 
-/** A filter taken apart: it is true of the rows that are named and for which `rest` is true. */
+/** A filter split in two: it is true for a row if the row is named and `rest` is true. */
 export interface NamedRows {
-  /** By `_rowid`, and by `_rowoffset`; null: no condition names rows so. */
+  /** By `_rowid`, and by `_rowoffset`; null: no condition names rows that way. */
   readonly ids: Numbers | null
   readonly offsets: Numbers | null
-  /** The conditions that name them. */
+  /** The conditions that name rows. */
   readonly naming: BoundExpression
   readonly rest: BoundExpression | null
 }
 
 const known = new WeakMap<BoundExpression, NamedRows | null>()
 
-/** Null for a filter that names no rows. */
+/** Return the rows that a filter names; null if it names none. */
 export function namedRows(filter: BoundExpression): NamedRows | null {
   let named = known.get(filter)
   if (named === undefined) {
-    named = takenApart(filter)
+    named = splitByNames(filter)
     known.set(filter, named)
   }
   return named
 }
 
-function takenApart(filter: BoundExpression): NamedRows | null {
+function splitByNames(filter: BoundExpression): NamedRows | null {
   const { expr } = filter
   const conditions = expr.kind === 'and' ? expr.operands : [expr]
   const naming: Bound[] = []
@@ -50,8 +50,8 @@ function takenApart(filter: BoundExpression): NamedRows | null {
   for (const condition of conditions) {
     const byId = numbersIn(condition, rowIdField.name)
     const byOffset = byId === null ? numbersIn(condition, rowOffsetField.name) : null
-    if (byId !== null) ids = inBoth(ids, byId)
-    if (byOffset !== null) offsets = inBoth(offsets, byOffset)
+    if (byId !== null) ids = intersection(ids, byId)
+    if (byOffset !== null) offsets = intersection(offsets, byOffset)
     const list = byId === null && byOffset === null ? others : naming
     list.push(condition)
   }
@@ -64,7 +64,7 @@ function takenApart(filter: BoundExpression): NamedRows | null {
   }
 }
 
-/** A filter that is some conditions of another one; null for none. */
+/** Return a filter that consists of some conditions of another; null if there are none. */
 export function withConditions(
   filter: BoundExpression,
   conditions: readonly Bound[],
@@ -75,21 +75,21 @@ export function withConditions(
   return { ...filter, expr, columns: columnsOf(expr) }
 }
 
-/** The numbers of column `name` for which a condition is true; null where it says anything else. */
+/** The numbers of column `name` for which a condition is true; null for other conditions. */
 function numbersIn(condition: Bound, name: string): Numbers | null {
   if (condition.kind === 'in') {
     const { operand, values, others } = condition
-    return isColumn(operand, name) && others.length === 0 ? among(values) : null
+    return isColumn(operand, name) && others.length === 0 ? numbersOf(values) : null
   }
   if (condition.kind !== 'compare' || !isColumn(condition.left, name)) return null
   const { op, right } = condition
   if (right.kind !== 'literal' || typeof right.value !== 'bigint') return null
-  // All numbers are below 2^53, so what a constant beyond loses does not matter.
+  // All row numbers are below 2^53, so the rounding of greater constants does not matter.
   const number = Number(right.value)
   const { POSITIVE_INFINITY: endless } = Number
   switch (op) {
     case '=':
-      return among([right.value])
+      return numbersOf([right.value])
     case '<':
       return { least: 0, greatest: number - 1, members: null }
     case '<=':
@@ -107,12 +107,12 @@ function isColumn(node: Bound, name: string): boolean {
   return node.kind === 'column' && node.path[0] === name
 }
 
-function among(values: readonly Scalar[]): Numbers {
+function numbersOf(values: readonly Scalar[]): Numbers {
   const members = Float64Array.from(values as readonly bigint[], Number).sort()
   return { least: members[0] ?? 0, greatest: members.at(-1) ?? -1, members }
 }
 
-function inBoth(a: Numbers | null, b: Numbers): Numbers {
+function intersection(a: Numbers | null, b: Numbers): Numbers {
   if (a === null) return b
   const [short, long] = a.members !== null ? [a, b] : [b, a]
   const least = Math.max(a.least, b.least)
@@ -125,21 +125,21 @@ function inBoth(a: Numbers | null, b: Numbers): Numbers {
   return { least, greatest, members }
 }
 
-/** Those of `numbers` between two, both inclusive, by their place among the members: ascending. */
+/** The ascending `members` from `first` to `last`, both inclusive. */
 function membersBetween(members: Float64Array, first: number, last: number): Float64Array {
   const from = partitionPoint(members.length, i => members[i]! < first)
   const to = partitionPoint(members.length, i => members[i]! <= last)
   return members.subarray(from, to)
 }
 
-function meets({ least, greatest, members }: Numbers, first: number, last: number): boolean {
+function intersects({ least, greatest, members }: Numbers, first: number, last: number): boolean {
   if (greatest < first || last < least) return false
   if (members === null) return true
   const at = partitionPoint(members.length, i => members[i]! < first)
   return at < members.length && members[at]! <= last
 }
 
-/** How many rows are named at most. */
+/** Return the maximum number of rows that can be named. */
 export function countNamed({ ids, offsets }: NamedRows): number {
   return Math.min(countOf(ids), countOf(offsets))
 }
@@ -149,19 +149,19 @@ function countOf(numbers: Numbers | null): number {
   return numbers.members?.length ?? Math.max(0, numbers.greatest + 1 - numbers.least)
 }
 
-/** Whether a fragment may hold rows that are named. Reads nothing. */
+/** Return whether a fragment may hold named rows. Reads nothing. */
 export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, reader: TableReader): boolean {
   if (ids !== null) {
     const { ids: own, rows } = fragment
     const [first, last] = 'row0' in own ? [own.row0, own.row0 + rows - 1] : [own.least, own.greatest]
-    if (!meets(ids, first, last)) return false
+    if (!intersects(ids, first, last)) return false
   }
   if (offsets === null) return true
   const before = reader.liveBeforeFragment(fragment)
-  return meets(offsets, before, before + fragment.rows - fragment.dead.count - 1)
+  return intersects(offsets, before, before + fragment.rows - fragment.dead.count - 1)
 }
 
-/** The rows of a part that are named, by offset in it; by id dead ones too, by offset living ones only. */
+/** Return the named rows of a part, by offset. Rows named by id may be deleted; rows named by offset are live. */
 export function* namedIn(
   { ids, offsets }: NamedRows,
   part: Part,
@@ -169,7 +169,7 @@ export function* namedIn(
   signal: AbortSignal | undefined,
 ): Task<Bitset> {
   const byId = ids === null ? null : yield* rowsById(ids, part, reader, signal)
-  // Where rows stand is not asked of a part without any.
+  // No need to compute row offsets of a part without a named id.
   if (offsets === null || byId?.isEmpty() === true) return byId!
   const byOffset = yield* rowsByOffset(offsets, part, reader, signal)
   return byId === null ? byOffset : byId.and(byOffset)

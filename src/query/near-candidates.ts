@@ -1,4 +1,4 @@
-/** Rows that a segment of an index proposed, in the order of their guessed distances, and how far those that were measured are. */
+/** Rows that an index segment proposed, by estimated distance, and the exact distances of those measured so far. */
 import {
   type Blur,
   crowdMost,
@@ -9,13 +9,14 @@ import {
 } from '../indexes/vector/saturation.js'
 import type { RankedHits } from './hits.js'
 
+/** The candidates of one search in one segment, best estimate first. */
 export class NearCandidates {
   readonly ordinals: Uint32Array
-  /** By rank, as far as they were measured. */
+  /** By rank, for the first `measured` candidates. */
   readonly partOf: Uint32Array
   readonly offsets: Uint32Array
   readonly distances: Float32Array
-  /** How many were measured, from the first on. */
+  /** Number of measured candidates, from the first on. */
   measured = 0
 
   constructor(ordinals: Uint32Array) {
@@ -25,7 +26,7 @@ export class NearCandidates {
     this.distances = new Float32Array(ordinals.length)
   }
 
-  /** The ranks `measured .. to - 1`, ascending by ordinal, and those ordinals: rows of one part come one after the other. */
+  /** The ranks `measured .. to - 1` and their ordinals, both ascending by ordinal, so that rows of a part are consecutive. */
   next(to: number): { readonly ranks: Uint32Array; readonly ordinals: Uint32Array } {
     const { measured } = this
     const keys = new Float64Array(to - measured)
@@ -40,24 +41,24 @@ export class NearCandidates {
     return { ranks, ordinals }
   }
 
-  /** How far the last of the watched rows is, as far as candidates were measured. */
+  /** The distance of the last watched row among the measured candidates. */
   farthest(k: number): number {
     const { distances, measured } = this
     return distances.slice(0, measured).sort()[Math.min(measured, watchedRows(k)) - 1] ?? 0
   }
 
-  /** How many candidates are measured, by what those are that were. */
+  /** The number of candidates to measure, judged by those measured so far. */
   enoughFor(k: number, { factor, more }: Blur): number {
-    // Where guesses do not err, equal rows need no others beside them.
-    const { rank, copies } = this.settledAt(k, factor > 1 ? leastPoints : 1)
+    // If estimates are exact, equal rows need no further candidates.
+    const { rank, copies } = this.enoughAt(k, factor > 1 ? leastPoints : 1)
     return enoughWork({ factor, more: factor > 1 ? more * copies : more }, rank)
   }
 
   /**
-   * So many candidates would have been enough to find the nearest of those that were measured, but for a few; and how many of the nearest lie at one
-   * point. `points`: those at which the nearest lie at least.
+   * `rank`: number of candidates that would have been enough to find nearly all of the nearest rows. `copies`: average number of
+   * the nearest rows at one point. `points`: minimum number of distinct points to look at.
    */
-  settledAt(k: number, points: number): { readonly rank: number; readonly copies: number } {
+  enoughAt(k: number, points: number): { readonly rank: number; readonly copies: number } {
     const { distances, measured } = this
     const watched = Math.min(measured, watchedRows(k))
     if (watched === 0) return { rank: 0, copies: 1 }
@@ -81,7 +82,7 @@ export class NearCandidates {
     return { rank, copies: end / seen }
   }
 
-  /** Those that were measured and are nearer than `upper`; nothing can be measured afterwards. */
+  /** The measured candidates with a distance below `upper`. Overwrites the candidates, so nothing can be measured afterwards. */
   nearerThan(upper = NaN): RankedHits {
     const { partOf, offsets, distances, measured } = this
     let kept = 0
@@ -99,5 +100,5 @@ export class NearCandidates {
   }
 }
 
-/** More than the candidates of a search. */
+/** Greater than the number of candidates of any search. */
 const rankSpan = 2 ** 20

@@ -1,20 +1,20 @@
 /**
- * What it costs to find near rows one way or another. Nanoseconds on one core, of vectors and indexes that are in memory, from
- * real segments of 100,000 vectors of 128 dimensions; what counts is how they compare, which was measured in one run.
+ * Cost model for vector searches: estimated nanoseconds on one core, for vectors and indexes in memory. The constants were
+ * measured in one run on real segments of 100,000 vectors with 128 dimensions. Only their ratios matter.
  *
- * - Measuring: in the order of the rows, or jumping between them where few are allowed, which costs little more.
- * - A list: rows are read one after the other, and a row costs what its bytes cost. Codes of residuals need tables of their own for
- *   each partition, which cost more than the rows where partitions are small: for product quantization 256 distances of each part of
- *   the query, for one bit an element a rotation.
- * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes. The more
- *   candidates a walk keeps, the longer each row takes: with 4,096 of them five times as long as with 100.
- * - A search that does not settle costs its own time, and that of measuring all rows.
- * - Of a column that is too large for memory, each row is read first, from the system's cache: by itself, or with all others.
+ * - Measuring rows: in row order, or jumping between rows if few are allowed, which costs little more.
+ * - A list (IVF): rows are read in sequence, and cost in proportion to their bytes. Codes of residuals need tables for each
+ *   partition, which cost more than the rows of small partitions: product quantization computes 256 distances for each part of
+ *   the query, one bit per element needs a rotation.
+ * - A graph (HNSW): every row and every list of edges is a random access: 1.5 times the cost of measuring a row, for an index of
+ *   a quarter of the bytes. Each row costs more if the search keeps more candidates: with 4,096 five times as much as with 100.
+ * - A search that does not converge costs its own time, plus that of measuring all rows.
+ * - If a column is too large for memory, its rows are first read from the system's cache: one by one, or all together.
  *
- * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
- * the share to the power of about -0.9, whether it kept 16 candidates or 200, until it had seen nearly all. A graph that measures a
- * seventh of its rows with none filtered is worth asking where a filter leaves half of them, not where it leaves a third;
- * one that measures a hundredth, from a tenth on.
+ * If a filter passes only a share of the rows, a search must visit more rows for the same number of matches. The number of
+ * visited rows grew with share^-0.9, both with 16 and with 200 kept candidates, until nearly all rows were visited. For
+ * example, take a graph that visits a seventh of its rows without a filter. The graph is worthwhile if a filter passes half of the
+ * rows, but not a third. A graph that visits a hundredth is worthwhile if a filter passes a tenth.
  */
 
 import { keptFor } from '../indexes/vector/graph-segment.js'
@@ -26,11 +26,11 @@ interface Cost {
   readonly byte: number
 }
 
-/** A row that is measured in its column. */
+/** A row measured in its column. */
 const measured: Cost = { row: 5, byte: 0.035 }
-/** A row of a list, by the bytes it has there. */
+/** A row of a list, by its bytes in the list. */
 const listed: Cost = { row: 5, byte: 0.05 }
-/** A partition, by the dimensions of the query. */
+/** A partition: a fixed cost, and a cost per dimension of the query. */
 const partition: Readonly<Record<VectorKind, { readonly each: number; readonly dimension: number }>> = {
   IVF_FLAT: { each: 1000, dimension: 0 },
   IVF_SQ: { each: 1000, dimension: 0 },
@@ -40,68 +40,68 @@ const partition: Readonly<Record<VectorKind, { readonly each: number; readonly d
   IVF_HNSW_SQ: { each: 0, dimension: 0 },
   IVF_HNSW_PQ: { each: 0, dimension: 0 },
 }
-/** A node of a graph, with its edges, by the bytes it has there. */
+/** A node of a graph with its edges, by its bytes in the graph. */
 const walked: Cost = { row: 45, byte: 0.07 }
-/** Each candidate that a walk keeps makes a row so much dearer. */
+/** Additional nanoseconds per visited row for each candidate that the search keeps. */
 const kept = 0.07
-/** A row that was proposed, to measure it in its column and to put it in its place among the others. */
+/** A proposed row: measuring it in its column and ranking it. */
 const proposed: Cost = { row: 300, byte: 0.05 }
-/** A row that is read by itself, with the checksum of its block. */
+/** A row read alone, with the checksum of its block. */
 const fetchedRow = 3000
 /** A byte of a column that is read whole. */
 const readByte = 0.35
-/** A larger column is taken not to lie in memory: half of what is kept by default. */
+/** Larger columns are assumed not to be in memory: half of the default cache. */
 const residentBytes = 512 * 1024 * 1024
-/** Looking at a part: its columns, its allowed rows. */
+/** A part: loading its columns and its allowed rows. */
 const part = 10_000
-/** How much further a search looks where fewer rows are allowed: the share to this power. */
+/** Exponent of the allowed share in the number of visited rows. */
 const further = -0.9
-/** Rows wanted of a search whose cost a segment knows. */
+/** Number of wanted rows for which a segment knows its cost. */
 const usualRows = 10
-/** Rows that pass are measured without a look at the index where that takes no longer than this: the index need not be in memory then. */
+/** Nanoseconds: if measuring the matching rows costs no more, the index is not opened. */
 const negligible = 100_000
 
-/** The column that rows are measured in. */
+/** The vector column in which rows are measured. */
 export interface MeasuredColumn {
-  /** Bytes of a vector, or of what is looked at of a row. */
+  /** Bytes of a vector, or bytes read per row. */
   readonly rowBytes: number
-  /** Rows of all of it where they are read from files each time; 0 where they mostly lie in memory. */
+  /** Number of rows of the column if it is read from files each time; 0 if it is mostly in memory. */
   readonly readRows: number
 }
 
-/** A column of `rows` rows. The budget of memory does not count: with it, answers would depend on `cacheBytes`. */
+/** Describe a column of `rows` rows. Ignores the cache size: otherwise answers would depend on `cacheBytes`. */
 export function measuredColumn(rowBytes: number, rows: number): MeasuredColumn {
   return { rowBytes, readRows: rows * rowBytes > residentBytes ? rows : 0 }
 }
 
-/** Whether measuring so many rows is not worth a thought. */
+/** Return whether measuring all these rows is cheap enough to not consider the index. */
 export function isLittle(rows: number, parts: number, column: MeasuredColumn): boolean {
   return measuring(rows, parts, column) <= negligible
 }
 
-/** Measuring all of some rows. */
+/** Return the cost of measuring all of some rows. */
 export function measuring(rows: number, parts: number, column: MeasuredColumn): number {
   return parts * part + rows * costOf(measured, column.rowBytes) + reading(rows, column)
 }
 
-/** Measuring `count` proposed rows and ranking them. */
+/** Return the cost of measuring and ranking `count` proposed rows. */
 export function proposing(count: number, column: MeasuredColumn): number {
   return count * costOf(proposed, column.rowBytes) + reading(count, column)
 }
 
-/** Reading rows before they are measured. */
+/** The cost of reading rows before they are measured. */
 function reading(rows: number, { rowBytes, readRows }: MeasuredColumn): number {
   return Math.min(rows * fetchedRow, readRows * rowBytes * readByte)
 }
 
-/** The `rowBytes` of a row for which `vectors` vectors are measured: includes what each of them costs beside its bytes. */
+/** Return the `rowBytes` of a row with `vectors` vectors to measure. Includes the fixed cost of each vector. */
 export function listBytes(vectors: number, vectorBytes: number): number {
   return vectors * (vectorBytes + measured.row / measured.byte)
 }
 
 /**
- * Asking a segment of an index of some kind for `count` candidates where only a part (`share`) of its rows is allowed, and measuring
- * those; `dim`: elements of a vector.
+ * Return the cost of searching a segment for `count` candidates and measuring them. `share`: share of its rows that are allowed.
+ * `dim`: elements of a vector.
  */
 export function asking(
   kind: VectorKind,
@@ -113,7 +113,7 @@ export function asking(
 ): number {
   const { facts } = segment
   const more = Math.max(1, count / segment.candidatesFor(usualRows))
-  const rows = passed(facts, more, share)
+  const rows = visited(facts, more, share)
   const partitions = (facts.partitions * rows) / Math.max(1, facts.vectors)
   const { each, dimension } = partition[kind]
   const isGraph = kind.startsWith('IVF_HNSW')
@@ -126,8 +126,8 @@ export function asking(
   )
 }
 
-/** Rows that a search passes: each is left out with a chance that shrinks with the effort. */
-function passed({ vectors, measured }: SegmentFacts, more: number, share: number): number {
+/** Number of rows that a search visits. The chance that a row is not visited shrinks with the effort. */
+function visited({ vectors, measured }: SegmentFacts, more: number, share: number): number {
   if (vectors === 0) return 0
   const missed = Math.max(0, 1 - (measured * more) / vectors)
   return vectors * (1 - missed ** (share ** further))

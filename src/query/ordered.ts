@@ -1,4 +1,4 @@
-/** Rows by an order: those of a table, of which only their places are kept, and those in memory. */
+/** Sorts rows: those of a table, of which only positions are kept in memory, and those of a batch. */
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
@@ -11,7 +11,7 @@ import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf
 import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
-/** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
+/** Return the first `count` rows in the order of the plan. Keeps only positions of rows while it reads the others. */
 export function orderedRows(run: Run, count: number): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = inOrder(run, count)
@@ -29,7 +29,7 @@ function* inOrder(run: Run, count: number): TaskStream<RowHits> {
   const values = plan.order.map(({ value }) => value)
   const names = namesOf(values)
   const sorter = sorterOf(plan.order, count, countRows(source.reader.layout))
-  const places = new Places()
+  const positions = new Positions()
   for (const hits of foundRows(run, names, stepsOf(values))) {
     if (hits instanceof Promise) {
       yield hits
@@ -37,16 +37,16 @@ function* inOrder(run: Run, count: number): TaskStream<RowHits> {
     }
     const batch = yield* wait(source.batch(hits, names, false))
     const keys = yield* wait(evaluated(values, batch, pacer))
-    yield sorter.add(keys, places.add(hits), pacer)
+    yield sorter.add(keys, positions.add(hits), pacer)
     if (pacer.due()) yield pacer.pause()
   }
   const sorted = yield* wait(sorter.finish(pacer))
   for (let from = 0; from < sorted.length; from += chunkRows) {
-    yield places.hits(sorted.subarray(from, from + chunkRows))
+    yield positions.hits(sorted.subarray(from, from + chunkRows))
   }
 }
 
-/** The numbers of some hits in the order of the plan. */
+/** The indexes of found rows in the order of the plan. */
 async function sortedNumbers(
   { plan, source, pacer }: Run,
   found: RowHits,
@@ -72,35 +72,35 @@ function numbersFrom(from: number, to: number): Float64Array {
   return numbers
 }
 
-/** What the number of a part is multiplied by; offsets in it are less. */
+/** Factor of the part number in a position; offsets in a part are less. */
 const perPart = 2 ** 32
 
-/** Rows of a scan as one number each: their part's, and their offset in it. */
-class Places {
+/** Encodes positions of rows of a scan as one number each: part and offset. */
+class Positions {
   readonly #parts: Part[] = []
 
   add({ parts, offsets }: RowHits): Float64Array {
     const part = parts[0]!
     const number = this.#parts.at(-1) === part ? this.#parts.length - 1 : this.#parts.push(part) - 1
-    const places = new Float64Array(offsets.length)
-    for (let i = 0; i < places.length; i++) places[i] = number * perPart + offsets[i]!
-    return places
+    const positions = new Float64Array(offsets.length)
+    for (let i = 0; i < positions.length; i++) positions[i] = number * perPart + offsets[i]!
+    return positions
   }
 
-  hits(places: Float64Array): RowHits {
-    const partOf = new Uint32Array(places.length)
-    const offsets = new Uint32Array(places.length)
-    for (let i = 0; i < places.length; i++) {
-      const part = Math.floor(places[i]! / perPart)
+  hits(positions: Float64Array): RowHits {
+    const partOf = new Uint32Array(positions.length)
+    const offsets = new Uint32Array(positions.length)
+    for (let i = 0; i < positions.length; i++) {
+      const part = Math.floor(positions[i]! / perPart)
       partOf[i] = part
-      offsets[i] = places[i]! - part * perPart
+      offsets[i] = positions[i]! - part * perPart
     }
-    return { parts: this.#parts, partOf, offsets, made: noComputedColumns }
+    return { parts: this.#parts, partOf, offsets, computed: noComputedColumns }
   }
 }
 
-/** Rows in memory by an order, and of those the ones asked for, in pieces. */
-export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
+/** Sort the rows of a batch and return the wanted ones in pieces. */
+export function sortedBatches(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
   const { meter } = run.source
   const pieces = piecesInOrder(run, batch, order)
   if (meter === null) return pieces
@@ -112,7 +112,7 @@ function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly Or
   const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
   if (order.length === 0) {
-    // Cut at fixed places, not by how long something took: one query on one version is the same bytes each time.
+    // Cut at fixed positions, not by elapsed time: the same query on the same version must give the same bytes each time.
     for (let from = begin; from < end; from += chunkRows) {
       yield sliceBatch(batch, from, Math.min(chunkRows, end - from))
     }

@@ -1,9 +1,9 @@
 /**
- * A Plan: everything decided about a query on one version of a table, as data. `settle.ts` makes it from a request,
- * `execute.ts` carries it out, `explain.ts` prints it.
+ * A `Plan` holds, as data, everything decided about a query on one version of a table. `settle.ts` makes a plan from a request,
+ * `execute.ts` executes it, `explain.ts` prints it.
  *
- * The steps, in this order: rows that pass the filter or are nearest; groups of them; the columns of the answer;
- * each row of it once; its order; which rows of it are asked for.
+ * Steps, in this order: find the rows that pass the filter or rank best; group them; compute the columns of the answer; remove
+ * duplicate rows; sort; apply offset and limit.
  */
 import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
@@ -13,44 +13,46 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { Fusion, Highlighting, TextSearch } from './text-plan.js'
 
+/** A vector search in one column. */
 export interface VectorSearch {
   readonly field: VectorField
   readonly query: Float32Array
   readonly metric: Metric
-  /** Smallest distance that counts (inclusive). */
+  /** Smallest distance of a match (inclusive). */
   readonly lower: number | undefined
-  /** Distance from which on a row no longer counts (exclusive). */
+  /** Upper bound of the distances of matches (exclusive). */
   readonly upper: number | undefined
   /**
-   * Queries that are answered one after the other, each row with the number of its query in front (`query_index`); the first
-   * of them is `query`. Null: `query` alone.
+   * Several queries, answered one after the other: `query_index` is the number of a row's query. The first of them is `query`.
+   * Null: `query` alone.
    */
   readonly batch: readonly Float32Array[] | null
-  /** The vectors of one query on a column of lists of vectors, of which `query` is the first; null on one of vectors. */
+  /** For a column of lists of vectors: the vectors of one query, of which `query` is the first. Null for a column of vectors. */
   readonly multi: readonly Float32Array[] | null
-  /** The index that proposes rows; null: every row is measured. */
+  /** The index that proposes rows. Null: an exact search, which measures every row. */
   readonly index: IndexSearch | null
-  /** Whether rows are passed over that the index does not cover; where none is asked, those that no index on the column covers. */
+  /** Whether the search skips unindexed rows. Without `index`: the rows that no index on the column covers. */
   readonly fast: boolean
-  /** Other indexes on the column, and why they are not asked. */
+  /** Other indexes on the column, and why the search does not use them. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
 
-/** How an index is asked. */
+/** The parameters of a search in an index. */
 export interface IndexSearch {
   readonly name: string
   readonly effort: Effort
-  /** So many times the rows wanted are measured at least; undefined: as many as the index finds it takes. */
+  /** The search measures at least this multiple of the wanted rows exactly. Undefined: the index decides. */
   readonly refineFactor: number | undefined
 }
 
-/** A column of the answer: one that is there as it is, or an expression over those that are there. */
+/** A column of the answer: a stored column, or an expression over stored columns. */
 export interface OutputColumn {
   readonly field: Field
-  /** Reads the columns of the source (`source.ts`), or of the groups where there are some. */
+  /** Reads the columns of the source (`source.ts`), or those of the groups if the query groups rows. */
   readonly value: BoundExpression
 }
 
+/** An aggregate over the rows of each group. */
 export interface Aggregate {
   readonly fn: AggregateFunction
   /** Whether equal values count once. */
@@ -60,51 +62,53 @@ export interface Aggregate {
   readonly field: Field
 }
 
-/** The column of the texts in which words are marked. */
+/** Name of the column of texts with marked words. */
 export const highlightsName = '_highlights'
 
-/** One row for all rows with equal keys (NULL equals NULL); without keys one row in any case. */
+/** Combines all rows with equal keys into one row (NULL equals NULL). Without keys, the answer always has one row. */
 export interface Grouping {
   readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
   readonly aggregates: readonly Aggregate[]
 }
 
+/** One key of the order of an answer. */
 export interface OrderKey {
-  /** Reads what the columns of the answer read; with `distinct`, the columns of the answer. */
+  /** Reads the same columns as the columns of the answer. With `distinct`: reads the columns of the answer. */
   readonly value: BoundExpression
   readonly ascending: boolean
   readonly nullsFirst: boolean
 }
 
+/** See the head of this file. */
 export interface Plan {
   readonly filter: BoundExpression | null
-  /** Whether the filter chooses the rows to search, or thins out the rows found. */
+  /** True: the filter selects the rows to search. False: it filters the rows that the search returned. */
   readonly filterFirst: boolean
-  /** What rows are to be near to, what they are to say, and how the two become one list; without either it is a scan in row order. */
+  /** Vector search and text search. With neither, the query is a scan in row order. */
   readonly search: VectorSearch | null
   readonly text: TextSearch | null
-  /** Null unless there are both. */
+  /** How both lists of rows become one. Null unless the query has a vector and a text. */
   readonly fusion: Fusion | null
-  /** Columns that the answer shows marked, in `_highlights`; none: it has no such column. */
+  /** Columns whose marked texts the answer has in `_highlights`. Empty: the answer has no such column. */
   readonly highlights: readonly Highlighting[]
-  /** Null where every row is one of the answer. */
+  /** Null: the query does not group rows. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
-  /** Metadata of the answer's schema: that of the table, where each row of the answer is one of its rows. */
+  /** Metadata of the answer's schema: the table's, if each row of the answer is a row of the table. */
   readonly metadata: Schema['metadata']
-  /** Whether equal rows of the answer come once. */
+  /** Whether the answer has equal rows only once. */
   readonly distinct: boolean
-  /** None: by distance, score or relevance, else in row order (groups: as they are met). */
+  /** Empty: by distance, score or relevance; a scan by row order; groups by their first row. */
   readonly order: readonly OrderKey[]
-  /** The version whose rows are left out where they are at the same place in this one; undefined: none. */
+  /** A version to compare with: rows at the same position in both versions are left out. Undefined: no comparison. */
   readonly differsFrom: number | undefined
-  /** Living rows of the version that a scan passes over before it begins. */
+  /** Number of live rows of the version that a scan skips at its start. */
   readonly from: number
-  /** Living rows of the version from which on a scan passes over all; absent: it goes to the end. */
+  /** Number of live rows of the version at which a scan ends. Absent: it scans to the end. */
   readonly until?: number
   /**
-   * Which rows offset and limit count: those that the search finds, the best first, or those of the answer. Groups, distinct rows and
-   * an order are made of all rows that match, in row order, so offset and limit count rows of the answer.
+   * Which rows offset and limit count: those the search returns, best first, or those of the answer. Groups, distinct rows and
+   * sorted rows need all matching rows, in row order. Offset and limit then count rows of the answer.
    */
   readonly counted: 'found' | 'answer'
   /** Rows to skip. */
@@ -113,7 +117,7 @@ export interface Plan {
   readonly limit: number
 }
 
-/** Whether rows are found by how well they fit, not in row order. */
+/** Whether a query ranks rows by distance, score or relevance, instead of scanning in row order. */
 export function isRanked({ search, text }: Pick<Plan, 'search' | 'text'>): boolean {
   return search !== null || text !== null
 }

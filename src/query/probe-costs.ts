@@ -1,51 +1,51 @@
 /**
- * What it costs to find rows one way or another: the one model by which queries choose. Nanoseconds on one core, of columns
- * that are in memory, measured on 1,048,576 rows in 8 fragments with numbers and texts of ten characters, rows in random order.
+ * Cost model for filters: estimated nanoseconds on one core, for columns in memory. All choices between scans and indexes use it.
+ * Measured on 1,048,576 rows in 8 fragments, with numbers and texts of ten characters, rows in random order.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { type Bound, columnsOf } from '../sql/bound.js'
 import { costOf } from '../sql/cost.js'
 
-/** Asking an index anything, whatever it finds: guessing what it finds, then finding it (6,000 + 2,000). */
+/** Fixed cost of an index lookup: the estimate, then the lookup (6,000 + 2,000). */
 const probe = 10_000
-/** A value that an index looks up. */
+/** Looking up one value. */
 const member = 300
-/** A row that it finds, until it stands in the set of its fragment; */
+/** A matching row, until it is in the row set of its fragment. */
 const entry = 12
-/** of an index that keeps whole sets of rows (20 where they are sparse) no more than so much for each row of the table. */
+/** The same for indexes that store row sets (20 for sparse sets), at most `row` for each row of the table and value. */
 const ofSets = { entry: 20, row: 0.4 } as const
-/** A row that is evaluated, beside the weight of its conditions (1.3 for a number in all, 6.8 for a text). */
+/** An evaluated row, in addition to the weight of its conditions (in all 1.3 for a number, 6.8 for a text). */
 const evaluated = 0.5
-/** A value that is taken out of its column to be evaluated (44 for a number, 37 of three columns together, 80 for a text). */
+/** A value copied out of its column before evaluation (44 for a number, 37 for three columns together, 80 for a text). */
 const gathered = 45
-/** Beginning with a part: its columns, its living rows, what is made of the answer. */
+/** A part: loading its columns and its live rows, building the result. */
 const part = 15_000
-/** Rows of a part, as a rule. */
+/** Typical number of rows of a part. */
 const partRows = 131_072
-/** What zones say of a fragment. */
+/** Checking the statistics of a fragment. */
 const fragment = 1500
-/** Looking a row up among many values (10,000: 12 for numbers, 46 for texts). */
+/** Looking up a row in a list of many values (10,000 values: 12 for numbers, 46 for texts). */
 const lookedUp = { values: 64, weight: 20 } as const
-/** Weight (binding/cost.ts) from which on a condition is computed only for rows that are asked for. */
+/** From this weight on (sql/cost.ts), a condition is evaluated only for rows that passed the earlier conditions. */
 const maskedWeight = 1000
 
-/** Finding `rows` rows of a table of `total` by a probe for so many values. */
+/** Return the cost of finding `rows` of `total` rows with an index lookup of so many values. */
 export function probing(kind: ScalarKind, values: number, rows: number, total: number): number {
   const finding = kind === 'BTREE' ? rows * entry : Math.min(rows * ofSets.entry, values * total * ofSets.row)
   return probe + values * member + finding
 }
 
-/** Asking the zones of so many fragments. */
+/** Return the cost of checking the statistics of so many fragments. */
 export function lookingAtZones(fragments: number): number {
   return fragments * fragment
 }
 
-/** Parts of the rows that pass a condition, where that is known. */
+/** By condition: the share of rows that pass, if known. */
 export type Shares = ReadonlyMap<Bound, number>
 
 const unknown: Shares = new Map()
 
-/** Evaluating conditions one after the other for rows that lie beside each other, of which `asked` are asked for. */
+/** Return the cost of evaluating conditions in sequence on consecutive rows, of which `asked` are wanted. */
 export function scanning(
   conditions: readonly Bound[],
   rows: number,
@@ -56,7 +56,7 @@ export function scanning(
   return Math.ceil(rows / partRows) * part + evaluating(conditions, rows, asked, shares)
 }
 
-/** The same for `asked` of them that are taken out of their columns. */
+/** Return the cost of evaluating conditions on `asked` rows that are first copied out of their columns. */
 export function gathering(
   conditions: readonly Bound[],
   rows: number,

@@ -1,6 +1,6 @@
 /**
- * Rows that indexes find, by fragment. Where all indexes that were asked cover a row, what they say of it is true; the others
- * are evaluated as if there were no index.
+ * Rows that index lookups return, by fragment. The result is right for rows that all queried indexes cover. Other rows are
+ * evaluated as if there were no index.
  */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -11,9 +11,10 @@ import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
 import { indexesOf, type Probes, printProbes } from './probes.js'
 
-/** Rows by fragment id; fragments without any are missing. */
+/** Rows by fragment id; fragments without rows are missing. */
 type RowsByFragment = ReadonlyMap<number, RowSet>
 
+/** The result of the index lookups of one filter. */
 export class ProbedRows {
   readonly #found: RowsByFragment
   readonly #partial: PartialCover
@@ -23,7 +24,7 @@ export class ProbedRows {
     this.#partial = partial
   }
 
-  /** Those that all of `probes` find. */
+  /** Look up all of `probes`; return the rows that all of them return. */
   static *find(
     all: readonly Probes[],
     reader: TableReader,
@@ -35,7 +36,7 @@ export class ProbedRows {
       const find = () => runTask(rowsOf(probes, pacer))
       const finding = meter === null ? find() : meter.within(printProbes(probes), find, countIn)
       const rows = yield* wait(finding)
-      found = found === null ? rows : inBoth(found, rows)
+      found = found === null ? rows : intersection(found, rows)
     }
     let partial: PartialCover = new Map()
     for (const index of new Set(all.flatMap(indexesOf))) {
@@ -45,25 +46,25 @@ export class ProbedRows {
     return new ProbedRows(found!, partial)
   }
 
-  /** Whether a fragment may hold rows that pass. */
+  /** Whether a fragment may hold matching rows. */
   mayHold(fragment: Fragment): boolean {
     return this.#found.has(fragment.id) || this.#partial.has(fragment)
   }
 
-  /** The places in the layout of all fragments that may, ascending. */
-  placesIn(reader: TableReader): readonly number[] {
-    const places = new Set<number>()
-    for (const id of this.#found.keys()) places.add(reader.placeOf(id)!)
-    for (const { id } of this.#partial.keys()) places.add(reader.placeOf(id)!)
-    return [...places].sort((a, b) => a - b)
+  /** Indexes in the manifest of all fragments that may hold matching rows, ascending. */
+  positionsIn(reader: TableReader): readonly number[] {
+    const positions = new Set<number>()
+    for (const id of this.#found.keys()) positions.add(reader.positionOf(id)!)
+    for (const { id } of this.#partial.keys()) positions.add(reader.positionOf(id)!)
+    return [...positions].sort((a, b) => a - b)
   }
 
-  /** Whether what indexes say of the rows of a fragment is true for all of them. */
+  /** Whether the indexes cover all rows of a fragment. */
   isCovered(fragment: Fragment): boolean {
     return !this.#partial.has(fragment)
   }
 
-  /** The rows of a fragment that may pass: those found, and those not covered; null for all of them. */
+  /** The rows of a fragment that may match: those returned, and those not covered; null: all. */
   rowsIn(fragment: Fragment): RowSet | null {
     const found = this.#found.get(fragment.id) ?? RowSet.none(fragment.rows)
     const covered = this.#partial.get(fragment)
@@ -73,7 +74,7 @@ export class ProbedRows {
   }
 }
 
-// ---- what indexes find
+// ---- lookups
 
 function* rowsOf(probes: Probes, pacer: Pacer): Task<RowsByFragment> {
   if (probes.kind === 'probe') {
@@ -85,7 +86,7 @@ function* rowsOf(probes: Probes, pacer: Pacer): Task<RowsByFragment> {
   let all: RowsByFragment | null = null
   for (const operand of probes.operands) {
     const rows: RowsByFragment = yield* rowsOf(operand, pacer)
-    all = all === null ? rows : probes.kind === 'and' ? inBoth(all, rows) : inEither(all, rows)
+    all = all === null ? rows : probes.kind === 'and' ? intersection(all, rows) : union(all, rows)
     if (pacer.due()) yield pacer.pause()
   }
   return all ?? new Map()
@@ -97,7 +98,7 @@ function countIn(rows: RowsByFragment): number {
   return count
 }
 
-function inBoth(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
+function intersection(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
   const [few, many] = a.size < b.size ? [a, b] : [b, a]
   return combined(few, (id, rows) => {
     const others = many.get(id)
@@ -105,7 +106,7 @@ function inBoth(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
   })
 }
 
-function inEither(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
+function union(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
   const all = new Map(a)
   for (const [id, rows] of b) all.set(id, a.get(id)?.or(rows) ?? rows)
   return all
@@ -127,16 +128,17 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
   return left
 }
 
-// ---- what they cover
+// ---- coverage
 
-/** The rows covered of fragments that are not wholly covered. */
+/** The covered rows of each fragment that is not covered completely. */
 export type PartialCover = ReadonlyMap<Fragment, RowSet>
 
-/** An index is of one version of a table, so what it covers stays as it is. */
+/** Cache: an index reader belongs to one version, so its coverage does not change. */
 const covers = new WeakMap<Covering, PartialCover>()
 
 type Covering = Pick<IndexReader, 'covered'>
 
+/** Return the coverage of an index: fragments that are missing in the result are covered completely. */
 export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Task<PartialCover> {
   const known = covers.get(index)
   if (known !== undefined) return known

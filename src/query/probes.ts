@@ -1,9 +1,9 @@
 /**
- * Conditions that scalar indexes answer: a filter taken apart into what they can be asked and what must be evaluated.
+ * Splits a filter into conditions that scalar indexes answer, and conditions that must be evaluated.
  *
- * A row passes where the filter is TRUE, so each condition is turned into the rows for which it is TRUE, and those are
- * combined: by AND to those of both, by OR to those of either. A negation is TRUE for other rows than those for which the
- * condition is not (NULL is neither), so it is taken apart only where the condition is NULL just where its column is.
+ * A row passes if the filter is TRUE. So each condition becomes the set of rows for which it is TRUE: AND is an intersection, OR a
+ * union. A negation is not the complement, because NULL is neither TRUE nor FALSE. So a negation is answered only if the condition is NULL
+ * exactly where its column is NULL.
  */
 
 import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
@@ -19,8 +19,8 @@ import { textAbove } from '../sql/zones/text-bounds.js'
 import type { IndexReader } from '../table/table-index.js'
 
 /**
- * Rows that indexes say: those of a probe, of all or any of some, or of `from` without those of `less`. `said`: the conditions
- * it stands for.
+ * A combination of index lookups: a lookup, the intersection or union of several, or the rows of `from` without those of `less`.
+ * `said`: the conditions that it answers.
  */
 export type Probes =
   | {
@@ -32,16 +32,17 @@ export type Probes =
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Probes[] }
   | { readonly kind: 'less'; readonly from: Probes; readonly less: Probes; readonly said: readonly Bound[] }
 
-/** What indexes say of one or more conditions of an AND. */
+/** Index lookups for one or more conditions of an AND. */
 export interface Conjunct {
-  /** All rows for which the conditions are true, and perhaps others. */
+  /** Return at least all rows for which the conditions are true. */
   readonly probes: Probes
   readonly conditions: readonly Bound[]
-  /** Those of them that must still be asked of the rows. */
+  /** The conditions that must still be evaluated on these rows. */
   readonly left: readonly Bound[]
 }
 
-export interface TakenApart {
+/** A filter, split by what indexes can answer. */
+export interface SplitFilter {
   readonly conjuncts: readonly Conjunct[]
   /** Conditions that no index answers. */
   readonly rest: readonly Bound[]
@@ -49,26 +50,26 @@ export interface TakenApart {
 
 type Indexes = readonly IndexReader[]
 
-/** `indexes`: those there are. A filter is true where all of its conjuncts and all of the rest are. */
-export function takeApart(filter: Bound, indexes: Indexes): TakenApart {
+/** Split a filter: it is true where all conjuncts and all of the rest are true. `indexes`: the indexes of the version. */
+export function splitFilter(filter: Bound, indexes: Indexes): SplitFilter {
   const conjuncts: Conjunct[] = []
   const rest: Bound[] = []
   for (const condition of filter.kind === 'and' ? filter.operands : [filter]) {
-    const found = foundFor(condition, indexes)
+    const found = lookupsFor(condition, indexes)
     if (found === null) {
       rest.push(condition)
       continue
     }
     const { probes, isExact } = found
     const conjunct = { probes, conditions: [condition], left: isExact ? [] : [condition] }
-    const at = conjuncts.findIndex(known => bothRanges(known.probes, probes) !== null)
+    const at = conjuncts.findIndex(known => mergedRange(known.probes, probes) !== null)
     if (at < 0) conjuncts.push(conjunct)
-    else conjuncts[at] = together(conjuncts[at]!, conjunct)
+    else conjuncts[at] = mergedConjunct(conjuncts[at]!, conjunct)
   }
   return { conjuncts, rest }
 }
 
-/** The indexes that are asked. */
+/** Return the indexes that are queried. */
 export function indexesOf(probes: Probes): readonly IndexReader[] {
   switch (probes.kind) {
     case 'probe':
@@ -80,7 +81,7 @@ export function indexesOf(probes: Probes): readonly IndexReader[] {
   }
 }
 
-/** `[id = 5]@id_idx(BTREE)`. */
+/** Print lookups, like `[id = 5]@id_idx(BTREE)`. */
 export function printProbes(probes: Probes): string {
   switch (probes.kind) {
     case 'probe':
@@ -102,68 +103,68 @@ function printAll(conditions: readonly Bound[]): string {
 
 // ---- conditions
 
-interface Found {
+interface Lookups {
   readonly probes: Probes
-  /** Whether the condition is true for all of the rows. */
+  /** Whether the condition is true for all of the returned rows. */
   readonly isExact: boolean
 }
 
-/** No rows at all, whatever there is. */
+/** The empty set of rows. */
 const nothing: Probes = { kind: 'or', operands: [] }
 
-/** The rows for which a condition is true; null where no index says. */
-function foundFor(node: Bound, indexes: Indexes): Found | null {
+/** Index lookups for a condition; null if no index answers it. */
+function lookupsFor(node: Bound, indexes: Indexes): Lookups | null {
   switch (node.kind) {
     case 'and': {
-      const { conjuncts, rest } = takeApart(node, indexes)
+      const { conjuncts, rest } = splitFilter(node, indexes)
       if (conjuncts.length === 0) return null
       const isExact = rest.length === 0 && conjuncts.every(({ left }) => left.length === 0)
       const operands = conjuncts.map(({ probes }) => probes)
       return { probes: operands.length === 1 ? operands[0]! : { kind: 'and', operands }, isExact }
     }
     case 'or': {
-      const found = node.operands.map(operand => foundFor(operand, indexes))
+      const found = node.operands.map(operand => lookupsFor(operand, indexes))
       if (found.includes(null)) return null
-      const all = found as Found[]
+      const all = found as Lookups[]
       const operands = all.map(({ probes }) => probes)
       return { probes: { kind: 'or', operands }, isExact: all.every(({ isExact }) => isExact) }
     }
     case 'not':
-      return foundForNot(node.operand, indexes)
+      return lookupsForNot(node.operand, indexes)
     case 'is': {
       const { operand, what } = node
-      if (what === 'true') return foundFor(operand, indexes)
-      if (what === 'false') return foundFor(negated(operand), indexes)
-      return operand.kind === 'column' ? asked(operand, { kind: 'null' }, node, indexes) : null
+      if (what === 'true') return lookupsFor(operand, indexes)
+      if (what === 'false') return lookupsFor(negated(operand), indexes)
+      return operand.kind === 'column' ? lookup(operand, { kind: 'null' }, node, indexes) : null
     }
     default: {
-      if (node.kind === 'compare' && node.op === '<>') return foundForNot({ ...node, op: '=' }, indexes)
+      if (node.kind === 'compare' && node.op === '<>') return lookupsForNot({ ...node, op: '=' }, indexes)
       const values = valuesFor(node)
       if (values === null) return null
-      const found = asked(values.column, values.probe, node, indexes)
+      const found = lookup(values.column, values.probe, node, indexes)
       return found === null ? null : { ...found, isExact: values.isExact }
     }
   }
 }
 
-/** The rows for which a condition is false; those for which it is not true where it is never NULL. */
-function foundForNot(node: Bound, indexes: Indexes): Found | null {
+/** Index lookups for the negation of a condition: all rows with a value, less those for which the condition is true. */
+function lookupsForNot(node: Bound, indexes: Indexes): Lookups | null {
   if (node.kind === 'is') {
     const { operand, what } = node
     if (what === 'null')
-      return operand.kind === 'column' ? asked(operand, everything, negated(node), indexes) : null
-    // Who is not true is false or NULL, and NULL where its column is.
+      return operand.kind === 'column' ? lookup(operand, everything, negated(node), indexes) : null
+    // A row for which the operand is not true has false or NULL, and NULL exactly where its column is NULL.
     const other = what === 'true' ? negated(operand) : operand
     const column = strictValuesFor(operand.kind === 'not' ? operand.operand : operand)?.column
     if (column === undefined) return null
     const isNull: Bound = { kind: 'is', type: node.type, operand: column, what: 'null' }
-    return foundFor({ kind: 'or', type: node.type, operands: [other, isNull] }, indexes)
+    return lookupsFor({ kind: 'or', type: node.type, operands: [other, isNull] }, indexes)
   }
   const values = strictValuesFor(node)
   if (values === null) return null
   const not = negated(node)
-  const from = asked(values.column, everything, not, indexes)
-  const less = asked(values.column, values.probe, node, indexes)
+  const from = lookup(values.column, everything, not, indexes)
+  const less = lookup(values.column, values.probe, node, indexes)
   if (from === null || less === null) return null
   return {
     probes: { kind: 'less', from: from.probes, less: less.probes, said: [not] },
@@ -171,11 +172,11 @@ function foundForNot(node: Bound, indexes: Indexes): Found | null {
   }
 }
 
-/** All values. */
+/** Matches all values. */
 const everything: ScalarProbe = { kind: 'range', low: null, high: null }
 
-/** A condition asked of an index, where there is one that can be. */
-function asked(column: ColumnNode, probe: ScalarProbe, node: Bound, indexes: Indexes): Found | null {
+/** A lookup in an index that can answer the probe; null if there is none. */
+function lookup(column: ColumnNode, probe: ScalarProbe, node: Bound, indexes: Indexes): Lookups | null {
   const index = indexes.find(
     ({ kind, path }) =>
       probesOfKind[kind].includes(probe.kind) &&
@@ -204,19 +205,19 @@ function isEmpty(probe: ScalarProbe): boolean {
 interface Values {
   readonly column: ColumnNode
   readonly probe: ScalarProbe
-  /** Whether it is true for all of them. */
+  /** Whether the condition is true for all of these values. */
   readonly isExact: boolean
-  /** Whether it is NULL where the column is, and nowhere else. */
+  /** Whether the condition is NULL exactly where the column is NULL. */
   readonly isStrict: boolean
 }
 
-/** The same, where the negation is true for all other values. */
+/** As `valuesFor`, only if the negation is true for all other values; else null. */
 function strictValuesFor(node: Bound): Values | null {
   const values = valuesFor(node)
   return values?.isExact === true && values.isStrict ? values : null
 }
 
-/** Null for a condition that is not one on the values of a column. */
+/** Null for conditions that do not depend on the values of one column. */
 function valuesFor(node: Bound): Values | null {
   const exact = { isExact: true, isStrict: true }
   switch (node.kind) {
@@ -241,7 +242,7 @@ function valuesFor(node: Bound): Values | null {
   }
 }
 
-/** Intervals and lists have no place among others. */
+/** Whether a value has a sort order: intervals and lists do not. */
 function isOrdered(value: Scalar): boolean {
   return typeof value !== 'object' || value instanceof Uint8Array
 }
@@ -271,10 +272,10 @@ function valuesIn({ operand, values, others, hasNull }: InNode): Values | null {
 function valuesLike({ operand, pattern, ignoreCase, escape: escapeCharacter }: LikeNode): Values | null {
   if (operand.kind !== 'column' || ignoreCase || pattern.kind !== 'literal') return null
   const text = pattern.value
-  return typeof text === 'string' ? beginning(operand, prefixOfPattern(text, escapeCharacter)) : null
+  return typeof text === 'string' ? prefixValues(operand, prefixOfPattern(text, escapeCharacter)) : null
 }
 
-function beginning(column: ColumnNode, { text, rest }: Prefix): Values | null {
+function prefixValues(column: ColumnNode, { text, rest }: Prefix): Values | null {
   if (rest === 'something' && text === '') return null
   const isExact = rest !== 'something'
   if (rest === 'nothing') {
@@ -286,7 +287,7 @@ function beginning(column: ColumnNode, { text, rest }: Prefix): Values | null {
   return { column, probe: { kind: 'range', low, high }, isExact, isStrict: true }
 }
 
-/** An element that is NULL equals nothing; a list that is NULL gives NULL. */
+/** A NULL element equals nothing; a NULL list gives NULL. */
 function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values | null {
   const exact = { isExact: true, isStrict: true }
   if (name === 'array_has_any' && first?.kind === 'literal' && second?.kind === 'column') {
@@ -296,7 +297,7 @@ function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values |
   const value = second.value
   switch (name) {
     case 'starts_with':
-      return typeof value === 'string' ? beginning(first, prefixOfText(value)) : null
+      return typeof value === 'string' ? prefixValues(first, prefixOfText(value)) : null
     case 'array_has':
       return isOrdered(value) ? { column: first, probe: { kind: 'any', values: [value] }, ...exact } : null
     case 'array_has_any':
@@ -305,7 +306,7 @@ function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values |
       const present = elements.filter(element => element !== null)
       if (!present.every(isOrdered)) return null
       const isAll = name === 'array_has_all'
-      // Every list has all of none: that is no question for an index.
+      // Every list contains all elements of an empty list, so no lookup is needed.
       if (isAll && elements.length === 0) return null
       const isNever = isAll && present.length < elements.length
       if (isNever) return { column: first, probe: { kind: 'any', values: [] }, ...exact }
@@ -323,8 +324,8 @@ function distinct(values: readonly Scalar[]): readonly Scalar[] {
 
 // ---- ranges of one column
 
-/** Two ranges of one index as one; null for anything else. */
-function bothRanges(a: Probes, b: Probes): Probes | null {
+/** Merge two ranges of one index; null for other lookups. */
+function mergedRange(a: Probes, b: Probes): Probes | null {
   if (a.kind !== 'probe' || b.kind !== 'probe' || a.index !== b.index) return null
   if (a.probe.kind !== 'range' || b.probe.kind !== 'range') return null
   const low = inner(a.probe.low, b.probe.low, 1)
@@ -333,16 +334,16 @@ function bothRanges(a: Probes, b: Probes): Probes | null {
   return isEmpty(probe) ? nothing : { ...a, probe, said: [...a.said, ...b.said] }
 }
 
-/** `direction`: 1 for the greater of two ends, -1 for the less. */
+/** The narrower of two bounds. `direction`: 1 for lower bounds, -1 for upper bounds. */
 function inner(a: ProbeEnd | null, b: ProbeEnd | null, direction: 1 | -1): ProbeEnd | null {
   if (a === null || b === null) return a ?? b
   const order = direction * orderOfScalars(a.value, b.value)
   return order > 0 || (order === 0 && !a.inclusive) ? a : b
 }
 
-function together(a: Conjunct, b: Conjunct): Conjunct {
+function mergedConjunct(a: Conjunct, b: Conjunct): Conjunct {
   return {
-    probes: bothRanges(a.probes, b.probes)!,
+    probes: mergedRange(a.probes, b.probes)!,
     conditions: [...a.conditions, ...b.conditions],
     left: [...a.left, ...b.left],
   }

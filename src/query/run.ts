@@ -1,4 +1,4 @@
-/** A plan under way: what all of its steps share, and the rows it begins with. */
+/** The execution of a plan: state that its steps share, and the search for its rows. */
 import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -17,40 +17,39 @@ import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 import { rowPlace } from './text-rows.js'
 
+/** The state that all steps of an execution share. */
 export interface Run {
   readonly plan: Plan
   readonly source: RowSource
   readonly pacer: Pacer
-  /** Columns that the answer reads. */
+  /** Columns of the source that the answer reads. */
   readonly names: readonly string[]
-  /** For tables of keys. */
+  /** Seed of hash tables (see `Grouper`). */
   readonly seed: number
-  /**
-   * Which rows of the answer are asked for: all, where offset and limit count the rows that a search finds.
-   */
+  /** Offset and limit of the answer. All rows, if the plan's offset and limit count the rows that a search returns. */
   readonly window: { readonly offset: number; readonly limit: number }
 }
 
 const searchingText = lazyImport(() => import('./search-text.js'))
 
-/** Rows taken at once at most, so that one step is short. */
+/** Most rows per step, so that a step is short. */
 export const chunkRows = 16 * 1024
 
-/** How many rows to take at once for these expressions. */
+/** Return a step size for these expressions. */
 export function stepsOf(expressions: readonly BoundExpression[]): Steps {
   return new Steps(expressions, chunkRows)
 }
 
-/** The values of some expressions for every row of a batch. */
+/** Return the values of some expressions for every row of a batch. */
 export function evaluated(
   values: readonly BoundExpression[],
   batch: Batch,
   pacer: Pacer,
 ): MaybePromise<Column[]> {
-  return runTask(evaluating(values, batch, pacer))
+  return runTask(evaluatingTask(values, batch, pacer))
 }
 
-function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Task<Column[]> {
+function* evaluatingTask(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Task<Column[]> {
   const columns: Column[] = []
   for (const value of values) {
     columns.push(evaluate(value, batch))
@@ -59,7 +58,7 @@ function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pa
   return columns
 }
 
-/** All rows that match, the best first or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
+/** Stream all rows that match, best first or in row order, step by step. `enough`: number of rows after which the caller stops. */
 export function* foundRows(
   { plan, source, pacer }: Run,
   names: readonly string[],
@@ -84,14 +83,14 @@ export function* foundRows(
         continue
       }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
-        yield { parts, partOf: null, offsets: offsets.subarray(start, end), made: noComputedColumns }
+        yield { parts, partOf: null, offsets: offsets.subarray(start, end), computed: noComputedColumns }
         if (pacer.due()) yield pacer.pause()
       }
     }
   }
 }
 
-/** Rows that pass after which a scan ends. */
+/** Return the number of matching rows after which a scan can end. */
 export function enoughFor(plan: Plan): number {
   const { grouping, distinct, order, offset, limit } = plan
   const isWhole = isRanked(plan) || grouping !== null || distinct || order.length > 0
@@ -99,14 +98,14 @@ export function enoughFor(plan: Plan): number {
 }
 
 /**
- * The rows that fit best, as many as are asked for; or where those of the answer are counted, all that match, in row order: what is read of
- * them then is read part by part. A filter that comes after the search thins them out.
+ * Return the best rows, as many as the plan asks for. If offset and limit count rows of the answer: return all that match, in row
+ * order, so that later reads go part by part. A postfilter is applied to these rows.
  */
 export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): MaybePromise<RowHits> {
-  return runTask(finding(plan, source, pacer))
+  return runTask(rankingTask(plan, source, pacer))
 }
 
-function* finding(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits> {
+function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits> {
   const { filter, filterFirst, search, text, fusion, counted } = plan
   const { reader } = source
   const before = filterFirst ? filter : null
@@ -126,26 +125,26 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits> {
     const match = () => searchText(text, before, wanted, source, pacer)
     found = yield* wait(meter === null ? match() : meter.within('match', match, rowsIn))
     if (near !== null && fusion !== null) {
-      // What is filtered afterwards are all rows that were found.
+      // A postfilter needs all rows that either search returned.
       const most = after === null ? to : Number.POSITIVE_INFINITY
       found = yield* fused(near, found, fusion, most, reader, pacer)
     }
   }
   assert(found !== null, 'rows that are ranked are searched by something')
   if (counted === 'answer' && near !== null) {
-    const placeOf = ({ fragment, first }: Part) => rowPlace(reader.placeOf(fragment.id)!, first)
+    const placeOf = ({ fragment, first }: Part) => rowPlace(reader.positionOf(fragment.id)!, first)
     found = yield* inRowOrder(found, placeOf, pacer)
   }
-  // The candidates of a hybrid search are the same for all pages, so pages are counted in what the filter leaves. Of one search alone more
-  // rows are found for a later page, so they are counted before.
+  // A hybrid search has the same candidates on every page, so its pages count rows after the postfilter. A single search finds more
+  // rows for later pages, so its pages count rows before the postfilter.
   const page = after !== null && fusion !== null ? found : sliceHits(found, from, found.offsets.length)
   if (after === null) return page
   const [first, end] = fusion === null ? [0, Number.POSITIVE_INFINITY] : [from, to]
-  const thinned = () => thinnedOut(page, after, first, end, source, pacer)
-  return yield* wait(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
+  const postfilter = () => postfiltered(page, after, first, end, source, pacer)
+  return yield* wait(meter === null ? postfilter() : meter.within('thin', postfilter, rowsIn))
 }
 
-/** Which of the rows that a search finds go on, the best first. */
+/** Which of the rows that a search returns the plan uses, best first. */
 export function foundWindow({ counted, offset, limit }: Plan): {
   readonly from: number
   readonly to: number
@@ -159,8 +158,8 @@ function rowsIn({ offsets }: RowHits): number {
   return offsets.length
 }
 
-/** Those of the rows found for which a filter is true, from number `first` to number `end`. */
-async function thinnedOut(
+/** Apply a postfilter to found rows; return the matches from number `first` to number `end`. */
+async function postfiltered(
   found: RowHits,
   after: BoundExpression,
   first: number,
@@ -177,7 +176,7 @@ async function thinnedOut(
   return pickHits(found, Uint32Array.from(kept).subarray(first, end))
 }
 
-/** Columns that some expressions read. */
+/** Return the names of the columns that some expressions read. */
 export function namesOf(expressions: readonly BoundExpression[]): readonly string[] {
   const names = new Set<string>()
   for (const { columns } of expressions) for (const name of columns) names.add(name)

@@ -1,4 +1,4 @@
-/** Exact nearest neighbours: every allowed row is measured. Baseline and oracle of every approximate way. */
+/** Exact vector search: measures every allowed row. Approximate searches are tested against it. */
 import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
@@ -11,12 +11,12 @@ import type { Part, TableReader } from '../table/table-reader.js'
 import type { VectorField, Vectors } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
-import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
 
-/** The `limit` nearest rows that are alive, pass `filter`, have a vector, and lie within the bounds. */
+/** Return the `limit` nearest live rows that pass `filter`, have a vector, and are within the distance bounds. */
 export function searchExact(
   search: VectorSearch,
   filter: BoundExpression | null,
@@ -24,10 +24,10 @@ export function searchExact(
   source: RowSource,
   pacer: Pacer,
 ): MaybePromise<RowHits> {
-  return runTask(searching(search, filter, limit, source, pacer))
+  return runTask(searchTask(search, filter, limit, source, pacer))
 }
 
-function* searching(
+function* searchTask(
   search: VectorSearch,
   filter: BoundExpression | null,
   limit: number,
@@ -49,13 +49,13 @@ function* searching(
   return yield* found.merged(limit, pacer)
 }
 
-/** Some of the rows of a part. */
+/** Some rows of a part. */
 export interface PartRows {
   readonly part: Part
   readonly rows: RowSet
 }
 
-/** The living rows that pass a filter, part by part. `names`: columns besides those of the filter that will be read. */
+/** Stream the live rows that pass a filter, part by part. `names`: columns to be read, in addition to those of the filter. */
 export function* passingParts(
   source: RowSource,
   filter: BoundExpression | null,
@@ -73,15 +73,15 @@ export function* passingParts(
   }
 }
 
-/** Knows of fragments which rows it covers. */
+/** Knows which rows of a fragment an index or segment covers. */
 export type Cover = Pick<VectorIndexReader, 'covered'>
 
-/** The indexes on a field. */
+/** Return the indexes on a field. */
 export function coversOf({ id }: VectorField, { vectorIndexes }: TableReader): readonly Cover[] {
   return vectorIndexes.filter(({ field }) => field === id)
 }
 
-/** Those of the rows that something covers. */
+/** Return the covered ones of some rows. */
 export function within({ part, rows }: PartRows, cover: Cover): PartRows {
   const covered = cover.covered(part.fragment)
   return { part, rows: rows.and(covered.slice(part.first, part.first + part.rows)) }
@@ -93,17 +93,17 @@ function withinAny(passing: PartRows, covers: readonly Cover[]): PartRows {
   return { part, rows: all.reduce((rows, more) => rows.or(more), RowSet.none(part.rows)) }
 }
 
-/** Rows that were measured. */
+/** Collects measured rows, part by part. */
 export class FoundRows {
   readonly parts = new Parts()
   readonly #lists: RankedHits[] = []
 
-  /** Adds the `limit` nearest of rows that were measured in any order; their parts are in `parts`. */
+  /** Add the `limit` nearest of rows measured in any order. `hits.partOf` refers to `parts`. */
   add(hits: RankedHits, limit: number): void {
     this.#lists.push(ranked(hits, limit, this.parts))
   }
 
-  /** Adds the `limit` nearest of some rows of a part that have a vector and lie within the bounds. */
+  /** Measure rows of a part; add the `limit` nearest that have a vector and are within the distance bounds. */
   *measure(
     part: Part,
     rows: RowSet,
@@ -145,22 +145,22 @@ export class FoundRows {
     if (pacer.due()) yield pacer.pause()
   }
 
-  /** The `limit` nearest of all. */
+  /** Merge all lists; return the `limit` nearest rows. */
   *merged(limit: number, pacer: Pacer): Task<RowHits> {
     const { partOf, offsets, distances } = yield* mergeHits(this.parts, this.#lists, limit, pacer)
     return {
       parts: this.parts.all,
       partOf,
       offsets,
-      made: [{ name: madeBySearch.distance, values: distances }],
+      computed: [{ name: searchColumns.distance, values: distances }],
     }
   }
 }
 
-/** Rows of a part that are so few are fetched without the others. */
+/** Up to this share of a part, only the wanted rows are read. */
 const fewShare = 1 / 16
 
-/** Vectors of a part: of all rows, or where few are wanted of those, whose numbers are `at`, ascending. */
+/** Vectors of a part: of all rows (`at` null), or only of the wanted rows, whose offsets are `at`, ascending. */
 function* vectorsAmong(
   reader: TableReader,
   part: Part,
@@ -179,12 +179,12 @@ function* vectorsAmong(
 
 type Nearest = Pick<RankedHits, 'offsets' | 'distances'>
 
-/** The `k` nearest rows of a part by (distance, offset), from the distance `lower` on where that is given. */
+/** Return the `k` nearest rows of a part by (distance, offset), with distances from `lower` on if given. */
 type Choose = (options: { readonly k: number; readonly lower?: number }) => Hits
 
 /**
- * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the
- * order of the ids, all rows as far as the last one are looked at, and put in order here.
+ * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset. If row ids do not ascend
+ * with offsets, all rows with the last distance are read and sorted here.
  */
 function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose): Nearest {
   const k = Math.min(limit, part.rows)
@@ -206,7 +206,7 @@ function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose):
   return byId({ ordinals, distances }, part, ids, k)
 }
 
-/** The first `k` hits, those of one distance in the order of their ids. */
+/** The first `k` rows; rows at equal distances are sorted by row id. */
 function byId({ ordinals, distances }: Hits, { first }: Part, ids: RunSequence, k: number): Nearest {
   const offsets = ordinals.slice()
   for (let from = 0, to: number; from < offsets.length; from = to) {

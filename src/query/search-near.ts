@@ -1,7 +1,7 @@
 /**
- * Nearest neighbours by an index: its segments propose rows, whose distances are measured in the column. Rows that it does
- * not cover are all measured, and so are those that pass a filter where they are few. Never fewer rows than there are, unless
- * the caller limited the effort.
+ * Vector search with an index. Segments propose rows, whose exact distances are measured in the column. All unindexed rows are
+ * measured, and all rows of a filter if they are few. The answer is never shorter than the number of matches, unless the caller
+ * limited the effort.
  */
 import { assert } from '../errors.js'
 import { isFar, isPoor } from '../indexes/vector/recalls.js'
@@ -32,15 +32,15 @@ import {
   proposing,
 } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
+import { isEffortGiven } from './plan-near-search.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
-import { isTold } from './settle-near.js'
 import type { RowSource } from './source.js'
 
-/** Where more candidates must be measured, they become so many times as many at least. */
+/** Minimum growth factor of the number of measured candidates. */
 const leastGrowth = 1.25
 
-/** As `searchExact`, with the index of `search`. */
+/** As `searchExact`, with the index that `search` names. */
 export function searchNear(
   search: VectorSearch,
   filter: BoundExpression | null,
@@ -77,25 +77,25 @@ class NearSearch {
   }
 
   *hits(filter: BoundExpression | null): Task<RowHits> {
-    if (this.#limit > 0) yield* filter === null ? this.#all() : this.#passing(filter)
+    if (this.#limit > 0) yield* filter === null ? this.#searchAll() : this.#searchPassing(filter)
     return yield* this.#found.merged(this.#limit, this.#pacer)
   }
 
-  /** Looks among all living rows. */
-  *#all(): Task<void> {
+  /** Search all live rows. */
+  *#searchAll(): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
-    // A caller who says how hard to look asks the index, whatever that costs.
-    const isTold = Object.values(this.#options.effort).some(each => each !== undefined)
-    if (!isTold && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
-      const cover = this.#search.fast ? this.#index : everything
+    // If the caller set an effort, use the index, even if it costs more.
+    const isEffortGiven = Object.values(this.#options.effort).some(each => each !== undefined)
+    if (!isEffortGiven && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
+      const cover = this.#search.fast ? this.#index : allRows
       for (const fragment of reader.layout.fragments)
         yield* this.#measureIn(fragment, cover.covered(fragment))
       return
     }
     for (const segment of this.#index.segments) {
-      const living = yield* wait(segment.living(reader, signal))
-      if (yield* this.#ask(segment, living)) continue
+      const live = yield* wait(segment.liveOrdinals(reader, signal))
+      if (yield* this.#searchSegment(segment, live)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }
     if (this.#search.fast) return
@@ -104,8 +104,8 @@ class NearSearch {
     }
   }
 
-  /** Looks among the rows that pass a filter: which those are is known before anything is measured. */
-  *#passing(filter: BoundExpression): Task<void> {
+  /** Search the rows that pass a filter. The filter is evaluated before any distance is measured. */
+  *#searchPassing(filter: BoundExpression): Task<void> {
     const passing: PartRows[] = []
     for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
       if (each instanceof Promise) yield each
@@ -119,8 +119,8 @@ class NearSearch {
     const passingIn = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
     for (const segment of this.#index.segments) {
       const bits = yield* wait(segment.ordinalsOf(passingIn, this.#pacer))
-      const asked = yield* this.#ask(segment, { bits, count: bits.count() })
-      if (!asked) yield* this.#measure(passing.map(each => within(each, segment)))
+      const wasSearched = yield* this.#searchSegment(segment, { bits, count: bits.count() })
+      if (!wasSearched) yield* this.#measure(passing.map(each => within(each, segment)))
     }
     if (this.#search.fast) return
     const partial = yield* partialCover(this.#index, this.#source.reader, this.#pacer)
@@ -132,14 +132,14 @@ class NearSearch {
     yield* this.#measure(passing.map(each => within(each, { covered })))
   }
 
-  /** Whether asking the index costs less than measuring all rows that pass. Opens it only where that takes a thought. */
+  /** Whether searching the index costs less than measuring all matching rows. Opens the index only if that is not obvious. */
   *#isWorthAsking(passing: readonly PartRows[]): Task<boolean> {
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
     if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
     return yield* this.#isCheaper(rows, passing.length)
   }
 
-  /** Whether asking the index costs less than measuring `rows` rows, which lie in so many parts. */
+  /** Whether searching the index costs less than measuring `rows` rows in so many parts. */
   *#isCheaper(rows: number, parts: number): Task<boolean> {
     const { query, multi } = this.#search
     const column = this.#column(columnBytes(this.#search))
@@ -164,23 +164,23 @@ class NearSearch {
     return cost < measuring(rows, parts, column)
   }
 
-  /** The column that rows are measured in, of which `rowBytes` bytes are looked at for each. */
+  /** The column in which rows are measured; `rowBytes`: bytes read per row. */
   #column(rowBytes: number): MeasuredColumn {
     return measuredColumn(rowBytes, this.#source.reader.liveRows)
   }
 
-  /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */
+  /** Whether the segment's recall is too low, and the caller did not set an effort. */
   #isPoor({ facts }: VectorIndexSegment, isFiltered: boolean): boolean {
-    return !isTold(this.#options) && isPoor(facts, isFiltered)
+    return !isEffortGiven(this.#options) && isPoor(facts, isFiltered)
   }
 
-  /** How many candidates a segment is asked for first where `k` rows are wanted; all that there will be where the caller says how many. */
+  /** Number of candidates to ask a segment for first if `k` rows are wanted. With a refine factor, it is never increased. */
   #firstCandidates(opened: VectorIndexSegment, k: number): number {
     const { refineFactor } = this.#options
     return refineFactor === undefined ? opened.candidatesFor(k) : k * refineFactor
   }
 
-  /** How many of `first` candidates are measured at first: the least that can be enough, where each is read by itself. */
+  /** Number of candidates to measure first. If rows are read one by one: the least number that can be enough. */
   #firstMeasured(first: number, k: number, blur: Blur): number {
     if (this.#options.refineFactor !== undefined) return first
     if (this.#column(columnBytes(this.#search)).readRows === 0) return first
@@ -188,14 +188,15 @@ class NearSearch {
   }
 
   /**
-   * Adds the rows that a segment proposes; `allowed`: the only ones, null for all. False where all that are allowed must be
-   * measured: because that costs no more, or because a search by the index would give fewer rows than there are, or too few of the nearest.
+   * Search a segment and add the rows that it proposes. `allowed`: the only rows to return, null for all. Returns false if all
+   * allowed rows must be measured instead: because that costs no more, or because the segment would return too few rows, or too few
+   * of the nearest.
    */
-  *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
+  *#searchSegment(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
     const { effort, refineFactor } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* wait(segment.open(this.#pacer.signal))
-    // Rows that died may be those near the query, as rows that a filter excludes.
+    // Deleted rows may be those near the query, like rows that a filter excludes.
     if (this.#isPoor(opened, allowed !== null)) return false
     const { facts } = opened
     const blur = opened.blurFor(allowed !== null)
@@ -223,9 +224,9 @@ class NearSearch {
         if (more > enough) enough = Math.max(more, Math.ceil(leastGrowth * enough))
       }
       if (enough > ordinals.length && ordinals.length >= count) continue
-      if (!isTold(this.#options) && isFar(facts, candidates.farthest(1))) return false
+      if (!isEffortGiven(this.#options) && isFar(facts, candidates.farthest(1))) return false
       const found = candidates.nearerThan(this.#search.upper)
-      // The range may hold rows that the segment did not propose.
+      // The range of distances may hold rows that the segment did not propose.
       if (this.#search.upper !== undefined && found.offsets.length < k && !mayBeShort) return false
       this.#found.add(found, this.#limit)
       this.#source.meter?.ended(refineFactor === undefined ? ended : 'limited')
@@ -234,7 +235,7 @@ class NearSearch {
     return false
   }
 
-  /** Measures the next candidates, up to rank `to`. */
+  /** Measure the next candidates, up to rank `to`. */
   *#measureCandidates(
     segment: SegmentReader<VectorIndexSegment>,
     candidates: NearCandidates,
@@ -273,11 +274,11 @@ class NearSearch {
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    assert(count === ranks.length, 'an index proposed a row that does not live')
+    assert(count === ranks.length, 'an index proposed a row that is not live')
     candidates.measured = to
   }
 
-  /** How far rows are, which all have a vector. */
+  /** Distances of rows that all have a vector. */
   *#distances(vectors: Vectors, rows: Uint32Array): Task<Float32Array> {
     const { metric, multi } = this.#search
     const { meter } = this.#source
@@ -293,7 +294,7 @@ class NearSearch {
     return found.distances
   }
 
-  /** Measures those of some rows of a fragment that live. */
+  /** Measure the live ones of some rows of a fragment. */
   *#measureIn(fragment: Fragment, rows: RowSet): Task<void> {
     const { reader } = this.#source
     for (const part of yield* wait(reader.partsOf(fragment, this.#pacer.signal))) {
@@ -312,9 +313,9 @@ class NearSearch {
 }
 
 /** Covers all rows. */
-const everything: Cover = { covered: fragment => RowSet.all(fragment.rows) }
+const allRows: Cover = { covered: fragment => RowSet.all(fragment.rows) }
 
-/** Bytes of a row that a query reads: of lists about as many vectors as the query has, each with each of those. */
+/** Bytes read per row. Rows with lists are assumed to have as many vectors as the query; each pair is measured. */
 function columnBytes(search: VectorSearch): number {
   const bytes = vectorBytes(search)
   return search.multi === null ? bytes : listBytes(search.multi.length ** 2, bytes)
@@ -324,7 +325,7 @@ function vectorBytes({ field: { type }, query }: VectorSearch): number {
   return query.length * (elementKind(vectorType(type)!) === 'u8' ? 1 : 4)
 }
 
-/** The rows by fragment, counted in it. */
+/** Rows by fragment, by offset in the fragment. */
 function rowsByFragment(all: readonly PartRows[]): ReadonlyMap<Fragment, RowSet> {
   const bits = new Map<Fragment, Bitset>()
   for (const { part, rows } of all) {

@@ -1,8 +1,7 @@
 /**
- * Rows by what their texts say: BM25 over all segments of an index and the rows that none of them has, so that scores do not depend
- * on how rows came to be where they are. How many rows there are and how long they are on average is said of the living rows. Rows that died
- * since their segment was built count among those which have a term until a fold leaves them out (STORAGE S21): to know which of
- * them have it, all its postings would be read.
+ * Full-text search with BM25 over all segments of an index and all unindexed rows, so that scores do not depend on how rows were
+ * indexed. The number of rows and their average length count live rows only. The number of rows with a term includes rows that were deleted
+ * since their segment was built, until segments are merged (STORAGE S21): excluding them would mean reading all postings.
  */
 import {
   bm25,
@@ -21,7 +20,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { mergeHits, Parts, type RankedHits, type RowHits, ranked, searchColumns } from './hits.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
 import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
@@ -40,12 +39,12 @@ import {
 import { type Passing, type TextUnit, unitsOf } from './text-units.js'
 import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
-/** So many are inserted one by one: to begin a sort takes longer. */
+/** Up to this many rows, insertion sort is faster than `sort()`. */
 const fewRows = 32
-/** Rows ranked between two looks at the clock. */
+/** Rows ranked between two checks of the clock. */
 const rankedAtOnce = 8192
 
-/** The `limit` living rows with the best scores that pass `filter`, equal ones by row id. Infinity: all that match, in row order. */
+/** Return the `limit` live rows with the best scores that pass `filter`, ties by row id. Infinity: all matches, in row order. */
 export function searchText(
   search: TextSearch,
   filter: BoundExpression | null,
@@ -56,10 +55,10 @@ export function searchText(
   return runTask(new TextRun(search, source, pacer).hits(filter, limit))
 }
 
-/** A column under search. */
+/** A searched column. */
 interface Searched {
   readonly units: readonly TextUnit[]
-  /** Living rows that have a term. */
+  /** Number of live rows that have a term. */
   readonly docs: number
   readonly corpus: Corpus
 }
@@ -89,8 +88,8 @@ class TextRun {
         this.#source,
         this.#pacer,
       )
-      const docs = units.reduce((sum, { living }) => sum + living.docs, 0)
-      const tokens = units.reduce((sum, { living }) => sum + living.tokens, 0)
+      const docs = units.reduce((sum, { live }) => sum + live.docs, 0)
+      const tokens = units.reduce((sum, { live }) => sum + live.tokens, 0)
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
     const { query } = this.#search
@@ -98,7 +97,7 @@ class TextRun {
     return yield* this.#ranked(yield* rows, limit)
   }
 
-  /** Null where every living row is wanted. */
+  /** The rows that pass the filter; null: every live row. */
   *#passing(filter: BoundExpression | null): Task<Passing | null> {
     if (filter === null && this.#source.difference === null) return null
     const bits = new Map<Fragment, Bitset>()
@@ -115,14 +114,14 @@ class TextRun {
     return new Map(Array.from(bits, ([fragment, own]) => [fragment, RowSet.ofBits(own)]))
   }
 
-  /** The rows with the `limit` best scores, and all that are as good as the last of them; maybe others. */
+  /** The rows with the `limit` best scores and all ties of the last one, perhaps with others. */
   *#best(node: TextNode, limit: number): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
         return yield* this.#found(node, limit)
       case 'best': {
-        // Whatever is among the best of all is among the best by the one that gives it its score.
+        // A row among the best of all is among the best of the node that gives its score.
         let best = noPlaces
         for (const each of node.of)
           best = yield* this.#mixed(best, yield* this.#best(each, limit), mixings.best)
@@ -166,7 +165,7 @@ class TextRun {
     return rows
   }
 
-  /** `limit`: null for all. */
+  /** The rows of a leaf. `limit`: null for all. */
   *#found(leaf: TextLeaf, limit: number | null): Task<ScoredPlaces> {
     const { units, corpus } = this.#columns[leaf.column]!
     const query = yield* this.#weighted(leaf)
@@ -181,7 +180,7 @@ class TextRun {
           : bestRows(segment, query, corpus, limit, allowed, this.#pacer, floor),
       )
       if (found.ordinals.length === 0) continue
-      // So many rows are at least as good: what others have must be, too.
+      // `limit` rows have at least this score, so rows of later units must reach it too.
       if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
       const { ordinals, scores } = limit === null ? found : byOrdinal(found, unit.isById ? limit : Infinity)
       lists.push({ places: yield* unit.places(ordinals), scores })
@@ -189,52 +188,56 @@ class TextRun {
     return lists.length === 0 ? noPlaces : joined(lists)
   }
 
-  /** Its terms with what each is worth; null: no row can match. */
+  /** The terms of a leaf with their weights; null: no row can match. */
   *#weighted(leaf: TextLeaf): Task<SegmentQuery | null> {
     if (leaf.terms.length === 0) return null
     if (leaf.kind === 'phrase') {
-      const terms = leaf.terms.map(({ term, offset }) => ({ term, offset, weight: this.#worth(leaf, term) }))
+      const terms = leaf.terms.map(({ term, offset }) => ({
+        term,
+        offset,
+        weight: this.#maxScore(leaf, term),
+      }))
       return { kind: 'phrase', terms, slop: leaf.slop }
     }
     const { all, boost } = leaf
     const groups: { term: string; weight: number }[][] = []
     for (const { term, count } of leaf.terms) {
-      const near = yield* this.#near(leaf, term)
+      const near = yield* this.#similarTerms(leaf, term)
       groups.push(
-        near.map(({ term: each }) => ({ term: each, weight: count * boost * this.#worth(leaf, each) })),
+        near.map(({ term: each }) => ({ term: each, weight: count * boost * this.#maxScore(leaf, each) })),
       )
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
     return { kind: 'terms', groups, all }
   }
 
-  *#near(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
+  *#similarTerms(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
     const distance = distanceFor(leaf, term)
     if (distance === 0) return [{ term, distance }]
     const segments = this.#columns[leaf.column]!.units.map(({ segment }) => segment)
     return yield* expanded(segments, term, distance, leaf.prefixLength, leaf.mostExpansions, this.#pacer)
   }
 
-  /** The score that a row can get by a term. */
-  #worth({ column }: TextLeaf, term: string): number {
+  /** The maximum score of a row for a term. */
+  #maxScore({ column }: TextLeaf, term: string): number {
     const { units, docs } = this.#columns[column]!
     const having = units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0)
-    // Dead rows that have it may be more than all living ones.
+    // Deleted rows with the term may outnumber all live rows.
     return (bm25.k1 + 1) * inverseFrequency(Math.min(having, docs), docs)
   }
 
-  /** The best `limit` of some rows, equal ones by row id; Infinity: all of them, in row order. */
+  /** The best `limit` of some rows, ties by row id. Infinity: all of them, in row order. */
   *#ranked(rows: ScoredPlaces, limit: number): Task<RowHits> {
     const { reader } = this.#source
     const isAll = limit === Number.POSITIVE_INFINITY
     const { places, scores } = isAll ? rows : bestOf(rows, limit)
     const parts = new Parts()
-    // Any number of rows may be wanted, or be as good as the last one wanted: they are ranked some at a time.
+    // The rows are ranked in chunks, because there may be any number of wanted rows or ties.
     const lists: RankedHits[] = []
-    const room = isAll ? places.length : Math.min(places.length, rankedAtOnce)
-    const partOf = new Uint32Array(room)
-    const offsets = new Uint32Array(room)
-    const distances = new Float32Array(room)
+    const capacity = isAll ? places.length : Math.min(places.length, rankedAtOnce)
+    const partOf = new Uint32Array(capacity)
+    const offsets = new Uint32Array(capacity)
+    const distances = new Float32Array(capacity)
     let count = 0
     let [first, end, number] = [0, 0, 0]
     for (let from = 0; from < places.length; ) {
@@ -248,12 +251,12 @@ class TextRun {
         first = places[from]! - offset + part.first
         end = first + part.rows
       }
-      for (; from < places.length && places[from]! < end && count < room; from++, count++) {
+      for (; from < places.length && places[from]! < end && count < capacity; from++, count++) {
         partOf[count] = number
         offsets[count] = places[from]! - first
         distances[count] = -scores[from]!
       }
-      if (count === room && from < places.length) {
+      if (count === capacity && from < places.length) {
         lists.push(ranked({ partOf, offsets, distances }, limit, parts))
         count = 0
       }
@@ -266,12 +269,12 @@ class TextRun {
     }
     const values = best.distances
     for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!
-    const made = [{ name: madeBySearch.score, values }]
-    return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, made }
+    const computed = [{ name: searchColumns.score, values }]
+    return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, computed }
   }
 }
 
-/** The first rows, `most` at most. */
+/** The first rows, at most `most`, sorted by ordinal. */
 function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
   const count = Math.min(most, ordinals.length)
   if (count > fewRows) return manyByOrdinal(ordinals, scores, count)
@@ -289,7 +292,7 @@ function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
   return sorted
 }
 
-/** Sorts numbers alone, which the engine does without a call for every pair. */
+/** Sorts plain numbers, so that the engine needs no call per comparison. */
 function manyByOrdinal(ordinals: Uint32Array, scores: Float32Array, count: number): ScoredRows {
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)

@@ -1,4 +1,4 @@
-/** Cuts the rows of a scan into slices that cost about the same, by what is known of them without reading any. */
+/** Splits the rows of a scan into slices of about equal cost, by file metadata, without reading rows. */
 import type { Fragment } from '../manifest/layout.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -8,24 +8,24 @@ import type { Plan } from './plan.js'
 import { namesOf } from './run.js'
 import { RowSource } from './source.js'
 
-/** Rows `from .. to` of a version, counted among those that live. */
+/** The rows `from .. to` of a version, counted among its live rows. */
 export interface Slice {
   readonly from: number
   readonly to: number
-  /** Those of them that may pass the filter. */
+  /** Number of these rows that may pass the filter. */
   readonly rows: number
-  /** Of the columns that are read, as they are stored; about. */
+  /** Approximate stored bytes of the columns that are read. */
   readonly bytes: number
 }
 
-/** A slice has so many bytes where nobody says how many slices there are to be. */
+/** Size of a slice if the caller sets no number of slices. */
 const sliceBytes = 64 * 1024 * 1024
-/** A cut is moved to the end of a batch of the file that is so near, by the bytes of a slice. */
+/** A cut moves to the end of a batch of the file if that is at most this share of a slice away. */
 const nearPart = 1 / 10
-/** Footers of files that are read at the same time. */
+/** Footers of files that are read in parallel. */
 const readAhead = 16
 
-/** Rows that lie in one batch of a file. */
+/** Rows of one batch of a file. */
 interface Piece {
   readonly from: number
   readonly rows: number
@@ -33,8 +33,8 @@ interface Piece {
 }
 
 /**
- * At most `most` slices with about as many bytes each; null: one for every 64 MiB, up to `limit`. Fragments none of whose rows can pass the
- * filter count nothing, and none of the slices is empty. Reads the footers of the files of the others.
+ * Return at most `most` slices of about equal bytes; null: one per 64 MiB, at most `limit`. Fragments without a possible match
+ * count as empty, and no slice is empty. Reads footers of the other fragments' files.
  */
 export async function planSlices(
   plan: Plan,
@@ -77,7 +77,7 @@ function cut(pieces: readonly Piece[], total: number, count: number): readonly S
   const each = total / count
   const slices: Slice[] = []
   let open: Slice | null = null
-  // Bytes before the piece, and before the next cut.
+  // `before`: bytes before the piece. `next`: position of the next cut.
   let before = 0
   let next = each
   for (const piece of pieces) {
@@ -98,7 +98,7 @@ function cut(pieces: readonly Piece[], total: number, count: number): readonly S
   return slices
 }
 
-/** The row of a piece before which `at` of its bytes lie; its first or the one behind its last where that is no more than `near` bytes away. */
+/** The row at byte `at` of a piece: its first row or its end, if that is at most `near` bytes away. */
 function cutIn({ rows, bytes }: Piece, at: number, near: number): number {
   if (at <= near) return 0
   return at >= bytes - near ? rows : Math.round((at / bytes) * rows)

@@ -1,7 +1,7 @@
 /**
- * The first rows in an order, out of many: rows go in batch by batch, their numbers come out.
+ * Finds the first rows in an order, out of many. The caller adds rows batch by batch and gets back their tags in order.
  *
- * Only rows that can still be among the first are kept. Equal rows stay in the order in which they came.
+ * Keeps only rows that can still be among the first. The sort is stable.
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
@@ -9,35 +9,36 @@ import type { Pacer } from '../primitives/pacer.js'
 import { sortedByWords } from '../primitives/radix.js'
 import { type KeyBatch, type KeyOrder, KeyStore } from './key-store.js'
 
-/** Fewer rows than this are compared: tables of digits would cost more. */
+/** Fewer rows are sorted by comparison: radix sort would cost more. */
 const fewRows = 16 * 1024
 
-/** Rows kept at least before those that cannot be among the first are thrown away. */
+/** Minimum number of rows kept before rows that cannot be among the first are discarded. */
 const keepAtLeast = 64 * 1024
-/** Rows sorted in one go, and merged between two looks at the clock. */
+/** Rows sorted, or merged, between two checks of the clock. */
 const runRows = 4 * 1024
 
+/** Call `add` for each batch, then `finish` once. */
 export class Sorter {
   readonly #keep: number
   #store: KeyStore
-  /** What the caller calls each kept row. */
+  /** The caller's tag of each kept row. */
   #tags: Float64Array
-  /** The kept row that is the last of those asked for; null while there are not that many. */
+  /** Index of the last of the wanted rows; null while there are fewer rows. */
   #last: number | null = null
 
-  /** `keep`: how many of the first rows are asked for. `rows`: how many there are at most, so that memory for them is taken once. */
+  /** `keep`: number of wanted rows. `rows`: maximum number of added rows, so that memory is allocated once. */
   constructor(types: readonly DataType[], orders: readonly KeyOrder[], keep: number, rows: number) {
     this.#keep = Math.min(keep, rows)
-    const room = Math.min(rows, this.#mostKept())
-    this.#store = new KeyStore(types, orders, room)
-    this.#tags = new Float64Array(Math.max(1, room))
+    const capacity = Math.min(rows, this.#mostKept())
+    this.#store = new KeyStore(types, orders, capacity)
+    this.#tags = new Float64Array(Math.max(1, capacity))
   }
 
   #mostKept(): number {
     return Math.max(keepAtLeast, 4 * this.#keep)
   }
 
-  /** Adds the rows of the key columns; row `i` is called `tags[i]`. */
+  /** Add rows by their key columns; `tags[i]` identifies row `i`. */
   async add(columns: readonly Column[], tags: Float64Array, pacer: Pacer): Promise<void> {
     if (this.#keep === 0) return
     const batch = this.#store.batch(columns)
@@ -49,7 +50,7 @@ export class Sorter {
     }
   }
 
-  /** The tags of the first rows, in order. */
+  /** Return the tags of the first rows, in order. */
   async finish(pacer: Pacer): Promise<Float64Array> {
     const order = await this.#sorted(pacer)
     return this.#tagsOf(order.subarray(0, this.#keep), pacer)
@@ -90,7 +91,7 @@ export class Sorter {
     this.#last = this.#keep - 1
   }
 
-  /** The kept rows in order: by their words where those decide, else short runs, then merges of two neighbours. */
+  /** The kept rows in order: by radix sort if the words alone decide the order, else by sorting short runs and merging neighbours. */
   async #sorted(pacer: Pacer): Promise<Uint32Array> {
     const store = this.#store
     const { count } = store
@@ -117,7 +118,7 @@ export class Sorter {
   }
 }
 
-/** Merges two sorted neighbours; of equal rows that of the left one comes first. */
+/** Merge two adjacent sorted runs; of equal rows, that of the left run comes first. */
 async function merge(
   store: KeyStore,
   rows: Uint32Array,

@@ -1,13 +1,13 @@
 /**
- * What the expressions of a query can read: the columns of the table, and those that a query makes.
+ * The columns that expressions of a query can read: those of the table, and those that a query computes.
  *
- * - `_rowid`: stable for a row's life, unique in its table (uint64)
- * - `_rowoffset`: how many living rows of this version come before the row (uint64)
- * - `_distance`: where there is a vector to be near to (float32; l2 squared, 1 - cos, 1 - dot)
- * - `_score`: where there is a text to be found (float32; BM25)
- * - `_relevance_score`: where there are both, by which rows are ranked then (float32); a row that only one of them found has NULL for the other
+ * - `_rowid`: stable as long as the row exists, unique in its table (uint64)
+ * - `_rowoffset`: number of live rows of this version before the row (uint64)
+ * - `_distance`: only in vector searches (float32; l2 squared, 1 - cos, 1 - dot)
+ * - `_score`: only in text searches (float32; BM25)
+ * - `_relevance_score`: only in hybrid searches, which rank by it (float32); a row that only one search returned has NULL for the other
  *
- * An answer to several query vectors has `query_index` beside those.
+ * An answer to several query vectors also has `query_index`.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -34,24 +34,24 @@ import {
   type TableReader,
 } from '../table/table-reader.js'
 import { Difference } from './difference.js'
-import { madeBySearch, type RowHits } from './hits.js'
+import { type RowHits, searchColumns } from './hits.js'
 import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
-// Nullable, as Lance declares them: clients compare the schemas of answers. Only hybrid searches give some nulls.
+// Nullable, because Lance declares them so and clients compare schemas of answers. Only hybrid searches return some nulls.
 export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: true }
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: true }
 
 const float32 = { kind: 'float', bits: 32 } as const
-const distanceField: Field = { name: madeBySearch.distance, type: float32, nullable: true }
-const scoreField: Field = { name: madeBySearch.score, type: float32, nullable: true }
-const relevanceField: Field = { name: madeBySearch.relevance, type: float32, nullable: true }
+const distanceField: Field = { name: searchColumns.distance, type: float32, nullable: true }
+const scoreField: Field = { name: searchColumns.score, type: float32, nullable: true }
+const relevanceField: Field = { name: searchColumns.relevance, type: float32, nullable: true }
 
-/** What the rows of a query are searched by. */
+/** Which searches rank the rows of a query. */
 export type SearchedBy = 'nothing' | 'vector' | 'text' | 'both'
 
-/** The columns that a search makes. */
+/** The columns that each kind of search adds. */
 export const searchedFields: Readonly<Record<SearchedBy, readonly Field[]>> = {
   nothing: [],
   vector: [distanceField],
@@ -59,15 +59,15 @@ export const searchedFields: Readonly<Record<SearchedBy, readonly Field[]>> = {
   both: [distanceField, scoreField, relevanceField],
 }
 
-/** In front of the columns of an answer to several query vectors: the number of the one its row is near to. */
+/** First column of an answer to several query vectors: the number of the query that the row belongs to. */
 export const queryIndexField: Field = {
   name: 'query_index',
   type: { kind: 'int', bits: 32, signed: true },
   nullable: false,
 }
 
-/** All columns that queries make. */
-export const madeFields: readonly Field[] = [
+/** All columns that queries compute. */
+export const computedFields: readonly Field[] = [
   rowIdField,
   rowOffsetField,
   distanceField,
@@ -75,7 +75,7 @@ export const madeFields: readonly Field[] = [
   relevanceField,
 ]
 
-/** What queries can read of a table, which is the same for all of them. */
+/** The readable columns of a table, shared by all its queries. */
 class Readable {
   readonly fields: ReadonlyMap<string, TableField>
   readonly #own: readonly Field[]
@@ -107,18 +107,19 @@ class Readable {
 
 const readables = new WeakMap<TableSchema, Readable>()
 
+/** Return the schema that expressions are bound to: columns of the table and those that the search adds. */
 export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): Schema {
   return Readable.of(schema).schema(by)
 }
 
-/** Parts of which a query holds what it has read. */
+/** Number of parts whose columns a query keeps in memory. */
 const heldParts = 2
-/** A query that takes more of the rows of a part reads its columns whole. */
+/** A query that takes more than this share of the rows of a part reads whole columns. */
 const wholeShare = 1 / 8
-/** Bytes of stretches that are fetched together: more would hold the event loop when they are joined. */
+/** Most bytes of stretches fetched together: joining more would block the event loop. */
 const stretchBytes = 16 * 1024 * 1024
 
-/** Columns of rows of a part, by name. */
+/** A run of rows of one part, read ahead: columns by name. */
 interface HeldRun {
   readonly part: Part
   readonly from: number
@@ -126,25 +127,26 @@ interface HeldRun {
   readonly columns: ReadonlyMap<string, RunOfColumn>
 }
 
+/** Reads rows of one version for one query. */
 export class RowSource {
   readonly reader: TableReader
-  /** The only rows there are; null: all. */
+  /** The only rows that the source has; null: all. */
   readonly difference: Difference | null
-  /** What counts the steps of the query; null: nobody asked. */
+  /** Counts rows and time of each step; null: not analyzed. */
   readonly meter: Meter | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
   /**
-   * What was read of the last parts, the latest last: rows are taken a few at a time, from a part or where two meet, and a column
-   * larger than all that may be kept would be loaded anew for each of those times.
+   * Columns of the last parts, the latest last. Rows are taken in small batches, within a part or across two. Without this, a column
+   * larger than the cache would be loaded again for each batch.
    */
   readonly #held = new Map<Part, Map<TableField, Column>>()
-  /** What `expect` read last. */
+  /** The run of rows that `expect` read last. */
   #run: HeldRun | null = null
-  /** How many rows of a part were taken. */
+  /** Number of rows taken from each part. */
   readonly #taken = new Map<Part, number>()
 
-  /** `other`: a version whose rows are left out. */
+  /** `other`: leave out the rows that are at the same position in this version. */
   constructor(
     reader: TableReader,
     pacer: Pacer,
@@ -158,12 +160,12 @@ export class RowSource {
     this.#fields = Readable.of(reader.schema).fields
   }
 
-  /** Field of the table with that name; undefined for a column that the query makes. */
+  /** Return the table's field with that name; undefined for a column that the query computes. */
   field(name: string): TableField | undefined {
     return this.#fields.get(name)
   }
 
-  /** Begins to load columns of a part, for a later call. */
+  /** Start to load columns of a part that a later call will need. */
   prefetch(part: Part, names: readonly string[]): void {
     const fields = [...new Set(names)].map(name => this.#fields.get(name))
     this.reader.prefetch(
@@ -172,7 +174,7 @@ export class RowSource {
     )
   }
 
-  /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
+  /** Return all rows of a part, deleted rows too, with the columns `names`. Does not copy columns that are in memory. */
   partBatch(part: Part, names: readonly string[]): MaybePromise<Batch> {
     return runTask(this.#partBatch(part, names))
   }
@@ -182,14 +184,14 @@ export class RowSource {
     const columns: Column[] = []
     for (const name of names) {
       const field = this.#fields.get(name)
-      fields.push(field ?? madeField(name))
-      const column = field === undefined ? this.#made(name, part, null) : this.#stored(part, field)
+      fields.push(field ?? computedField(name))
+      const column = field === undefined ? this.#computed(name, part, null) : this.#stored(part, field)
       columns.push(column instanceof Promise ? yield* wait(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
   }
 
-  /** Between which values the stretches of a part lie, by column, of those of which files say it. */
+  /** Return the min/max statistics of a part's stretches, by column, where files have them. */
   *stretches(part: Part, names: readonly string[]): Task<ReadonlyMap<string, StretchZones>> {
     const found = new Map<string, StretchZones>()
     for (const name of names) {
@@ -201,7 +203,7 @@ export class RowSource {
     return found
   }
 
-  /** Whether so few rows of stretches of a part are asked for that they are fetched without the columns. */
+  /** Whether so few rows of stretches are wanted that their blocks are read instead of whole columns. */
   isFetched(part: Part, rows: number, names: readonly string[]): boolean {
     if (rows > part.rows / 2) return false
     const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
@@ -210,7 +212,7 @@ export class RowSource {
     return (this.reader.storedBytes(part, fields) * rows) / part.rows <= stretchBytes
   }
 
-  /** As `partBatch`, of rows of some stretches, of which no more is read than their blocks. */
+  /** As `partBatch`, for the rows of some stretches. Reads only their blocks. */
   *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Task<Batch> {
     const fields = names.map(name => this.#fields.get(name))
     const stored = fields.filter(field => field !== undefined)
@@ -219,7 +221,7 @@ export class RowSource {
     const columns: Column[] = []
     for (const [i, field] of fields.entries()) {
       if (field === undefined) {
-        columns.push(yield* wait(this.#made(names[i]!, part, offsets)))
+        columns.push(yield* wait(this.#computed(names[i]!, part, offsets)))
         continue
       }
       const own = found![stored.indexOf(field)]!
@@ -227,7 +229,7 @@ export class RowSource {
       columns.push(takenFrom(own, false))
     }
     return {
-      schema: { fields: names.map((name, i) => fields[i] ?? madeField(name)) },
+      schema: { fields: names.map((name, i) => fields[i] ?? computedField(name)) },
       length: offsets.length,
       columns,
     }
@@ -255,14 +257,14 @@ export class RowSource {
     return held
   }
 
-  /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
+  /** Return the columns `names` of some rows. `owned`: as copies that share no memory with the cache. */
   batch(hits: RowHits, names: readonly string[], owned: boolean): MaybePromise<Batch> {
     return runTask(this.#batch(hits, names, owned))
   }
 
   *#batch(hits: RowHits, names: readonly string[], owned: boolean): Task<Batch> {
-    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
-    const { parts, partOf, offsets, made } = hits
+    const fields = names.map(name => this.#fields.get(name) ?? computedField(name))
+    const { parts, partOf, offsets, computed } = hits
     const isOfOne = partOf === null || parts.length === 1
     const pieces: Partitioned<Part> = isOfOne
       ? { taken: [{ part: parts[0]!, offsets, places: offsets }], position: offsets }
@@ -273,14 +275,14 @@ export class RowSource {
     let number = 0
     for (const name of names) {
       const field = this.#fields.get(name)
-      const found = field === undefined ? made.find(known => known.name === name) : undefined
+      const found = field === undefined ? computed.find(known => known.name === name) : undefined
       if (found !== undefined) {
-        columns.push(madeColumn(found.values))
+        columns.push(computedColumn(found.values))
       } else if (offsets.length === 0) {
-        columns.push(emptyColumn((field ?? madeField(name)).type))
+        columns.push(emptyColumn((field ?? computedField(name)).type))
       } else if (field === undefined) {
         const own: Column[] = []
-        for (const each of pieces.taken) own.push(yield* wait(this.#made(name, each.part, each.offsets)))
+        for (const each of pieces.taken) own.push(yield* wait(this.#computed(name, each.part, each.offsets)))
         columns.push(isOfOne ? own[0]! : takeColumn(concatColumns(own), pieces.position))
       } else {
         columns.push(isOfOne ? takenFrom(rows[0]![number]!, owned) : placed(rows, number, pieces))
@@ -291,9 +293,9 @@ export class RowSource {
     return { schema: { fields }, length: offsets.length, columns }
   }
 
-  /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
+  /** Stream the columns `names` of rows of several parts, `rows` rows at a time, as copies. Reads every part once. */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
-    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
+    const fields = names.map(name => this.#fields.get(name) ?? computedField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
     const stored = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
     const found = await runTask(this.#rowsOf(taken, stored))
@@ -303,7 +305,7 @@ export class RowSource {
       const column: Column[] = []
       for (const [i, { part, offsets }] of taken.entries()) {
         const own = found[i]![number]
-        column.push(own === undefined ? await this.#made(name, part, offsets) : takenFrom(own, true))
+        column.push(own === undefined ? await this.#computed(name, part, offsets) : takenFrom(own, true))
         await this.#pacer.turn()
       }
       pieces.push(column)
@@ -329,7 +331,7 @@ export class RowSource {
     }
   }
 
-  /** Rows of some columns, part by part. */
+  /** Read rows of some columns, part by part. */
   *#rowsOf(
     taken: readonly Taken<Part>[],
     fields: readonly TableField[],
@@ -358,8 +360,8 @@ export class RowSource {
   }
 
   /**
-   * Reads the columns `names` of rows that are asked for next, some at a time, where the columns of their part have no room in memory: those
-   * of all rows between the first and the last of them.
+   * Read ahead the rows that the caller will ask for in small batches, if the columns of their part do not fit in memory: all rows
+   * between the first and the last of them.
    */
   expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): MaybePromise<void> {
     const part = parts[0]
@@ -374,7 +376,7 @@ export class RowSource {
   }
 
   *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Task<void> {
-    // The one before it is not held while this one comes.
+    // Release the previous run before reading this one.
     this.#run = null
     const held = this.#held.get(part)
     const loading = fields.map(field => {
@@ -393,7 +395,7 @@ export class RowSource {
     this.#run = { part, from, to, columns }
   }
 
-  /** The rows of a part that this query has read in advance, where they include the rows `offsets` of all `fields`. */
+  /** Return the run that was read ahead, if it has the rows `offsets` of all `fields`. */
   #runWith(part: Part, offsets: Uint32Array, fields: readonly TableField[]): HeldRun | null {
     const run = this.#run
     if (run?.part !== part || !fields.every(({ name }) => run.columns.has(name))) return null
@@ -401,7 +403,7 @@ export class RowSource {
     return run
   }
 
-  /** Rows of a part of which this query holds columns. `isWhole`: it is to hold all of them. */
+  /** Read rows of a part of which this query keeps columns. `isWhole`: keep all its columns. */
   *#rowsHeld(
     some: Taken<Part>,
     fields: readonly TableField[],
@@ -431,14 +433,14 @@ export class RowSource {
     return found
   }
 
-  /** Whether this query takes so many rows of a part, with `more` now, that its columns are read whole. */
+  /** Count `more` rows of a part; return whether this query now takes so many that whole columns are read. */
   #isTakenWhole(part: Part, more: number): boolean {
     const rows = (this.#taken.get(part) ?? 0) + more
     this.#taken.set(part, rows)
     return rows >= part.rows * wholeShare
   }
 
-  /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */
+  /** Return the ids of rows of a part, by offset. `offsets`: null for all rows. */
   rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): MaybePromise<Float64Array> {
     return whenResolved(this.reader.rowIds(fragment, this.#pacer.signal), runs => {
       if (offsets !== null && offsets.length < rows / 16) {
@@ -450,14 +452,14 @@ export class RowSource {
     })
   }
 
-  /** `offsets`: null for all rows. */
-  #made(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
+  /** Compute `_rowid` or `_rowoffset` for rows of a part. `offsets`: null for all rows. */
+  #computed(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
     if (name === rowIdField.name) return whenResolved(this.rowIds(part, offsets), rowIdColumn)
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
     return runTask(this.#rowOffsets(part, offsets))
   }
 
-  /** How many living rows of the version come before a living row of a part. */
+  /** Return how many live rows of the version come before a live row of a part. */
   rowOffset(part: Part, offset: number): MaybePromise<number> {
     return runTask(this.#rowOffset(part, offset))
   }
@@ -483,26 +485,26 @@ export class RowSource {
   }
 }
 
-function madeField(name: string): Field {
-  const field = madeFields.find(known => known.name === name)
+function computedField(name: string): Field {
+  const field = computedFields.find(known => known.name === name)
   assert(field !== undefined, `${name} is a column of the table or of the query`)
   return field
 }
 
 interface Partitioned<P> {
   readonly taken: readonly Taken<P>[]
-  /** Where each row of the answer stands among those taken. */
+  /** For each row of the answer: its index in the concatenation of `taken`. */
   readonly position: Uint32Array
 }
 
 interface Taken<P> {
   readonly part: P
   readonly offsets: Uint32Array
-  /** The rows of the answer that they are. */
+  /** For each of these rows: its index in the answer. */
   readonly places: Uint32Array
 }
 
-/** Rows part by part: `offsets[i]` of part `parts[partOf[i]]`. */
+/** Sort rows by part; row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
 function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32Array): Partitioned<P> {
   const starts = new Uint32Array(parts.length + 1)
   for (let row = 0; row < partOf.length; row++) starts[partOf[row]! + 1]! += 1
@@ -544,7 +546,7 @@ function placed(
   return gatherer.column()
 }
 
-/** Rows of a column of which a run is there. */
+/** Rows of a column from a run that was read ahead. */
 function ownRows({ column, from }: RunOfColumn, offsets: Uint32Array): RowsOfColumn {
   const rows = from === 0 ? offsets : offsets.map(offset => offset - from)
   return { column, segment: null, rows, isOwn: false }
@@ -557,19 +559,19 @@ function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Colum
   return isRun(rows) ? sliceColumn(column, rows[0]!, rows.length) : takeColumn(column, rows)
 }
 
-/** Row ids as the column `_rowid`. */
+/** Return row ids as the column `_rowid`. */
 export function rowIdColumn(ids: Float64Array): Column {
   return wholeNumbers(rowIdField, ids.length, row => ids[row]!)
 }
 
-/** The column `query_index` of rows near to one query. */
+/** Return the column `query_index` for the rows of one query. */
 export function queryIndexColumn(query: number, length: number): Column {
   return flat(queryIndexField, new Int32Array(length).fill(query))
 }
 
 function wholeNumbers(field: Field, length: number, numberOf: (row: number) => number): Column {
   const values = new BigUint64Array(length)
-  // Row ids fit 53 bits: two halves are far cheaper than a BigInt each.
+  // Row ids fit in 53 bits: writing two 32-bit halves is much faster than creating BigInts.
   const halves = new Uint32Array(values.buffer)
   for (let row = 0; row < length; row++) {
     const value = numberOf(row)
@@ -579,8 +581,8 @@ function wholeNumbers(field: Field, length: number, numberOf: (row: number) => n
   return flat(field, values)
 }
 
-/** NaN stands for NULL. */
-function madeColumn(values: Float32Array): Column {
+/** A computed column; NaN becomes NULL. */
+function computedColumn(values: Float32Array): Column {
   const column = flat(distanceField, values)
   const nullCount = values.reduce((count, value) => count + Number(Number.isNaN(value)), 0)
   if (nullCount === 0) return column

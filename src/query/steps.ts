@@ -1,26 +1,26 @@
 /**
- * How many rows to evaluate in one go: as many as take a few milliseconds. What an expression costs is known roughly from
- * its shape, but not how long the texts are that it meets; so the first steps are short, and the next as long as those
- * before them allow.
+ * Chooses how many rows to evaluate without a pause: as many as take a few milliseconds. The cost of an expression follows
+ * roughly from its shape, but not the length of its texts. So the first steps are short, and later ones adapt to measured times.
  */
 import type { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { costOf } from '../sql/cost.js'
 
-/** Nanoseconds that one step may take, as estimated. */
+/** Nanoseconds that a step may take by estimate. */
 const stepCost = 3_000_000
-/** Milliseconds: shorter steps may grow, longer ones shrink. */
+/** Milliseconds: steps shorter than `shortStep` grow, steps longer than `longStep` shrink. */
 const shortStep = 2
 const longStep = 5
-/** Estimated nanoseconds per row up to which the estimate is trusted: no text is looked at as a whole. */
+/** Estimated nanoseconds per row up to which the estimate is trusted: such expressions do not read whole texts. */
 const plainCost = 25
-/** Rows of the first step: of what is trusted, and of what is not. */
+/** Rows of the first step, for trusted estimates and for others. */
 const firstRows = { plain: 16 * 1024, costly: 16 } as const
-/** Rows in a word of a bitmap: who cuts bitmaps evaluates multiples of this. */
+/** Rows in a word of a bitmap: code that splits bitmaps evaluates multiples of this. */
 export const wordRows = 32
 
 const learnt = new WeakMap<BoundExpression, number>()
 
+/** Step sizes for some expressions; call `took` after each step. */
 export class Steps {
   readonly #key: BoundExpression | null
   readonly #most: number
@@ -28,8 +28,8 @@ export class Steps {
   #rows: number
 
   /**
-   * `most`: rows that are never exceeded; `unit`: every step is a multiple of it. What is learnt of the first expression is kept for its
-   * next use.
+   * `most`: maximum rows of a step. `unit`: every step is a multiple of it. The step size learned for the first expression is kept
+   * for its next use.
    */
   constructor(expressions: readonly BoundExpression[], most: number, unit = 1) {
     const weight = expressions.reduce((sum, { expr }) => sum + costOf(expr).weight, 1)
@@ -48,7 +48,7 @@ export class Steps {
     return this.#rows
   }
 
-  /** A step of `rows` rows took `ms` milliseconds. */
+  /** Report that a step of `rows` rows took `ms` milliseconds. */
   took(rows: number, ms: number): void {
     if (ms > longStep) this.#rows = this.#whole((rows * longStep) / 2 / ms)
     else if (ms < shortStep && rows >= this.#rows) this.#rows = Math.min(this.#most, 4 * this.#rows)
@@ -61,7 +61,7 @@ export class Steps {
   }
 }
 
-/** Cuts `length` rows into steps, each of which lasts until the next one is asked for. */
+/** Split `length` rows into steps. A step lasts until the caller asks for the next one. */
 export function* inSteps(
   length: number,
   steps: Steps,

@@ -1,40 +1,41 @@
-/** What of a text is looked for, as data: columns settled, words made terms (see plan.ts). */
+/** A full-text search as data: resolved columns, and words as terms (see plan.ts). */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 
 /** A column whose text is searched. */
 export interface TextColumn {
-  /** A top-level column, or a field inside of structs. */
+  /** A top-level column, or a field inside structs. */
   readonly path: readonly string[]
   readonly analyzer: Analyzer
-  /** The index that is asked; null: every row is read. */
+  /** The index to search; null: every row is read. */
   readonly index: string | null
 }
 
+/** A term of a query. */
 export interface QueryTerm {
   readonly term: string
-  /** How often the query has it. */
+  /** Number of occurrences in the query. */
   readonly count: number
 }
 
-/** Rows with some or all of some terms. `column`: its number in `TextSearch.columns`. */
+/** Rows with some or all of some terms. `column`: index in `TextSearch.columns`. */
 export interface MatchNode {
   readonly kind: 'match'
   readonly column: number
-  /** None: no row matches. */
+  /** Empty: no row matches. */
   readonly terms: readonly QueryTerm[]
-  /** Whether all of them must be there. */
+  /** Whether a row must have all terms. */
   readonly all: boolean
-  /** Edits after which a term of a row still counts as one of these; null: by the length of the term. */
+  /** Maximum edit distance between a term of a row and a term of the query; null: by the length of the term. */
   readonly fuzziness: number | null
-  /** Code points at the beginning that may not differ. */
+  /** Number of leading code points that must be equal. */
   readonly prefixLength: number
-  /** Terms that one stands for at most. */
+  /** Maximum number of index terms that a fuzzy term matches. */
   readonly mostExpansions: number
   readonly boost: number
 }
 
-/** Rows with these terms in a row. */
+/** Rows with these terms in sequence. */
 export interface PhraseNode {
   readonly kind: 'phrase'
   readonly column: number
@@ -42,19 +43,20 @@ export interface PhraseNode {
   readonly slop: number
 }
 
+/** A node of a full-text query. */
 export type TextNode =
   | MatchNode
   | PhraseNode
-  /** Rows that one of them matches, with the best score. */
+  /** Rows that match any of the nodes, with the best score. */
   | { readonly kind: 'best'; readonly of: readonly TextNode[] }
-  /** Rows of one, with a part of what the other gives them taken away. */
+  /** Rows of `positive`; rows that also match `negative` lose `negativeBoost` times their score there. */
   | {
       readonly kind: 'boost'
       readonly positive: TextNode
       readonly negative: TextNode
       readonly negativeBoost: number
     }
-  /** Rows that all of `must` match, or without those one of `should`, and none of `mustNot`; with the sum of the scores. */
+  /** Rows that match all of `must` (if empty: one of `should`) and none of `mustNot`, with the sum of scores. */
   | {
       readonly kind: 'boolean'
       readonly must: readonly TextNode[]
@@ -62,31 +64,32 @@ export type TextNode =
       readonly should: readonly TextNode[]
     }
 
+/** A full-text search in one or more columns. */
 export interface TextSearch {
   /** At least one. */
   readonly columns: readonly TextColumn[]
   readonly query: TextNode
-  /** Whether rows that an index does not cover are passed over. */
+  /** Whether the search skips unindexed rows. */
   readonly fast: boolean
-  /** Indexes that are not asked, and why. */
+  /** Indexes that are not used, with the reason. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
 
-/** A column whose text is shown with the words marked that were looked for. */
+/** A column whose text is returned with the matching words marked. */
 export interface Highlighting {
-  /** Its number in `TextSearch.columns`. */
+  /** Index in `TextSearch.columns`. */
   readonly column: number
   readonly options: HighlightOptions
 }
 
-/** How rows that were found by vector and by text become one list. */
+/** How the results of a vector search and a text search become one list. */
 export type Fusion = Weighing & {
-  /** Rows that each of the two searches gives at most. Which page of the list is asked for changes nothing. */
+  /** Maximum number of rows that each search returns. The same for every page of the list. */
   readonly candidates: number
 }
 
 type Weighing =
-  /** Reciprocal ranks (Cormack, Clarke & Büttcher, SIGIR 2009), counted from 0 as LanceDB does: the sum of 1 / (k + rank). */
+  /** Reciprocal rank fusion (Cormack, Clarke & Büttcher, SIGIR 2009): the sum of 1 / (k + rank). Ranks count from 0, as in LanceDB. */
   | { readonly kind: 'rrf'; readonly k: number }
-  /** Nearness and score, each from 0 for the worst that was found to 1 for the best: `weight` of the first, the rest of the second. */
+  /** Both results scaled from 0 (worst row) to 1 (best row): `weight` for the distance, the rest for the score. */
   | { readonly kind: 'weighted'; readonly weight: number }

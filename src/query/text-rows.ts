@@ -1,31 +1,34 @@
-/** Sets of rows with scores, and what becomes of several of them. */
+/** Sets of rows with scores, and their combinations. */
 import { joinNumbers } from '../primitives/join-numbers.js'
 
-/** Rows by where they are (`rowPlace`), each once. */
+/** Rows by position (`rowPlace`), each once. */
 export interface ScoredPlaces {
   readonly places: Float64Array
   readonly scores: Float32Array
 }
 
+/** The empty set. */
 export const noPlaces: ScoredPlaces = { places: new Float64Array(0), scores: new Float32Array(0) }
 
-/** Rows that one fragment may have. */
+/** Upper bound of the rows of one fragment. */
 const fragmentSpan = 2 ** 32
 
-/** A number for row `offset` of the fragment that is `fragment`th in the version: the order of these is that of the rows. */
+/** Encode the position of row `offset` of fragment number `fragment` as one number. The numbers sort in row order. */
 export function rowPlace(fragment: number, offset: number): number {
   return fragment * fragmentSpan + offset
 }
 
+/** Return the fragment's index of a position. */
 export function fragmentOf(place: number): number {
   return Math.floor(place / fragmentSpan)
 }
 
+/** Return the offset in the fragment of a position. */
 export function offsetOf(place: number): number {
   return place % fragmentSpan
 }
 
-/** The same rows, ascending. */
+/** Sort rows into row order. */
 export function ascending(rows: ScoredPlaces): ScoredPlaces {
   const { places, scores } = rows
   let i = 1
@@ -38,7 +41,7 @@ export function ascending(rows: ScoredPlaces): ScoredPlaces {
   }
 }
 
-/** Lists of different rows as one, ascending. */
+/** Join lists without common rows into one, in row order. */
 export function joined(lists: readonly ScoredPlaces[]): ScoredPlaces {
   if (lists.length === 1) return ascending(lists[0]!)
   return ascending({
@@ -53,46 +56,47 @@ export function joined(lists: readonly ScoredPlaces[]): ScoredPlaces {
   })
 }
 
-/** Which rows of two lists there are together. */
+/** How two lists of rows are combined. */
 export interface Mixing {
-  /** The score of those that both have; null: they are left out. */
+  /** The score of rows in both lists; null: leave them out. */
   readonly both: ((a: number, b: number) => number) | null
-  /** Whether there are those that one list alone has, with the score they have there. */
+  /** Whether to keep rows that are only in one list, with their score. */
   readonly onlyA: boolean
   readonly onlyB: boolean
 }
 
 const greatestScore = 2 ** 128 - 2 ** 104
 
-/** What is beyond the float32s is the last of them: the difference of two infinities would be no score. */
+/** Clamp a score to the range of float32: the difference of two infinities would be NaN. */
 const bounded = (score: number) => Math.max(-greatestScore, Math.min(greatestScore, score))
 
 const sum = (a: number, b: number) => bounded(a + b)
 
+/** The combinations that operators use. */
 export const mixings = {
-  /** Rows of either, with the better score. */
+  /** Rows of either list, with the better score. */
   best: { both: Math.max, onlyA: true, onlyB: true },
-  /** Rows of either, with the sum. */
+  /** Rows of either list, with the sum. */
   any: { both: sum, onlyA: true, onlyB: true },
-  /** Rows of both, with the sum. */
+  /** Rows in both lists, with the sum. */
   all: { both: sum, onlyA: false, onlyB: false },
-  /** Rows of the first, with the sum where the second has them. */
+  /** Rows of the first list, with the sum if the second list has them. */
   raised: { both: sum, onlyA: true, onlyB: false },
-  /** Rows of the first that the second does not have. */
+  /** Rows of the first list that are not in the second. */
   without: { both: null, onlyA: true, onlyB: false },
 } as const satisfies Record<string, Mixing>
 
-/** Rows of the first, less `share` of what the second gives them. */
+/** Rows of the first list, less `share` of their score in the second. */
 export function lowered(share: number): Mixing {
   return { both: (a, b) => bounded(a - share * b), onlyA: true, onlyB: false }
 }
 
-/** Both ascending, as is the result. */
+/** Combine two lists in row order into one in row order. */
 export function mixed(a: ScoredPlaces, b: ScoredPlaces, { both, onlyA, onlyB }: Mixing): ScoredPlaces {
   const most = (onlyA ? a.places.length : 0) + (onlyB ? b.places.length : 0)
-  const room = onlyA || onlyB ? most : Math.min(a.places.length, b.places.length)
-  const places = new Float64Array(room)
-  const scores = new Float32Array(room)
+  const capacity = onlyA || onlyB ? most : Math.min(a.places.length, b.places.length)
+  const places = new Float64Array(capacity)
+  const scores = new Float32Array(capacity)
   let count = 0
   let i = 0
   let j = 0
@@ -114,7 +118,7 @@ export function mixed(a: ScoredPlaces, b: ScoredPlaces, { both, onlyA, onlyB }: 
   return { places: places.subarray(0, count), scores: scores.subarray(0, count) }
 }
 
-/** The rows with the `limit` best scores, and all that are as good as the last of them. */
+/** Return the rows with the `limit` best scores and all ties of the last one. */
 export function bestOf(rows: ScoredPlaces, limit: number): ScoredPlaces {
   const { places, scores } = rows
   if (scores.length <= limit) return rows

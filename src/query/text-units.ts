@@ -1,6 +1,6 @@
 /**
- * What of a column is searched for text: the segments of its index, and the rows that none of those has, read here and now. Each numbers
- * its rows for itself; all count when it is told how rare a term is.
+ * The units of a text search in one column: the segments of its index, and a temporary segment of the unindexed rows. Each
+ * numbers its rows independently. The frequency of a term is computed over all units.
  */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import { type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
@@ -21,26 +21,27 @@ import type { TextColumn } from './text-plan.js'
 import { rowPlace } from './text-rows.js'
 import type { WantedTerms } from './wanted-terms.js'
 
-/** The only rows of a fragment that are wanted, dead ones left out. */
+/** The wanted rows of each fragment, all live. */
 export type Passing = ReadonlyMap<Fragment, RowSet>
 
-/** Of the living rows of a segment at a version: those that have a term, and the terms of all of them, each as often as it occurs. */
-export type LivingTexts = Pick<TextFacts, 'docs' | 'tokens'>
+/** Statistics of the live rows of a segment at a version: rows that have a term, and the total number of their terms. */
+export type LiveTexts = Pick<TextFacts, 'docs' | 'tokens'>
 
+/** One unit of a text search: a segment, and its rows at a version. */
 export interface TextUnit {
   readonly segment: TextSegment
-  readonly living: LivingTexts
-  /** Its rows that may be answered, by ordinal; null: all. */
+  readonly live: LiveTexts
+  /** The rows that may be returned, by ordinal; null: all. */
   readonly allowed: Bitset | null
-  /** Whether ordinals are in the order of the row ids: of rows that score alike the first ones come first. */
+  /** Whether ordinals ascend with row ids, so that ties are ordered by ordinal. */
   readonly isById: boolean
-  /** Work on the segment; what it fails by is told as the version has it. */
+  /** Run a task on the segment; its errors are translated for the version (e.g. an expired file). */
   on<T>(work: Task<T>): Task<T>
-  /** Where rows are (`rowPlace`) that may be answered. `ordinals`: ascending. */
+  /** Return the positions (`rowPlace`) of rows. `ordinals`: ascending. */
   places(ordinals: Uint32Array): Task<Float64Array>
 }
 
-/** `wanted`: what rows are read for, if any are. `passing`: null for all living rows. `fast`: whether rows that no segment has are passed over. */
+/** `wanted`: terms to read unindexed rows for. `passing`: null for all live rows. `fast`: skip unindexed rows. */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
   wanted: () => WantedTerms,
@@ -70,29 +71,29 @@ function* indexed(
 ): Task<TextUnit> {
   const { signal } = pacer
   const opened = yield* wait(segment.open(signal))
-  const alive = (yield* wait(segment.living(reader, signal)))?.bits ?? null
-  const living = alive === null ? opened.facts : yield* livingTexts(segment, opened, alive, pacer)
+  const alive = (yield* wait(segment.liveOrdinals(reader, signal)))?.bits ?? null
+  const live = alive === null ? opened.facts : yield* liveTexts(segment, opened, alive, pacer)
   let allowed = alive
   if (passing !== null) {
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
     allowed = yield* wait(segment.ordinalsOf(rowsOf, pacer))
   }
-  return new IndexedUnit(segment, opened, living, allowed, reader, signal)
+  return new IndexedUnit(segment, opened, live, allowed, reader, signal)
 }
 
-/** By segment and version: every search asks. */
-const countedTexts = new WeakMap<SegmentReader<TextSegment>, LivingTexts>()
-/** Rows counted between two looks at the clock. */
+/** Cache by segment and version: every search needs these statistics. */
+const countedTexts = new WeakMap<SegmentReader<TextSegment>, LiveTexts>()
+/** Rows counted between two checks of the clock. */
 const countedAtOnce = 256 * 1024
 
-function* livingTexts(
+function* liveTexts(
   segment: SegmentReader<TextSegment>,
   { rows, lengths }: TextSegment,
   alive: Bitset,
   pacer: Pacer,
-): Task<LivingTexts> {
-  let living = countedTexts.get(segment)
-  if (living !== undefined) return living
+): Task<LiveTexts> {
+  let live = countedTexts.get(segment)
+  if (live !== undefined) return live
   let docs = 0
   let tokens = 0
   for (let from = 0; from < rows; from += countedAtOnce) {
@@ -104,15 +105,15 @@ function* livingTexts(
     }
     if (pacer.due()) yield pacer.pause()
   }
-  living = { docs, tokens }
-  countedTexts.set(segment, living)
-  return living
+  live = { docs, tokens }
+  countedTexts.set(segment, live)
+  return live
 }
 
-/** A class, like the other: a generator that is made with its object takes longer to begin than to run. */
+/** A class, like `ScannedUnit`: an object literal with a generator method would be slower to create than to run. */
 class IndexedUnit implements TextUnit {
   readonly segment: TextSegment
-  readonly living: LivingTexts
+  readonly live: LiveTexts
   readonly allowed: Bitset | null
   readonly #from: SegmentReader<TextSegment>
   readonly #reader: TableReader
@@ -121,13 +122,13 @@ class IndexedUnit implements TextUnit {
   constructor(
     from: SegmentReader<TextSegment>,
     segment: TextSegment,
-    living: LivingTexts,
+    live: LiveTexts,
     allowed: Bitset | null,
     reader: TableReader,
     signal: AbortSignal | undefined,
   ) {
     this.segment = segment
-    this.living = living
+    this.live = live
     this.allowed = allowed
     this.#from = from
     this.#reader = reader
@@ -146,14 +147,14 @@ class IndexedUnit implements TextUnit {
     const places = new Float64Array(ordinals.length)
     let count = 0
     for (const { fragment, offsets } of yield* wait(this.#from.place(ordinals))) {
-      const number = this.#reader.placeOf(fragment.id)!
+      const number = this.#reader.positionOf(fragment.id)!
       for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
     }
     return places
   }
 }
 
-/** Rows that the segments of an index have, of each fragment that has others. */
+/** The rows that the index covers, for each fragment that is not covered completely. */
 function* coverOf(
   index: TextIndexReader | null,
   { reader }: RowSource,
@@ -168,11 +169,11 @@ interface Piece {
   readonly part: Part
   /** Offsets in the part; null: all. */
   readonly rows: Uint32Array | null
-  /** Ordinal of the first. */
+  /** Ordinal of the first row. */
   readonly first: number
 }
 
-/** Living rows that no segment has. */
+/** Reads the unindexed live rows. */
 class Scanned {
   readonly #path: readonly string[]
   readonly #covered: ReadonlyMap<Fragment, RowSet>
@@ -218,7 +219,7 @@ class Scanned {
     }
   }
 
-  /** Once all has been read. */
+  /** Return the unit. Call it after the segment was built. */
   unit(segment: TextSegment): TextUnit {
     const allowed = this.#passing === null ? null : this.#allowed(this.#passing)
     return new ScannedUnit(segment, allowed, this.#pieces, this.#source.reader)
@@ -252,8 +253,8 @@ class ScannedUnit implements TextUnit {
     this.#reader = reader
   }
 
-  /** It has living rows alone. */
-  get living(): LivingTexts {
+  /** The segment has only live rows. */
+  get live(): LiveTexts {
     return this.segment.facts
   }
 
@@ -277,7 +278,7 @@ class ScannedUnit implements TextUnit {
       const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1
       const { part, rows, first } = pieces[number]!
       const offset = rows === null ? ordinal - first : rows[ordinal - first]!
-      return rowPlace(this.#reader.placeOf(part.fragment.id)!, part.first + offset)
+      return rowPlace(this.#reader.positionOf(part.fragment.id)!, part.first + offset)
     })
   }
 }

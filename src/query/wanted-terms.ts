@@ -1,24 +1,25 @@
-/** The terms that a query for text is about. */
+/** Collects the terms of a full-text query. */
 import { automaticDistance, editDistanceMatcher } from '../indexes/text/search/near-terms.js'
 import type { TermMatcher } from '../indexes/text/segment.js'
 import type { MatchNode, PhraseNode, TextNode } from './text-plan.js'
 
+/** A node with terms of its own. */
 export type TextLeaf = MatchNode | PhraseNode
 
-/** Terms that texts are read for. */
+/** The terms for which texts are read. */
 export interface WantedTerms {
   readonly accept: (term: string) => boolean
-  /** Whether it matters where they stand. */
+  /** Whether positions of terms are needed. */
   readonly positions: boolean
 }
 
-/** The terms of one column, by its number in the search, that say which rows match, and with what score. */
+/** Return all terms of a column that affect which rows match and their scores. `column`: index in the search. */
 export function wantedTerms(query: TextNode, column: number): WantedTerms {
   return termsOf(leavesOf(query, true), column)
 }
 
-/** Those for which rows are found: not those that lower a score or exclude a row. */
-export function soughtTerms(query: TextNode, column: number): WantedTerms {
+/** Return only the terms that make rows match, without those that lower scores or exclude rows. */
+export function matchingTerms(query: TextNode, column: number): WantedTerms {
   return termsOf(leavesOf(query, false), column)
 }
 
@@ -40,13 +41,13 @@ function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
   return { accept, positions }
 }
 
-/** Edits that a term of a row may be away from one of the query. */
+/** Return the maximum edit distance between a term of a row and a term of the query. */
 export function distanceFor(leaf: TextLeaf, term: string): number {
   if (leaf.kind === 'phrase') return 0
   return leaf.fuzziness ?? automaticDistance(term)
 }
 
-/** `withNegative`: whether parts that lower scores or exclude rows are among them. */
+/** `withNegative`: include nodes that lower scores or exclude rows. */
 function* leavesOf(node: TextNode, withNegative: boolean): Generator<TextLeaf> {
   switch (node.kind) {
     case 'match':

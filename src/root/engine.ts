@@ -1,4 +1,4 @@
-/** One opened root: what handlers work on, and the few steps all of them share. */
+/** An opened root: the state that handlers work on, and the steps that they share. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
@@ -10,7 +10,7 @@ import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
-import type { LayoutStore, TablePlace } from '../manifest/layout-store.js'
+import type { LayoutStore, TableAddress } from '../manifest/layout-store.js'
 import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
@@ -35,7 +35,7 @@ import type { UnderWay } from '../write/under-way.js'
 import { withoutRoot } from './locations.js'
 import type { SessionTokens } from './session-tokens.js'
 
-/** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
+/** The log as handlers see it: that of the committer, or a snapshot, which does not change. */
 export interface Root {
   readonly state: CatalogState
   /** The newest slot in `state`. */
@@ -44,8 +44,9 @@ export interface Root {
   commit(propose: Propose<CatalogState>, options?: CommitOptions): Promise<Committed<CatalogState>>
 }
 
+/** The services of an opened root. Handlers receive it as their first argument. */
 export interface Engine {
-  /** Where the root lies, for `location` in answers: an absolute path, or `memory://`. */
+  /** Address of the root, for `location` in answers: an absolute path, or `memory://`. */
   readonly location: string
   readonly store: BlobStore
   readonly root: Root
@@ -54,62 +55,64 @@ export interface Engine {
   readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'> & Partial<Pick<LayoutStore, 'known'>>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
-  /** Whether versions that a Lance engine wrote without asking are recorded: not in a root that is read-only, nor in a snapshot or a transaction. */
+  /** Whether to record versions that a Lance engine wrote directly. False in read-only roots, snapshots and transactions. */
   readonly adopts: boolean
   readonly jobs: JobRunner<CatalogState>
-  /** Told of every commit; works in the background (maintenance/). */
+  /** Notified of every commit; works in the background (maintenance/). */
   readonly maintenance: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
-  /** Uploads in parts that this process serves. */
+  /** Multipart uploads that this process serves. */
   readonly uploads: Holds
-  /** Read sessions that this process serves, and what their tokens are sealed with. */
+  /** Read sessions that this process serves, and the encryption of their tokens. */
   readonly sessions: Holds
   readonly tokens: SessionTokens
-  /** Calls of this process that write. */
+  /** Writing calls of this process that have not ended. */
   readonly underWay: UnderWay
   readonly source: TableSource
   readonly clock: Clock
-  /** Those that can fill columns. */
+  /** Functions that can fill columns. */
   readonly functions: readonly ColumnFunction[]
-  /** Threads that one index is built with at most. */
+  /** Maximum number of threads that build one index. */
   readonly buildThreads: number
-  /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
+  /** By table path: serializes calls of this process that work on a table's newest version. No turn waits for a client. */
   readonly turns: KeyedMutex
   /**
-   * By table uuid: who has lost several races for its commit holds up the commits of this process to that table, for as long
-   * as it takes to look at what came meanwhile.
+   * By table uuid: a call that lost several races has priority. Other commits of this process to the table wait while the call
+   * looks at the changes since its last attempt.
    */
   readonly urgent: PriorityBackoff
-  /** Calls under way; and transactions, which take the time their callers do. */
+  /** Calls that have not ended. */
   readonly calls: Activity
   readonly drafts: Activity
-  /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */
+  /** By table path: serializes calls of this process that create the same new table, uploads included. */
   readonly creations: KeyedMutex
 }
 
 // ---- commits
 
-/** What a decision comes to: operations in order, the blobs they refer to, what they were decided on, what to answer. */
+/** The result of a decision: operations in order, their blobs, the state it depends on, and the reply. */
 export interface Decision<R> {
-  /** None: there is nothing to do. */
+  /** Empty: there is nothing to do. */
   readonly ops: readonly CatalogOp[]
   readonly blobs?: readonly Uint8Array[]
   readonly req?: readonly Json[]
-  /** Features that who reads it must know. */
+  /** Features that a reader of the entry must know. */
   readonly need?: readonly string[]
-  /** The whole reply of the call, its transaction id included: a call sent again is answered with it. */
+  /** The whole reply of the call, including its transaction id: a repeated call gets the same reply. */
   readonly reply: R
 }
 
+/** Decide on a change, given the state that its entry will follow. May be called again on a newer state. */
 export type Decide<R> = (state: CatalogState, at: ProposalPosition) => Decision<R>
 
+/** The result of a commit. */
 export interface Outcome<R> {
   readonly reply: R
   /** Null: there was nothing to do. */
   readonly committed: Committed<CatalogState> | null
 }
 
-/** The call was committed before, under its key. */
+/** Thrown when the call was committed before, under its idempotency key. */
 export class AlreadyCommitted extends Error {
   override readonly name = 'AlreadyCommitted'
   readonly slot: number
@@ -123,8 +126,8 @@ export class AlreadyCommitted extends Error {
 }
 
 /**
- * Throws `AlreadyCommitted` for a key that was committed with the same call, code 13 for one that was committed with another
- * request or other rows. Whether the rows are the same is known once they were read.
+ * Check an idempotency key. Throws `AlreadyCommitted` if the same call was committed with the key, `InvalidInput` if another
+ * request or other rows were. The rows can be compared only after they were read.
  */
 export function checkKey(state: CatalogState, callKey: CallKey | undefined): void {
   if (callKey === undefined) return
@@ -133,15 +136,15 @@ export function checkKey(state: CatalogState, callKey: CallKey | undefined): voi
   if (!callKey.mayBe(known.hash)) {
     throw invalidInput('the idempotency key was used before, for another request or for other rows', {
       status: 422,
-      hint: 'use a fresh key for every new call',
+      hint: 'use a new key for every new call',
     })
   }
   if (!callKey.lacksRows) throw new AlreadyCommitted(known.slot, known.entry)
 }
 
 /**
- * Commits what `decide` decides on the state the entry will follow. `decide` runs again after a lost race, so all it
- * knows of the state it must take from its argument.
+ * Commit what `decide` decides on the state that the entry will follow. `decide` runs again after a lost race, so it must take
+ * everything it knows of the state from its argument.
  */
 export async function commit<R>(
   engine: Engine,
@@ -176,29 +179,29 @@ export async function commit<R>(
 
 const nothingToDo = new Error('nothing to do')
 
-/** Times a call starts over on a newer version before it gives up. */
+/** Number of attempts before a call fails with `ConcurrentModification`. */
 const maxAttempts = 20
-/** From this attempt on it is urgent. */
+/** From this attempt on, the call has priority over other commits of this process. */
 const urgentAttempt = 3
 
-/** A change that is worked out on the newest version of a table. */
+/** A change that depends on the newest version of a table. */
 export interface WorkOnNewest<P, R> {
-  /** Names the table among the turns of this process. */
+  /** The table's id: calls of this process on the same table take turns. */
   readonly id: readonly string[]
-  /** The table, on any state; may throw. */
+  /** Find the table in a state; may throw. */
   readonly find: (state: CatalogState) => TableHead | undefined
-  /** May read. */
+  /** Find the rows and stage data; may read. */
   readonly prepare: (open: OpenTable | null) => Promise<P>
-  /** Numbers what `prepare` found. */
+  /** Give numbers (version, fragments, rows) to what `prepare` returned. */
   readonly decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision<R>
-  /** Whether what `prepare` found is the same after a change that came since; default: after none is it. */
+  /** Whether the result of `prepare` stays valid after a later change. Default: no change leaves it valid. */
   readonly outlives?: (prepared: P, recent: RecentChange) => boolean
 }
 
 /**
- * Commits a change only if the version it was worked out on is still the newest, or what came since leaves it as it is: else
- * it is worked out again. Calls on one table take turns, so they lose only to appends they must look at, to transactions,
- * and to other processes. Throws code 14 after 20 lost races, and when another table got the name meanwhile.
+ * Commit a change if its version is still the newest, or if later changes leave its result valid; otherwise prepare it again.
+ * Calls on one table take turns. So a call loses only to appends that it must look at, to transactions, and to other processes.
+ * Throws `ConcurrentModification` after 20 lost races, and when another table got the name meanwhile.
  */
 export function commitOnNewest<P, R>(
   engine: Engine,
@@ -220,7 +223,7 @@ async function tryOnNewest<P, R>(
     attempts++
     return tryOnce(engine, work, named, options)
   }
-  // Commits of this process that were on their way may still come between once, as `PriorityBackoff` tells.
+  // A commit of this process that was already queued may still win once (see `PriorityBackoff`), so try twice with priority.
   const twice = async () => (await once()) ?? (attempts < maxAttempts ? once() : null)
   while (attempts < maxAttempts) {
     const isUrgent = attempts + 1 >= urgentAttempt && named !== undefined
@@ -233,7 +236,7 @@ async function tryOnNewest<P, R>(
   }
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `other writers changed the table ${maxAttempts} times while this call was at work`,
+    `other writers changed the table ${maxAttempts} times while this call was running`,
     { hint: 'try again' },
   )
 }
@@ -268,12 +271,12 @@ async function tryOnce<P, R>(
   }
 }
 
-/** What was worked out for one table is nothing to another that has its name since. */
+/** Throw if the name now belongs to another table: a change for one table must not be applied to another. */
 function checkSame(id: readonly string[], named: string | undefined, head: TableHead | undefined): void {
   if (head?.uuid === named) return
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `table ${idText(id)} was replaced by another while this call was at work`,
+    `table ${idText(id)} was replaced by another while this call was running`,
     { hint: 'try again' },
   )
 }
@@ -282,7 +285,7 @@ const overtaken = new Error('overtaken')
 
 // ---- reads
 
-/** A table at one version: what the catalog says, where the rows lie, and a reader of them. */
+/** A table at one version: its catalog entry, its manifest, and a reader. */
 export interface OpenTable {
   readonly head: TableHead
   readonly version: number
@@ -290,7 +293,7 @@ export interface OpenTable {
   readonly reader: TableReader
 }
 
-/** The newest state, then the table in it, at `version` or its latest. Throws codes 0, 4 and 11. */
+/** Open a table of the newest state at `version`, default its latest. Throws `Unsupported`, `TableNotFound`, `TableVersionNotFound`. */
 export async function openTable(
   engine: Engine,
   id: readonly string[],
@@ -302,6 +305,7 @@ export async function openTable(
   return openVersion(engine, head, versionOf(head, version), signal)
 }
 
+/** Open a version of a table that the state has. */
 export async function openVersion(
   engine: Engine,
   head: TableHead,
@@ -311,17 +315,17 @@ export async function openVersion(
   return { head, version, ...(await readerOf(engine, head, version, signal)) }
 }
 
-/** A version that was committed, whether it exists still or not, as long as its files do. */
+/** Read a committed version, also one that has expired, as long as its files exist. */
 export async function readerOf(
   engine: Engine,
-  table: TablePlace,
+  table: TableAddress,
   version: number,
   signal?: AbortSignal,
 ): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
   signal?.throwIfAborted()
   const { source, layouts } = engine
   const { location } = table
-  // Nearly always it is there.
+  // Nearly always the manifest is in memory.
   const layout = layouts.known?.(table, version) ?? (await layoutOf(engine, table, version, signal))
   let reader = readers.get(layout)
   if (reader === undefined) {
@@ -336,7 +340,7 @@ export async function readerOf(
 
 async function layoutOf(
   { layouts, source }: Engine,
-  table: TablePlace,
+  table: TableAddress,
   version: number,
   signal: AbortSignal | undefined,
 ): Promise<Layout> {
@@ -348,15 +352,15 @@ async function layoutOf(
   }
 }
 
-/** The schema of a table's newest version. Reads nothing where it was seen before. */
+/** Return the schema of a table's newest version. Reads nothing if the schema is in memory. */
 export function schemaOf(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableSchema> {
   return engine.layouts.schemaOf(head, head.schemaId, versionOf(head), signal)
 }
 
-/** A layout is immutable and its reader keeps what it learned of its files, so they live as long as each other. */
+/** The reader of each manifest: manifests are immutable, and a reader keeps what it learned of the files. */
 const readers = new WeakMap<Layout, TableReader>()
 
-/** The record of a version that the state says there is. */
+/** Return the record of a version that the state has. */
 export async function recordOf(
   engine: Engine,
   head: TableHead,
@@ -368,24 +372,24 @@ export async function recordOf(
   return record
 }
 
-/** The folder of a table as callers see it. */
+/** The folder of a table as callers see it: below the root's address. */
 export function locationOf(engine: Engine, head: Pick<TableHead, 'location'>): string {
   return pathOf(engine, head.location)
 }
 
-/** A key of the store as callers see it. */
+/** A key of the store as callers see it: below the root's address. */
 export function pathOf(engine: Engine, key: string): string {
   return engine.location.endsWith('/') ? engine.location + key : `${engine.location}/${key}`
 }
 
 // ---- writes
 
-/** Where rows of a table are staged. */
+/** Where to stage rows of a table. */
 export function stageTarget({ store, clock, root }: Engine, { location }: TableHead): StageTarget {
   return { store, clock, location, birth: root.head }
 }
 
-/** What an entry was decided on, for audits of the log. */
+/** The version that an entry depends on, for audits of the log. */
 export function requirementsOf(head: TableHead | undefined): readonly Json[] {
   return head === undefined ? [] : [{ table: head.uuid, version: latestOf(head) ?? 0 }]
 }

@@ -2,20 +2,21 @@
 import type { CatalogState } from '../catalog/state.js'
 import type { Engine } from './engine.js'
 
+/** A pinned state. */
 export interface HeldRoot {
   readonly state: CatalogState
   readonly head: number
   readonly release: () => Promise<void>
 }
 
-/** The root as it is now, pinned until it is released. */
+/** Pin the newest state of a root until the caller releases it. */
 export async function holdNewest(
   { root, pins }: Pick<Engine, 'root' | 'pins'>,
   signal?: AbortSignal,
 ): Promise<HeldRoot> {
   for (;;) {
     await root.refresh(signal)
-    // Taken together: what is awaited may be overtaken by a commit.
+    // Take both before the next await: a commit may replace them meanwhile.
     const { state, head } = root
     const release = await pins.hold(head, signal)
     try {
@@ -25,7 +26,7 @@ export async function holdNewest(
       await release()
       throw error
     }
-    // A sweep that knew nothing of the pin has passed it.
+    // Garbage collection that did not see the pin has passed the pinned slot: try again with a newer state.
     await release()
   }
 }

@@ -1,13 +1,13 @@
-/** How kinds of work are called in the log; those that build indexes are in `catalog/index-builds.ts`. */
+/** Names of job kinds in the log. The kinds that build indexes are in `catalog/index-builds.ts`. */
 import { type ColumnFunction, functionKey } from '../write/functions.js'
 
-/** Jobs that fill columns; of those that call a function, its name follows. */
+/** Jobs that fill columns. The name of the function follows, if the job calls one. */
 export const backfillJob = 'backfill'
 
-/** Jobs that bring views up to date. */
+/** Jobs that refresh views. */
 export const refreshJob = 'refresh-view'
 
-/** Processes that do not know a function leave its jobs to those that do. */
+/** The kind names the function, so that only processes that know the function claim the job. */
 export function backfillJobOf(called: ColumnFunction | null): string {
   return called === null ? backfillJob : `${backfillJob}:${functionKey(called)}`
 }

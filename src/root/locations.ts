@@ -1,20 +1,20 @@
-/** Locations as callers write them, and as keys of the store (STORAGE S17). */
+/** Converts locations between the form that callers write and keys of the store (STORAGE S17). */
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
 
-/** Characters of a location, so that the names of files in it fit. */
+/** Maximum characters of a location, so that paths of its files are valid. */
 const locationMax = 512
 
-/** A location as a URI. */
+/** Return a location as a URI. */
 export function uriOf(location: string): string {
   return /^[a-z0-9+.-]+:\/\//i.test(location) ? location : pathToFileURL(location).href
 }
 
 /**
- * The folder of the root at `root` that `location` names: an absolute path, a `file://` URI, or a path relative to the
- * root. Throws code 13 for a place outside the root, for the root itself, and for folders that Sheaf keeps there.
+ * Return the folder in the root at `root` that `location` names: an absolute path, a `file://` URI, or a path relative to the
+ * root. Throws `InvalidInput` for a location outside the root, for the root itself, and for folders that Sheaf reserves.
  */
 export function folderAt(root: string, location: string): string {
   const path = plainPath(location).replaceAll('\\', '/').replace(/\/+$/, '')
@@ -23,10 +23,10 @@ export function folderAt(root: string, location: string): string {
   const isAbsolute = path.startsWith('/') || /^[a-z]:\//i.test(path) || /^[a-z0-9+.-]+:\/\//i.test(path)
   if (isAbsolute && !isBelow) {
     throw invalidInput(`location ${quote(location)} is not a folder below the root ${quote(root)}`, {
-      hint: 'tables lie below the root; leave location out to have one chosen',
+      hint: 'tables must be below the root; without location, Sheaf chooses one',
     })
   }
-  // The root `memory://` ends in slashes of its own.
+  // The root `memory://` ends with slashes.
   const folder = isBelow ? path.slice(base.length).replace(/^\/+/, '') : path
   if (!isKey(folder) || folder.startsWith('_') || folder.length > locationMax) {
     throw invalidInput(`location ${quote(location)} does not name a folder that can hold a table`, {
@@ -45,32 +45,34 @@ function plainPath(location: string): string {
   }
 }
 
-/** Fields of a reply whose text may be a place in the root, and those whose content is the caller's own. */
-const placeFields = new Set(['location', 'manifest_path'])
+/** Fields of a reply that may hold an address in the root, and fields whose content belongs to the caller. */
+const addressFields = new Set(['location', 'manifest_path'])
 const foreignFields = new Set(['properties', 'metadata', 'storage_options'])
 
-/** A reply with its places told from the root on, so that it holds wherever the root is moved to. */
+/** Make the addresses in a reply relative to the root, so that the reply stays right if the root is moved. */
 export function withoutRoot(reply: Json, root: string): Json {
-  return mapPlaces(reply, place => {
-    return typeof place === 'string' && place.startsWith(root) ? { $root: place.slice(root.length) } : place
+  return mapAddresses(reply, address => {
+    return typeof address === 'string' && address.startsWith(root)
+      ? { $root: address.slice(root.length) }
+      : address
   })
 }
 
-/** What `withoutRoot` was given, in the root as it lies now. */
+/** The inverse of `withoutRoot`, for the current address of the root. */
 export function withRoot(reply: Json, root: string): Json {
-  return mapPlaces(reply, place => {
-    const isBelow = typeof place === 'object' && place !== null && '$root' in place
-    return isBelow ? `${root}${place.$root}` : place
+  return mapAddresses(reply, address => {
+    const isBelow = typeof address === 'object' && address !== null && '$root' in address
+    return isBelow ? `${root}${address.$root}` : address
   })
 }
 
-function mapPlaces(value: Json, change: (place: Json) => Json): Json {
-  if (Array.isArray(value)) return value.map(item => mapPlaces(item, change))
+function mapAddresses(value: Json, change: (address: Json) => Json): Json {
+  if (Array.isArray(value)) return value.map(item => mapAddresses(item, change))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, content]) => {
-      if (placeFields.has(name)) return [name, change(content)]
-      return [name, foreignFields.has(name) ? content : mapPlaces(content, change)]
+      if (addressFields.has(name)) return [name, change(content)]
+      return [name, foreignFields.has(name) ? content : mapAddresses(content, change)]
     }),
   )
 }

@@ -1,4 +1,4 @@
-/** The request for a refresh of a view, which is a job (engine/view-refresh). */
+/** Handles the request to refresh a view: queues a job (engine/view-refresh). */
 import { findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition } from '../catalog/ops.js'
 import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
@@ -10,27 +10,28 @@ import { idText } from '../protocol/identifiers.js'
 import { commit, type Engine } from './engine.js'
 import { refreshJob } from './job-names.js'
 
-/** The table a view is made of, whatever it is called by now; when it is gone, the one that has its name. */
+/** Return the source table of a view, even if it was renamed. If the table was dropped, return the table that has its name. */
 export function sourceOf(state: CatalogState, { definition, src }: ViewState): TableHead | undefined {
   if (definition.source === null) return undefined
   const { id, uuid } = definition.source
   return state.tables.get(src?.uuid ?? uuid) ?? tableNamed(state, id)
 }
 
-/** What a refresh is to do. */
+/** The parameters of a refresh job. */
 export interface RefreshSpec {
-  /** Of the source; absent: the newest when the job begins. */
+  /** Version of the source; absent: the newest when the job begins. */
   readonly version?: number
   readonly rowsMax?: number
-  /** Whether all rows are written anew. */
+  /** Whether to rebuild all rows. */
   readonly full?: true
-  /** Versions it reads: they stay until it has ended. */
+  /** Versions that the job reads: they stay until the job has ended. */
   readonly pinned: readonly { readonly table: string; readonly version: number }[]
 }
 
-/** Characters of what is noted on a job. */
+/** Maximum characters of a job's properties. */
 const notesMax = 65_536
 
+/** Queue a refresh; the reply has the id of its job. */
 export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'> = async (
   engine,
   request,
@@ -52,6 +53,7 @@ export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'>
   return reply
 }
 
+/** Return the view of a table. Throws `InvalidInput` if the table is not a view. */
 export function viewOf(head: TableHead): ViewState {
   if (head.view !== null) return head.view
   throw invalidInput(`table ${idText(head.id)} is not a materialized view`)
@@ -70,7 +72,7 @@ function checkOptions(request: RefreshOptions, definition: ViewDefinition): void
   if (definition.source === null) throw notRunHere(definition)
 }
 
-/** What queues a refresh; or the id of a job that waits to do the same. */
+/** Return the operation that queues a refresh, or the id of a queued job with the same parameters. */
 export function refreshOp(
   state: CatalogState,
   head: TableHead,
@@ -78,7 +80,7 @@ export function refreshOp(
 ): JobQueuedOp | string {
   const view = head.view!
   const source = sourceOf(state, view)
-  // A source that is gone is for the job to tell.
+  // If the source is gone, the job fails with that error.
   if (source !== undefined && request.src_version !== undefined) versionOf(source, request.src_version)
   const props = notesOf(request)
   for (const [id, job] of state.jobs) {
@@ -91,7 +93,7 @@ export function refreshOp(
   return { ...queuedOp(refreshJob, spec, head.uuid), ...(Object.keys(props).length > 0 && { props }) }
 }
 
-/** Options of the request as they are told on the job. */
+/** The options of the request, as properties of the job. */
 function notesOf(request: RefreshOptions): Properties {
   const { src_version, max_rows_per_fragment, concurrency, intra_applier_concurrency } = request
   const { cluster, manifest, full } = request
@@ -113,6 +115,7 @@ function notesOf(request: RefreshOptions): Properties {
   return props
 }
 
+/** Return the parameters of a refresh job, with the versions that it pins. */
 export function specOf(
   { src }: ViewState,
   { src_version, max_rows_per_fragment, full }: RefreshOptions,
@@ -131,12 +134,13 @@ export function specOf(
   }
 }
 
+/** Return the error for a view that Sheaf cannot refresh. */
 export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
   return kind === 'query'
-    ? unsupported('the source_query of the view is none that Sheaf runs, so it cannot be refreshed', {
+    ? unsupported('Sheaf cannot run the source_query of the view, so the view cannot be refreshed', {
         hint: 'Sheaf runs JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
       })
     : unsupported(
-        `a view of kind ${kind} is made by a function, which Sheaf does not run: it cannot be refreshed`,
+        `a view of kind ${kind} is computed by a function, which Sheaf does not run: it cannot be refreshed`,
       )
 }

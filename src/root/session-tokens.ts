@@ -1,6 +1,6 @@
 /**
- * Tokens of read sessions: what a server must know of one, sealed under a key that lies in the root. So every server of the root reads a
- * token of another, nobody else can make or change one, and none shows what is in it.
+ * Tokens of read sessions: the state of a session, encrypted with a key that is stored in the root. Every server of the root can
+ * read every token. No other process can create, change or decrypt one.
  *
  *     _keys/read-sessions      {"key":"<64 hexadecimal digits>"}, written with the first session
  *
@@ -16,48 +16,49 @@ const cipher = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 
+/** Encrypts and decrypts tokens. */
 export class SessionTokens {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #readOnly: boolean
   #key: Promise<Uint8Array> | null = null
-  /** Whether the key is of this process alone. */
+  /** Whether the key exists only in this process. */
   #isUnwritten = false
 
-  /** `readOnly`: where the root has no key none is written, and tokens are good in this process alone. */
+  /** `readOnly`: if the root has no key, none is written, and tokens are valid only in this process. */
   constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
     this.#store = store
     this.#clock = clock
     this.#readOnly = readOnly
   }
 
-  /** What makes tokens of things that can be JSON. */
-  async sealing(): Promise<(said: unknown) => string> {
+  /** Return a function that encrypts a JSON value as a token. */
+  async sealing(): Promise<(value: unknown) => string> {
     const key = await this.#loaded()
-    return said => {
+    return value => {
       const nonce = this.#random().subarray(0, nonceBytes)
-      const sealed = createCipheriv(cipher, key, nonce)
-      const text = Buffer.concat([sealed.update(JSON.stringify(said), 'utf8'), sealed.final()])
-      return Buffer.concat([nonce, text, sealed.getAuthTag()]).toString('base64url')
+      const encrypted = createCipheriv(cipher, key, nonce)
+      const text = Buffer.concat([encrypted.update(JSON.stringify(value), 'utf8'), encrypted.final()])
+      return Buffer.concat([nonce, text, encrypted.getAuthTag()]).toString('base64url')
     }
   }
 
-  /** What a token says. Throws code 13 for one that no server of this root made. */
+  /** Decrypt a token. Throws `InvalidInput` for a token that no server of this root created. */
   async open(token: string): Promise<unknown> {
     const bytes = Buffer.from(token, 'base64url')
     const key = await this.#loaded()
-    // Another process may have written one since.
+    // Another process may have written a key since.
     const written = this.#isUnwritten ? await this.#read() : null
     let cause: unknown
     for (const each of written === null ? [key] : [key, written]) {
       try {
-        return JSON.parse(unsealed(bytes, each))
+        return JSON.parse(decrypted(bytes, each))
       } catch (error) {
         cause = error
       }
     }
-    throw invalidInput('the token is none of this root, or was changed on its way', {
-      hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
+    throw invalidInput('the token is not of this root, or was changed', {
+      hint: 'use the complete tokens that createTableReadSession returned, or begin a new session',
       cause,
     })
   }
@@ -79,7 +80,7 @@ export class SessionTokens {
       return key
     }
     const bytes = Buffer.from(JSON.stringify({ key: key.toString('hex') }))
-    // Another process may have been faster.
+    // Another process may have written its key first.
     return (await this.#store.putIfAbsent(keyPath, bytes)) === 'won' ? key : ((await this.#read()) ?? key)
   }
 
@@ -88,19 +89,19 @@ export class SessionTokens {
     if (bytes === null) return null
     const [, hex] = /^\{"key":"([0-9a-f]{64})"\}$/.exec(Buffer.from(bytes).toString()) ?? []
     if (hex !== undefined) return Buffer.from(hex, 'hex')
-    throw corrupted(`${keyPath} holds no key`, {
-      hint: 'delete the file: sessions that are open end by that',
+    throw corrupted(`${keyPath} has no valid key`, {
+      hint: 'delete the file: this ends all open sessions',
     })
   }
 
-  /** 32 bytes, of two UUIDs with 122 random bits each. */
+  /** 32 random bytes, from two UUIDs with 122 random bits each. */
   #random(): Buffer {
     return createHash('sha256').update(`${this.#clock.uuid()}${this.#clock.uuid()}`).digest()
   }
 }
 
-/** Throws where another key sealed it, or none. */
-function unsealed(token: Buffer, key: Uint8Array): string {
+/** Throws if another key encrypted the token, or if it is not a token. */
+function decrypted(token: Buffer, key: Uint8Array): string {
   const opened = createDecipheriv(cipher, key, token.subarray(0, nonceBytes), { authTagLength: tagBytes })
   opened.setAuthTag(token.subarray(Math.max(nonceBytes, token.length - tagBytes)))
   const text = opened.update(token.subarray(nonceBytes, -tagBytes))

@@ -1,4 +1,4 @@
-/** From the paths of an expression to the columns of a batch. */
+/** Find the columns of a batch that an expression names. */
 import type { Batch, Column } from '../arrow/column.js'
 import { typeName } from '../arrow/type-name.js'
 import { assert } from '../errors.js'
@@ -7,14 +7,17 @@ import { type Bound, type ColumnNode, operandsOf } from './bound.js'
 import { strictValidity } from './kernels/truth.js'
 import { bytesOfWords } from './values/vector.js'
 
-/** The column of a batch, or the field inside a struct column, that a path names. */
+/** Return the column of a batch, or the struct field, that a path names. */
 export function columnAt(batch: Batch, path: readonly string[]): Column {
   const index = batch.schema.fields.findIndex(field => field.name === path[0])
   assert(index !== -1, `the batch holds the column ${path[0]}`)
   return fieldAt(batch.columns[index]!, path.slice(1))
 }
 
-/** The field inside a struct column that the names from it down lead to; the column itself for none. */
+/**
+ * Return the field that `names` lead to, starting inside a struct column. Without names, return the column
+ * itself.
+ */
 export function fieldAt(column: Column, names: readonly string[]): Column {
   let field = column
   for (const name of names) {
@@ -28,7 +31,7 @@ export function fieldAt(column: Column, names: readonly string[]): Column {
   return field
 }
 
-/** A field of a struct column; null where the struct is. */
+/** Return field number `index` of a struct column. The field is NULL where the struct is NULL. */
 export function fieldOf(struct: Column, index: number): Column {
   const field = struct.children[index]
   assert(field !== undefined, `${typeName(struct.type)} has a field ${index}`)
@@ -42,7 +45,10 @@ export function fieldOf(struct: Column, index: number): Column {
 
 const soleColumns = new WeakMap<Bound, ColumnNode | null>()
 
-/** The one column a node reads, however often; null for none or several. */
+/**
+ * Return the column of a node that reads exactly one column, any number of times. Return null for none or
+ * several.
+ */
 export function soleColumn(node: Bound): ColumnNode | null {
   if (node.kind === 'column') return node
   let sole = soleColumns.get(node)

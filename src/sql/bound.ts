@@ -1,7 +1,8 @@
 /**
- * An expression bound to a schema: every name a column, every node of a known type, every constant folded into
- * a value of the type it meets. Data that a planner can read: a comparison with a constant has the
- * constant on the right, already in the type of the left side.
+ * Expressions bound to a schema: every name is a column, every node has a type, and constants are folded.
+ *
+ * A planner can read these nodes as data. In a comparison with a constant, the constant is on the right and
+ * has the type of the left side.
  */
 import type { DataType } from '../arrow/types.js'
 import type { Callee, Chance } from './functions/call.js'
@@ -19,6 +20,7 @@ export interface ColumnNode extends Typed {
   readonly path: readonly string[]
 }
 
+/** A comparison. A constant operand is on the right. */
 export interface CompareNode extends Typed {
   readonly kind: 'compare'
   readonly op: CompareOp
@@ -26,7 +28,7 @@ export interface CompareNode extends Typed {
   readonly right: Bound
 }
 
-/** Only where the operand is more than a column; `column BETWEEN a AND b` is two comparisons. */
+/** Used only when the operand is not a plain column. `column BETWEEN a AND b` becomes two comparisons. */
 export interface BetweenNode extends Typed {
   readonly kind: 'between'
   readonly operand: Bound
@@ -34,7 +36,10 @@ export interface BetweenNode extends Typed {
   readonly high: Bound
 }
 
-/** `values` are distinct, not null, of the operand's value type; `others` are the members known only per row. */
+/**
+ * `values` are distinct, not null, and of the operand's value type. `others` are the members that depend on
+ * the row.
+ */
 export interface InNode extends Typed {
   readonly kind: 'in'
   readonly operand: Bound
@@ -43,7 +48,7 @@ export interface InNode extends Typed {
   readonly others: readonly Bound[]
 }
 
-/** `escape` is one character. */
+/** `escape` is a single character. */
 export interface LikeNode extends Typed {
   readonly kind: 'like'
   readonly ignoreCase: boolean
@@ -52,6 +57,7 @@ export interface LikeNode extends Typed {
   readonly escape: string
 }
 
+/** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
 export interface IsNode extends Typed {
   readonly kind: 'is'
   readonly operand: Bound
@@ -68,7 +74,7 @@ export interface NotNode extends Typed {
   readonly operand: Bound
 }
 
-/** Types as `arithmeticSignature` (arithmetic.ts) has them. */
+/** Arithmetic. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result. */
 export interface ArithmeticNode extends Typed {
   readonly kind: 'arithmetic'
   readonly op: ArithmeticOp
@@ -76,41 +82,43 @@ export interface ArithmeticNode extends Typed {
   readonly right: Bound
 }
 
-/** Written or implied; `try`: null where the value does not fit. */
+/** An explicit or implied cast. With `try`, a value that does not fit becomes NULL. */
 export interface CastNode extends Typed {
   readonly kind: 'cast'
   readonly operand: Bound
   readonly try: boolean
 }
 
-/** Element `index` (int64, from 1) of a list; null outside of it. */
+/** Element `index` (int64, counted from 1) of a list. NULL if the index is out of range. */
 export interface ElementNode extends Typed {
   readonly kind: 'element'
   readonly operand: Bound
   readonly index: Bound
 }
 
-/** The result of the first condition that is TRUE, else `otherwise`; all of one type. */
+/** The result of the first condition that is TRUE, else `otherwise`. All results have the same type. */
 export interface CaseNode extends Typed {
   readonly kind: 'case'
   readonly branches: readonly { readonly when: Bound; readonly result: Bound }[]
   readonly otherwise: Bound
 }
 
-/** A list of values that are not all constants; all of the type of its elements. */
+/**
+ * A list with at least one element that is not a constant. All elements have the element type of the list.
+ */
 export interface ListNode extends Typed {
   readonly kind: 'list'
   readonly elements: readonly Bound[]
 }
 
-/** Field number `index` of a struct that is no column (a field of a column is a `column`). */
+/** Field number `index` of a struct value. A field of a struct column is a `column` node instead. */
 export interface FieldNode extends Typed {
   readonly kind: 'field'
   readonly operand: Bound
   readonly index: number
 }
 
-/** A call of a function of functions.ts, arguments in the types it declares. */
+/** A call of a function of functions.ts. The arguments have the types that the function declares. */
 export interface CallNode extends Typed {
   readonly kind: 'call'
   readonly callee: Callee
@@ -135,18 +143,21 @@ export type Bound =
   | FieldNode
   | CallNode
 
+/** The result of binding an expression. */
 export interface BoundExpression {
   readonly expr: Bound
   readonly type: DataType
-  /** Top-level columns it reads, in order of first use. */
+  /** Top-level columns that the expression reads, in order of first use. */
   readonly columns: readonly string[]
-  /** What was understood differently from how it may have been meant. */
+  /**
+   * Notes on text that may have been meant differently. For example, a double-quoted name that was read as a string.
+   */
   readonly warnings: readonly string[]
-  /** What `random()` and `uuid()` ask. */
+  /** The source of randomness for `random()` and `uuid()`. */
   readonly chance: Chance
 }
 
-/** The operands of a node, in the order they are written. */
+/** Return the operands of a node, in the order they are written. */
 export function operandsOf(node: Bound): readonly Bound[] {
   switch (node.kind) {
     case 'literal':
@@ -181,7 +192,7 @@ export function operandsOf(node: Bound): readonly Bound[] {
   }
 }
 
-/** The node over other operands, as many as `operandsOf` gave, of the same types. */
+/** Return the node with other operands. `operands` must match `operandsOf(node)` in number and types. */
 export function withOperands(node: Bound, operands: readonly Bound[]): Bound {
   const [first, second, third] = operands as [Bound, Bound, Bound]
   switch (node.kind) {
@@ -218,7 +229,7 @@ export function withOperands(node: Bound, operands: readonly Bound[]): Bound {
   }
 }
 
-/** Top-level columns that a node reads, in order of first use. */
+/** Return the top-level columns that a node reads, in order of first use. */
 export function columnsOf(expr: Bound): readonly string[] {
   const names = new Set<string>()
   const visit = (node: Bound): void => {

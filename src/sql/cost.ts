@@ -1,4 +1,7 @@
-/** What an expression costs and whether it can fail, from its shape alone: the order in which conditions run. */
+/**
+ * Estimate what an expression costs and whether it can fail, from its shape alone. AND and OR use this to
+ * order their operands.
+ */
 
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
@@ -6,14 +9,18 @@ import { type Bound, type CallNode, operandsOf } from './bound.js'
 import { isLossless } from './kernels/cast.js'
 import { elementType, valueType } from './values/types.js'
 
+/** The estimated cost and the properties of a node, including its operands. */
 export interface Cost {
-  /** Roughly nanoseconds per row on one core; 1 is what comparing numbers with a constant takes. */
+  /** Rough nanoseconds per row on one core. Comparing a number with a constant costs 1. */
   readonly weight: number
-  /** Whether some row can be an error. */
+  /** Whether the evaluation can throw for some row. */
   readonly mayFail: boolean
-  /** Whether the same rows can give another result: then it is never computed ahead, nor once for many rows. */
+  /**
+   * Whether the same row can give another result next time. Then the node is never folded, nor shared between
+   * rows.
+   */
   readonly isVolatile: boolean
-  /** Whether every row has the same value, because it reads no column and is not volatile. */
+  /** Whether every row has the same value: the node reads no column and is not volatile. */
   readonly isConstant: boolean
 }
 
@@ -21,6 +28,7 @@ const costs = new WeakMap<Bound, Cost>()
 const ofLiteral: Cost = { weight: 0, mayFail: false, isVolatile: false, isConstant: true }
 const ofColumn: Cost = { ...ofLiteral, isConstant: false }
 
+/** Return the cost of a node, including its operands. The cost is cached per node. */
 export function costOf(node: Bound): Cost {
   if (node.kind === 'literal') return ofLiteral
   if (node.kind === 'column') return ofColumn
@@ -31,11 +39,11 @@ export function costOf(node: Bound): Cost {
     let isVolatile = node.kind === 'call' && node.callee.volatile === true
     let isConstant = !isVolatile
     for (const operand of operandsOf(node)) {
-      const below = costOf(operand)
-      weight += below.weight
-      mayFail ||= below.mayFail
-      isVolatile ||= below.isVolatile
-      isConstant &&= below.isConstant
+      const operandCost = costOf(operand)
+      weight += operandCost.weight
+      mayFail ||= operandCost.mayFail
+      isVolatile ||= operandCost.isVolatile
+      isConstant &&= operandCost.isConstant
     }
     cost = { weight, mayFail, isVolatile, isConstant }
     costs.set(node, cost)
@@ -43,7 +51,7 @@ export function costOf(node: Bound): Cost {
   return cost
 }
 
-/** The operands of an AND or OR in the order they are run: what cannot fail first, then what is cheap. */
+/** Return the operands of an AND or OR in evaluation order: first operands that cannot fail, then by ascending cost. */
 export function inOrder(operands: readonly Bound[]): readonly Bound[] {
   const ranked = operands.map(operand => ({ operand, cost: costOf(operand) }))
   const order = (a: Cost, b: Cost) => Number(a.mayFail) - Number(b.mayFail) || a.weight - b.weight
@@ -112,7 +120,7 @@ function castWeight(from: DataType, to: DataType): number {
   return isNumber(from) && isNumber(to) ? 10 : 50
 }
 
-/** Functions that read a language of their own, or every byte many times. */
+/** Functions that parse a language of their own, or read every byte many times. */
 const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
 function callWeight({ callee: { name }, type, args }: CallNode): number {

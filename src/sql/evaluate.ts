@@ -1,11 +1,13 @@
 /**
- * Bound expressions over batches, a column at a time.
+ * Evaluate bound expressions over batches, one column at a time.
  *
- * - Predicates are bitmaps (truth.ts), other expressions Arrow columns; a constant stays one row.
- * - AND and OR run their operands in the order they were bound in, cheapest first and those that can fail last, each
- *   only for rows the ones before left open. So `b <> 0 AND a / b > 1` never divides by zero, in whichever order it is
- *   written; an error is raised only for a row that needs the value.
- * - What reads one dictionary column and nothing else is computed once per entry, then looked up per row.
+ * - Predicates are bitmaps (truth.ts). Other expressions are Arrow columns. A constant stays a column of one
+ *   row.
+ * - AND and OR evaluate their operands in bound order: cheap operands first, operands that can fail last.
+ * - Each operand runs only for rows that the earlier operands left undecided. So `b <> 0 AND a / b > 1` never
+ *   divides by zero, in either written order. An error is raised only for a row that needs the value.
+ * - An expression that reads a single dictionary column is computed once per dictionary entry, then looked up
+ *   per row.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -55,20 +57,23 @@ import {
   wordCount,
 } from './values/vector.js'
 
-/** Where a node is evaluated. */
+/** The batch and the rows for which a node is evaluated. */
 interface Frame {
   readonly batch: Batch
   readonly length: number
   readonly rows: RowMask
-  /** Stands in for the one column the node reads: the entries of its dictionary, or a null. */
-  readonly stand: Column | null
+  /**
+   * Replaces the only column the node reads: the entries of its dictionary, or one NULL. Null if nothing is
+   * replaced.
+   */
+  readonly standIn: Column | null
   readonly chance: Chance
 }
 
 /**
- * The rows of `batch`, or of its subset `within`, for which `filter` is TRUE. The batch holds at least
- * `filter.columns`. Throws code 13 where a row of the subset makes an operation fail (a division by zero, an
- * overflow, a value that cannot be cast).
+ * Return the rows of `batch`, or of its subset `within`, for which `filter` is TRUE. The batch must contain
+ * at least `filter.columns`. Throws `InvalidInput` if an operation fails for a row of the subset: a division
+ * by zero, an overflow, or an impossible cast.
  */
 export function selectRows(filter: BoundExpression, batch: Batch, within?: Bitset): Bitset {
   const { isTrue } = truthOf(filter.expr, frameOf(filter, batch, within))
@@ -77,20 +82,23 @@ export function selectRows(filter: BoundExpression, batch: Batch, within?: Bitse
 }
 
 /**
- * The value of an expression for every row of `batch`, of type `bound.type`. With `within`, other rows hold
- * anything and cannot fail.
+ * Return the value of an expression for every row of `batch`, as a column of type `bound.type`. With
+ * `within`, rows outside the subset have undefined values and cannot fail.
  */
 export function evaluate(bound: BoundExpression, batch: Batch, within?: Bitset): Column {
   const frame = frameOf(bound, batch, within)
   return spread(vectorOf(bound.expr, frame), frame.length)
 }
 
-/** The value of an expression without columns that is not volatile. Throws what evaluating it throws. */
+/**
+ * Return the value of an expression that reads no columns and is not volatile. Throws what the evaluation
+ * throws.
+ */
 export function evaluateConstant(node: Bound): Scalar {
   return scalarAt(constantRow(node), 0)
 }
 
-/** As `evaluateConstant`; undefined when the value takes more than `maxBytes`. */
+/** As `evaluateConstant`, but return undefined if the value takes more than `maxBytes`. */
 export function evaluateSmallConstant(node: Bound, maxBytes: number): Scalar | undefined {
   const column = constantRow(node)
   return bytesOf(column) > maxBytes ? undefined : scalarAt(column, 0)
@@ -98,19 +106,19 @@ export function evaluateSmallConstant(node: Bound, maxBytes: number): Scalar | u
 
 function constantRow(node: Bound): Column {
   const batch: Batch = { schema: { fields: [] }, length: 1, columns: [] }
-  return vectorOf(node, { batch, length: 1, rows: null, stand: null, chance: noChance }).column
+  return vectorOf(node, { batch, length: 1, rows: null, standIn: null, chance: noChance }).column
 }
 
-/** What the values of a column take, without what says where they are. */
+/** Count the bytes of the values of a column, without offsets and validity. */
 function bytesOf({ values, children }: Column): number {
   return children.reduce((sum, child) => sum + bytesOf(child), values?.byteLength ?? 0)
 }
 
 function frameOf({ chance }: BoundExpression, batch: Batch, within: Bitset | undefined): Frame {
-  return { batch, length: batch.length, rows: within?.words ?? null, stand: null, chance }
+  return { batch, length: batch.length, rows: within?.words ?? null, standIn: null, chance }
 }
 
-/** A predicate for every row. */
+/** Evaluate a predicate for every row of the frame. */
 function truthOf(node: Bound, frame: Frame): Truth {
   switch (node.kind) {
     case 'and':
@@ -133,7 +141,7 @@ function truthOf(node: Bound, frame: Frame): Truth {
   }
 }
 
-/** A predicate that is not made of predicates alone. */
+/** Evaluate a predicate that is not AND, OR, NOT or a literal. */
 function test(node: Bound, frame: Frame): Truth {
   const { length } = frame
   switch (node.kind) {
@@ -163,13 +171,13 @@ function test(node: Bound, frame: Frame): Truth {
 function compareWith(operand: Operand, op: CompareOp, other: Bound, frame: Frame): Truth {
   const { column, constant } = plain(other, frame)
   const { type } = operand.column
-  // Texts are of one type, however their offsets are stored.
+  // Strings with 32-bit and 64-bit offsets are compared as one type.
   const isText = type.kind === 'utf8' && column.type.kind === 'utf8'
   const right = { column: isText ? { ...column, type } : column, constant }
   return compareOperands(op, operand, right, frame.length, frame.rows)
 }
 
-/** A predicate that is the same for every row, decided once; null for others. */
+/** Evaluate a constant predicate once for all rows. Return null if the predicate is not constant. */
 function truthOfConstant(node: Bound, frame: Frame): Truth | null {
   const { length } = frame
   if (length === 1 || !costOf(node).isConstant) return null
@@ -178,7 +186,10 @@ function truthOfConstant(node: Bound, frame: Frame): Truth | null {
   return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
 }
 
-/** As `truthOfConstant`, for any other value. It is not kept: what was not folded may be large. */
+/**
+ * As `truthOfConstant`, for values of any other type. The result is not cached: a constant that was not
+ * folded may be large.
+ */
 function constantVector(node: Bound, frame: Frame): Operand | null {
   if (frame.length === 1 || node.kind === 'literal' || !costOf(node).isConstant) return null
   const column = isNeeded(frame)
@@ -187,12 +198,12 @@ function constantVector(node: Bound, frame: Frame): Operand | null {
   return { column, constant: true }
 }
 
-/** Whether any row is asked for: where none is, nothing may fail. */
+/** Return whether any row is evaluated. If no row is, nothing may fail. */
 function isNeeded({ rows, length }: Frame): boolean {
   return rows === null ? length > 0 : !isEmpty(rows)
 }
 
-/** Any expression for every row. */
+/** Evaluate any expression for every row of the frame. */
 function vectorOf(node: Bound, frame: Frame): Operand {
   const constant = constantVector(node, frame)
   if (constant !== null) return constant
@@ -200,7 +211,7 @@ function vectorOf(node: Bound, frame: Frame): Operand {
     case 'literal':
       return { column: constantColumn(node), constant: true }
     case 'column':
-      return { column: frame.stand ?? columnAt(frame.batch, node.path), constant: false }
+      return { column: frame.standIn ?? columnAt(frame.batch, node.path), constant: false }
     case 'field': {
       const { column, constant } = vectorOf(node.operand, frame)
       return { column: fieldOf(column, node.index), constant }
@@ -220,7 +231,7 @@ function vectorOf(node: Bound, frame: Frame): Operand {
 
 const constantColumns = new WeakMap<LiteralNode, Column>()
 
-/** The constant as one row. */
+/** Return the constant as a column of one row. */
 function constantColumn(node: LiteralNode): Column {
   let column = constantColumns.get(node)
   if (column === undefined) {
@@ -230,7 +241,7 @@ function constantColumn(node: LiteralNode): Column {
   return column
 }
 
-/** A value that is neither constant, column nor predicate. */
+/** Evaluate a node that is neither a constant nor a column nor a predicate. */
 function compute(node: Bound, frame: Frame): Operand {
   const { length, rows } = frame
   const describe = () => printShort(node)
@@ -264,8 +275,9 @@ function compute(node: Bound, frame: Frame): Operand {
 }
 
 /**
- * Runs `take` for every branch of a CASE that some row takes, with the rows that do; a condition is evaluated for the
- * rows that the ones before left open, a result for the rows that take it.
+ * Call `take` for every branch of a CASE that some row takes, with the rows that take the branch. A condition
+ * is evaluated only for rows that no earlier branch took. A result is evaluated only for the rows that take
+ * it.
  */
 function branchesOf(node: CaseNode, frame: Frame, take: (result: Bound, rows: Uint32Array) => void): void {
   let open = frame.rows ?? allRows(frame.length)
@@ -306,7 +318,7 @@ function isEmpty(words: Uint32Array): boolean {
   return true
 }
 
-/** A value whose dictionary, if it has one, is resolved. */
+/** Evaluate a node, and decode the result if it is a dictionary column. */
 function plain(node: Bound, frame: Frame): Operand {
   const { column, constant } = vectorOf(node, frame)
   return { column: decoded(column), constant }
@@ -317,8 +329,8 @@ function call({ callee, args, type }: CallNode, frame: Frame): Column | Truth {
   const { kernel } = callee
   const describe = () => printShort({ kind: 'call', callee, args, type })
   if ('lazy' in kernel) {
-    const lazily = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
-    return kernel.lazy(lazily, { type, length, rows, describe, chance })
+    const lazyArgs = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
+    return kernel.lazy(lazyArgs, { type, length, rows, describe, chance })
   }
   const operands = args.map(arg => plain(arg, frame))
   return kernel({ args: operands, type, length, rows, describe, chance } satisfies Call)
@@ -351,10 +363,10 @@ function isMember(node: InNode, frame: Frame): Truth {
     members = membersOf(column.type, node.values)
     memberSets.set(node, members)
   }
-  // A constant beside members that are none is looked up once.
-  const hits = memberRows(members, column, column.length, operand.constant ? null : rows)
-  const isHit = operand.constant ? constantTruth(hits[0] === 1, length).isTrue : hits
-  let truth = strictTruth(isHit, [operand], length)
+  // If the operand is constant but some members are not, the operand is looked up once.
+  const found = memberRows(members, column, column.length, operand.constant ? null : rows)
+  const isMatch = operand.constant ? constantTruth(found[0] === 1, length).isTrue : found
+  let truth = strictTruth(isMatch, [operand], length)
   if (node.hasNull) truth = or(truth, constantTruth(null, length))
   for (const other of node.others) {
     const open = undecided('or', truth, rows)
@@ -387,14 +399,17 @@ function isLike(node: LikeNode, frame: Frame): Truth {
   return strictTruth(likeRows(compiled, byteRowsOf(text), length, rows), operands, length)
 }
 
-/** The escape character is looked for in the pattern as it is written: `A` is none where that is `a`. */
+/**
+ * Search for the escape character in the pattern as written, before lowering the case: an escape `A` must not
+ * match `a`.
+ */
 function compiledFor({ ignoreCase, escape: escapeCharacter }: LikeNode, pattern: string): LikePattern {
   return ignoreCase
     ? compileLike(withBackslash(pattern, escapeCharacter).toLowerCase(), '\\')
     : compileLike(pattern, escapeCharacter)
 }
 
-/** LIKE with a pattern of its own for every row. */
+/** Evaluate LIKE where each row has its own pattern. */
 function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask): Uint32Array {
   const { length } = wanted
   const out = new Uint32Array(wordCount(length))
@@ -404,8 +419,8 @@ function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask):
     if (pattern === null) continue
     const compiled = compiledFor(node, pattern as string)
     const row = text.constant ? 0 : i
-    const isHit = matches(compiled, bytes, offsets[row]!, offsets[row + 1]!)
-    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+    const isMatch = matches(compiled, bytes, offsets[row]!, offsets[row + 1]!)
+    if (isMatch) out[i >>> 5]! |= 1 << (i & 31)
   }
   return out
 }
@@ -413,31 +428,33 @@ function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask):
 const entryTruths = new EntryCache<Truth>()
 const entryVectors = new EntryCache<Column>()
 
-/** The dictionary column that is all the node reads, or null. */
+/** Return the dictionary column if it is the only column the node reads; else null. */
 function soleDictionary(node: Bound, frame: Frame): Column | null {
-  const sole = frame.stand === null ? soleColumn(node) : null
+  const sole = frame.standIn === null ? soleColumn(node) : null
   if (sole === null) return null
   const column = columnAt(frame.batch, sole.path)
   return column.dictionary === null ? null : column
 }
 
-/** A predicate of one dictionary column by way of its entries; null where rows are better looked at themselves. */
+/**
+ * Evaluate a predicate of one dictionary column once per entry. Return null if evaluating per row is cheaper.
+ */
 function truthPerEntry(node: Bound, frame: Frame): Truth | null {
   const column = soleDictionary(node, frame)
   if (column === null) return null
   const result = entryTruths.over(node, column, frame.rows, (values, rows) =>
-    test(node, { ...frame, length: values.length, rows, stand: values }),
+    test(node, { ...frame, length: values.length, rows, standIn: values }),
   )
   if (result === null) return null
   return truthPerRow(result.entries, result.ofNull, result.entryOf, frame.length, frame.rows)
 }
 
-/** As `truthPerEntry`, for any other value. */
+/** As `truthPerEntry`, for values of any other type. */
 function vectorPerEntry(node: Bound, frame: Frame): Operand | null {
   const column = soleDictionary(node, frame)
   if (column === null) return null
   const result = entryVectors.over(node, column, frame.rows, (values, rows) =>
-    spread(compute(node, { ...frame, length: values.length, rows, stand: values }), values.length),
+    spread(compute(node, { ...frame, length: values.length, rows, standIn: values }), values.length),
   )
   if (result === null) return null
   const { entries, ofNull, entryOf } = result

@@ -1,10 +1,12 @@
 /**
- * What reads one dictionary column and nothing else is computed once per entry, not once per row.
+ * Compute expressions over one dictionary column once per dictionary entry, instead of once per row.
  *
- * - Slices of a part share its dictionary: what was computed for one is kept for the others, as long as the expression
- *   and the dictionary live.
- * - Entries are computed once as many rows were asked for as there are entries: that costs at most twice the better way.
- * - An entry that no row uses cannot fail: if one of all entries does, only those in use are computed.
+ * - Slices of a chunk share its dictionary. A result for one slice is reused for the others, as long as the
+ *   expression and the dictionary are alive.
+ * - Entries are computed as soon as the requested rows outnumber them. This costs at most twice the cheaper
+ *   way.
+ * - An entry that no row uses must not fail. If computing all entries fails, only the entries in use are
+ *   computed.
  */
 import type { Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -14,65 +16,69 @@ import { costOf } from './cost.js'
 import { decoded, dictionaryRows } from './kernels/dictionary.js'
 import { bitAt, type RowMask, wordCount } from './values/vector.js'
 
-/** Results by entry. `ofNull` is that of a row without one, in one row; null when there are no such rows. */
+/** Results by entry. `ofNull` is the result for NULL, as one row; null if no row is NULL. */
 export interface PerEntry<T> {
   readonly entries: T
   readonly ofNull: T | null
-  /** The entry of every row, -1 for none. */
+  /** The dictionary entry of every row, -1 for NULL. */
   readonly entryOf: Int32Array
 }
 
-/** Computes a node for rows `0 .. values.length-1` of the column it reads; only `rows` may fail. */
+/** Computes a node for rows `0 .. values.length-1` of the column it reads. Only rows in `rows` may fail. */
 export type OverValues<T> = (values: Column, rows: RowMask) => T
 
-interface Kept<T> {
-  /** Rows asked for so far. */
+interface CachedResults<T> {
+  /** Rows requested so far. */
   rows: number
-  /** Results of all entries; `fails` if some of them has none. */
+  /** Results of all entries; `fails` if computing some entry fails. */
   entries: T | 'fails' | null
   ofNull: T | null
 }
 
+/** Cache of results by expression and dictionary. */
 export class EntryCache<T> {
-  readonly #kept = new WeakMap<Bound, WeakMap<Column, Kept<T>>>()
+  readonly #cache = new WeakMap<Bound, WeakMap<Column, CachedResults<T>>>()
 
-  /** Null when computing row by row costs less, or another result may come each time. `rows`: those that can fail. */
+  /**
+   * Return the results per entry. Return null if computing per row costs less, or if the node is volatile.
+   * Only rows in `rows` may fail.
+   */
   over(node: Bound, column: Column, rows: RowMask, compute: OverValues<T>): PerEntry<T> | null {
     const { isVolatile, mayFail } = costOf(node)
     const { dictionary, length } = column
     if (dictionary === null || isVolatile) return null
-    const kept = this.#keptOf(node, dictionary)
-    kept.rows += length
-    if (dictionary.length > (kept.entries === 'fails' ? length : kept.rows)) return null
-    kept.entries ??= mayFail
-      ? unlessFailing(() => compute(decoded(dictionary), null))
+    const cached = this.#cachedFor(node, dictionary)
+    cached.rows += length
+    if (dictionary.length > (cached.entries === 'fails' ? length : cached.rows)) return null
+    cached.entries ??= mayFail
+      ? orFails(() => compute(decoded(dictionary), null))
       : compute(decoded(dictionary), null)
     const entryOf = dictionaryRows(column)
-    let entries = kept.entries
+    let entries = cached.entries
     if (entries === 'fails') {
       entries = compute(decoded(dictionary), entriesInUse(entryOf, dictionary.length, rows))
     }
     if (column.nullCount === 0) return { entries, ofNull: null, entryOf }
-    kept.ofNull ??= compute(nullColumn(decoded(dictionary).type, 1), null)
-    return { entries, ofNull: kept.ofNull, entryOf }
+    cached.ofNull ??= compute(nullColumn(decoded(dictionary).type, 1), null)
+    return { entries, ofNull: cached.ofNull, entryOf }
   }
 
-  #keptOf(node: Bound, dictionary: Column): Kept<T> {
-    let byDictionary = this.#kept.get(node)
+  #cachedFor(node: Bound, dictionary: Column): CachedResults<T> {
+    let byDictionary = this.#cache.get(node)
     if (byDictionary === undefined) {
       byDictionary = new WeakMap()
-      this.#kept.set(node, byDictionary)
+      this.#cache.set(node, byDictionary)
     }
-    let kept = byDictionary.get(dictionary)
-    if (kept === undefined) {
-      kept = { rows: 0, entries: null, ofNull: null }
-      byDictionary.set(dictionary, kept)
+    let cached = byDictionary.get(dictionary)
+    if (cached === undefined) {
+      cached = { rows: 0, entries: null, ofNull: null }
+      byDictionary.set(dictionary, cached)
     }
-    return kept
+    return cached
   }
 }
 
-function unlessFailing<T>(run: () => T): T | 'fails' {
+function orFails<T>(run: () => T): T | 'fails' {
   try {
     return run()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Bound expressions as text that parses and binds to the same expression again. */
+/** Print bound expressions as text that parses and binds to the same expression again. */
 import { formatDecimal } from '../arrow/decimal.js'
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
@@ -14,26 +14,30 @@ import type { Interval, Scalar } from './values/scalar.js'
 import { formatInstant, writeTime } from './values/temporal.js'
 import { float64, int64, nameOfType, uint64, valueType } from './values/types.js'
 
-/** The expression on one line, with the parentheses it needs. */
+/** Print the expression on one line, with the parentheses it needs. */
 export function printExpression({ expr }: BoundExpression): string {
   return printBound(expr)
 }
 
+/** Print a node on one line, with the parentheses it needs. */
 export function printBound(node: Bound): string {
   return print(node, level.or)
 }
 
-/** For messages: the beginning of the expression, at most `length` characters, with every constant cut short. */
+/**
+ * Print the beginning of an expression for a message: at most `length` characters, with every constant
+ * shortened.
+ */
 export function printShort(node: Bound, length = 120): string {
   return cut(printBound(abridged(node)), length)
 }
 
-/** Characters, bytes and members that are left of a constant. */
+/** How many characters, bytes and members of a constant a message shows. */
 const shownText = 80
 const shownBytes = 40
 const shownMembers = 20
 
-/** The node with short constants, and as few others as a message has room for. */
+/** Return the node with shortened constants and few members, to fit into a message. */
 function abridged(node: Bound): Bound {
   if (node.kind === 'literal') return { ...node, value: shortened(node.value) }
   const shown = node.kind === 'in' ? shortMembers(node) : node
@@ -55,12 +59,13 @@ function shortened(value: Scalar): Scalar {
   return Array.isArray(value) ? value.slice(0, shownMembers).map(shortened) : value
 }
 
-/** `node` where an operator of level `least` or looser would need parentheses. */
+/** Print `node`, in parentheses if its operator binds looser than level `least`. */
 function print(node: Bound, least: number): string {
   const [text, own] = write(node)
   return own < least ? `(${text})` : text
 }
 
+/** Print `node` without outer parentheses, and return the level of its operator. */
 function write(node: Bound): readonly [text: string, level: number] {
   switch (node.kind) {
     case 'literal':
@@ -69,10 +74,10 @@ function write(node: Bound): readonly [text: string, level: number] {
       return [node.path.map(printName).join('.'), level.element]
     case 'compare': {
       const left = print(node.left, level.comparison)
-      return [`${left} ${node.op} ${printMeeting(node.right, node.left, level.sum)}`, level.comparison]
+      return [`${left} ${node.op} ${printBeside(node.right, node.left, level.sum)}`, level.comparison]
     }
     case 'between': {
-      const bounds = [node.low, node.high].map(bound => printMeeting(bound, node.operand, level.sum))
+      const bounds = [node.low, node.high].map(bound => printBeside(bound, node.operand, level.sum))
       return [`${print(node.operand, level.comparison)} BETWEEN ${bounds.join(' AND ')}`, level.comparison]
     }
     case 'in': {
@@ -132,7 +137,7 @@ function write(node: Bound): readonly [text: string, level: number] {
   }
 }
 
-/** NOT where SQL puts it: `a NOT IN (..)`, `a IS NOT NULL`. */
+/** Print NOT where SQL puts it: `a NOT IN (..)`, `a IS NOT NULL`. */
 function writeNot(operand: Bound): readonly [text: string, level: number] {
   const [text, own] = write(operand)
   if (operand.kind === 'is') {
@@ -145,20 +150,20 @@ function writeNot(operand: Bound): readonly [text: string, level: number] {
   return [own < level.not ? `NOT (${text})` : `NOT ${text}`, level.not]
 }
 
-/** A constant beside an operand whose type it takes needs no cast of its own. */
-function printMeeting(node: Bound, operand: Bound, least: number): string {
+/** Print a node next to `operand`. A constant that takes the operand's type needs no cast. */
+function printBeside(node: Bound, operand: Bound, least: number): string {
   const type = valueType(operand.type)
-  const meets = node.kind === 'literal' && operand.kind !== 'literal' && equalTypes(node.type, type)
-  return meets ? printMember(node.value, type) : print(node, least)
+  const takesType = node.kind === 'literal' && operand.kind !== 'literal' && equalTypes(node.type, type)
+  return takesType ? printMember(node.value, type) : print(node, least)
 }
 
-/** As `printMeeting` for arithmetic, which only numbers do in the type of the other side. */
+/** As `printBeside`, for arithmetic: there only numbers take the type of the other side. */
 function printFactor(node: Bound, operand: Bound, least: number): string {
   const isNumber = node.type.kind === 'int' || equalTypes(node.type, float64)
-  return isNumber ? printMeeting(node, operand, least) : print(node, least)
+  return isNumber ? printBeside(node, operand, least) : print(node, least)
 }
 
-/** A constant that is read in `type`, because it is compared with a value of it. */
+/** Print a constant that is parsed as a value of `type`, because it is compared with such a value. */
 function printMember(value: Scalar, type: DataType): string {
   if (value !== null) {
     switch (type.kind) {
@@ -187,9 +192,9 @@ function printLiteral({ value, type, text }: LiteralNode): string {
   return text ?? printConstant(value, type)
 }
 
-/** A constant that says its type itself. */
+/** Print a constant so that the text itself determines the type. */
 function printConstant(value: Scalar, type: DataType): string {
-  // A NULL without a type takes that of what it stands beside; structs and maps have no other.
+  // An untyped NULL takes the type of the other side. Structs and maps have no other notation.
   if (value === null) return ['null', 'struct', 'map'].includes(type.kind) ? 'NULL' : printCast('NULL', type)
   switch (type.kind) {
     case 'bool':
@@ -226,7 +231,7 @@ function printConstant(value: Scalar, type: DataType): string {
     case 'fixed_size_list': {
       const elements = value as readonly Scalar[]
       const text = `[${elements.map(element => printConstant(element, type.child.type)).join(', ')}]`
-      // Without elements there is nothing that says their type.
+      // Without elements, nothing in the text determines the element type.
       return type.kind === 'list' && !type.large && elements.length > 0 ? text : printCast(text, type)
     }
     default:
@@ -234,7 +239,7 @@ function printConstant(value: Scalar, type: DataType): string {
   }
 }
 
-/** `date '2021-01-31'`: a constant as its text, after the name of its type. */
+/** Print a constant as the name of its type and a string: `date '2021-01-31'`. */
 function printTyped(text: string, type: DataType): string {
   const name = nameOfType(type)
   return name === null ? printCast(printText(text), type) : `${name} ${printText(text)}`
@@ -254,7 +259,7 @@ function printBytes(value: Scalar): string {
     : `X'${Buffer.from(value as Uint8Array).toString('hex')}'`
 }
 
-/** With the name SQL has for the type, else with the one Arrow has. */
+/** Print a cast with the SQL name of the type, or with the Arrow name if SQL has none. */
 function printCast(text: string, type: DataType, isTry = false): string {
   const name = nameOfType(type)
   if (name !== null) return `${isTry ? 'TRY_CAST' : 'CAST'}(${text} AS ${name})`

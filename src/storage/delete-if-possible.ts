@@ -1,7 +1,10 @@
-/** Deletes what may be in use: Windows refuses to delete a file that somebody has open, a virus scanner for one. */
+/**
+ * Deletes files that may be in use: Windows does not delete a file that a process has open, for example a virus
+ * scanner.
+ */
 import type { BlobStore } from './blob-store.js'
 
-/** Whether a blob is gone now; false: the store refuses for now to delete it. Rejects with `signal.reason` only. */
+/** Delete a blob. Returns false if the store cannot delete it now. Rejects only with `signal.reason`. */
 export async function deleteIfPossible(
   store: BlobStore,
   key: string,

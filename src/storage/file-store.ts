@@ -1,17 +1,18 @@
 /**
- * Blobs as files of a directory.
+ * Stores blobs as files of a directory.
  *
- * - A blob appears under its name by `link()` from a file in `_tmp/` whose content is already on disk: whole or
- *   not at all, and never over another. (O_EXCL would show a torn file; `rename` replaces.)
- * - Before a write is acknowledged its directory is synced and, once per directory and opener, every parent up to
- *   the root, whoever made them.
- * - A sync that fails may have dropped what it should have saved, and says so only once. Before the link nothing
- *   has happened; after it, this store acknowledges nothing more until it is opened again.
- * - A symbolic link below the root is never followed (a directory is looked at once per opener).
- * - Several processes may share the directory. What a crash leaves in `_tmp/` goes when the directory is opened a day later.
+ * - The store writes a temporary file in `_tmp/` and syncs its content. Then `link()` gives it its name: complete or
+ *   not at all, and never in place of another file. (O_EXCL would show an incomplete file; `rename` replaces files.)
+ * - Before a write is acknowledged, the store syncs its directory. Once per directory and open store it also syncs
+ *   every parent up to the root, even if another process created them.
+ * - A failed sync may have lost the data, and the system reports the failure only once. Before the link, nothing has
+ *   happened. After the link, the store acknowledges no further writes until it is opened again.
+ * - The store never follows a symbolic link below the root. It checks each directory once.
+ * - Several processes may share the directory. Opening the directory deletes temporary files of crashed processes that
+ *   are older than a day.
  *
- * Metadata calls and small reads are synchronous: they take microseconds, a trip through the thread pool takes
- * tens of them. Syncs and large transfers are not.
+ * Metadata calls and small reads are synchronous: they take microseconds, and the thread pool would add tens of
+ * microseconds. Syncs and large transfers are asynchronous.
  */
 import {
   closeSync,
@@ -50,37 +51,41 @@ import { type Processes, systemProcesses } from './processes.js'
 import { checkRange } from './range.js'
 import { WriteBehind } from './write-behind.js'
 
+/** Options of `FileStore.open`. */
 export interface FileStoreOptions {
-  /** Make the directory when it is not there. */
+  /** Create the directory if it does not exist. */
   readonly create: boolean
-  /** Write nothing, not even a probe: for read-only media. */
+  /** Write nothing, not even a probe file: for read-only media. */
   readonly readOnly: boolean
-  /** Default: the system's. */
+  /** Default: the system clock. */
   readonly clock?: Clock
 }
 
-/** Transfers up to this many bytes are synchronous: copying 64 KB from the page cache takes about 10 us. */
+/** Transfers of up to this many bytes are synchronous: copying 64 KB from the page cache takes about 10 us. */
 const syncMax = 64 * 1024
-/** Larger ones go in pieces of this many bytes, with a look at the signal between two. */
+/** Larger transfers are split into pieces of this many bytes, and check the signal between two pieces. */
 const pieceBytes = 4 * 1024 * 1024
-/** Small reads follow each other for so long before the event loop gets its turn, */
+/** Small reads run synchronously for this long before the event loop gets a turn, in milliseconds. */
 const groupMs = 1
-/** and until one takes so long that it must have come from the disk: then other threads wait for the rest, */
+/**
+ * A read that takes longer than this, in milliseconds, came from the disk. Then other threads wait for the remaining
+ * reads.
+ */
 const slowMs = 0.2
-/** so many at a time. */
+/** How many of these remaining reads run at a time. */
 const readsAtOnce = 16
 /**
- * Names read from a directory between two looks at the clock: about a millisecond's worth. To have them read by another thread, a promise
- * for each, takes several times as long.
+ * Directory entries read between two checks of the clock: about a millisecond of work. Reading them in another thread,
+ * with a promise per entry, takes several times as long.
  */
 const listedAtOnce = 1024
-/** How many directories are remembered as checked or durable before all are forgotten. */
+/** How many directories the store remembers as checked or durable before it forgets all of them. */
 const rememberedMax = 10_000
-/** Longer than any write takes from its draft to its link. */
+/** Longer than any write takes from its temporary file to its link, in milliseconds. */
 const draftMs = 24 * 60 * 60 * 1000
 const draftName = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:[0-9a-z]+|link)$/
 
-/** Codes by which the system says that it made no link. */
+/** Error codes by which the system says that it created no link. */
 const refusals: ReadonlySet<string> = new Set([
   'EACCES',
   'EDQUOT',
@@ -96,36 +101,37 @@ const refusals: ReadonlySet<string> = new Set([
 ])
 
 const quiet = { throwIfNoEntry: false } as const
-// Windows has no such flag; there the file itself being a link is left unchecked.
+// Windows has no such flag. There the store does not check whether the file itself is a link.
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const syncContent = promisify(fdatasync)
 const syncAll = promisify(fsync)
 
-/** How far a group of reads came, and whether its last one was slow. */
+/** How far a group of reads came, and whether its last read was slow. */
 interface ReadGroup {
   readonly next: number
   readonly isSlow: boolean
 }
 
-/** A file in `_tmp/` on its way to a name. */
+/** A file in `_tmp/` that will be linked to its name. */
 interface Draft {
   readonly path: string
   readonly fd: number
   open: boolean
-  /** It has its name in `_tmp/`. */
+  /** The file still has its name in `_tmp/`. */
   named: boolean
 }
 
+/** A store in a directory of the file system. */
 export class FileStore implements BlobStore {
   readonly name: string
   readonly processes: Processes = systemProcesses
   readonly #root: string
   readonly #readOnly: boolean
   readonly #clock: Clock
-  /** Makes the names of drafts unique among processes and openers. */
+  /** Makes the names of temporary files unique among processes and open stores. */
   readonly #nonce: string
   #drafts = 0
-  /** Directories known to be real ones. */
+  /** Directories that are known not to be symbolic links. */
   readonly #checked = new Set<string>()
   /** Directories whose names are on disk, up to the root. */
   readonly #durable = new Set<string>()
@@ -140,10 +146,10 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Opens the directory at `path`. Unless read-only, proves that it can be written and that its file system has
-   * hard links. Throws NamespaceNotFound (code 1) when it is missing and not to be created, invalidInput when
-   * `path` is a file, unsupported without hard links, PermissionDenied (15) or ServiceUnavailable (17) for what
-   * the system refuses.
+   * Open the directory at `path`. Unless read-only, test that the directory is writable and that its file system has
+   * hard links. Throws `NamespaceNotFound` if the directory is missing and is not to be created, `InvalidInput` if
+   * `path` is a file, and `Unsupported` without hard links. Throws `PermissionDenied` or `ServiceUnavailable` for
+   * errors of the system.
    */
   static async open(path: string, options: FileStoreOptions): Promise<FileStore> {
     const absolute = resolve(path)
@@ -193,19 +199,21 @@ export class FileStore implements BlobStore {
   readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
     const blob = this.#openBlob(key, signal)
     if (blob === null) throw corrupted(`${key} is missing`)
-    let isHandedOn = false
+    let isAsync = false
     try {
       for (const { offset, target } of ranges) checkRange(key, blob.size, offset, target.length)
       const first = this.#readGroup(blob.fd, key, ranges, 0)
       if (first.next === ranges.length) return
-      isHandedOn = true
+      isAsync = true
       return this.#readOthers(blob.fd, key, ranges, first, signal)
     } finally {
-      if (!isHandedOn) closeSync(blob.fd)
+      if (!isAsync) closeSync(blob.fd)
     }
   }
 
-  /** Reads ranges from number `from` on while the system has them at hand, for about a millisecond. */
+  /**
+   * Read ranges synchronously, starting with number `from`, until about a millisecond has passed or a read was slow.
+   */
   #readGroup(fd: number, key: string, ranges: readonly ByteRange[], from: number): ReadGroup {
     const begun = this.#clock.elapsed()
     let before = begun
@@ -221,7 +229,7 @@ export class FileStore implements BlobStore {
     return { next: ranges.length, isSlow: false }
   }
 
-  /** The ranges behind a group: in more such groups, or from the first that was slow on in other threads. */
+  /** Read the ranges after a group: in further groups, and after the first slow read in other threads. */
   async #readOthers(
     fd: number,
     key: string,
@@ -245,7 +253,7 @@ export class FileStore implements BlobStore {
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
-    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} is written twice`)
+    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} already exists`)
   }
 
   async putStream(
@@ -262,7 +270,7 @@ export class FileStore implements BlobStore {
         await behind.close()
       }
     })
-    assert(outcome === 'won', `${key} is written twice`)
+    assert(outcome === 'won', `${key} already exists`)
   }
 
   async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
@@ -318,12 +326,12 @@ export class FileStore implements BlobStore {
     if (this.#failure !== null) throw this.#failure
   }
 
-  /** Whether `directory` is there. Throws where a link stands on the way to it. */
+  /** Return whether `directory` exists. Throws if its path contains a symbolic link. */
   #hasDirectory(directory: string): boolean {
     if (directory === '' || this.#checked.has(directory)) return true
     if (!this.#hasDirectory(directoryOf(directory))) return false
     const info = lstatSync(this.#pathOf(directory), quiet)
-    if (info?.isSymbolicLink()) throw linkInTheWay(directory)
+    if (info?.isSymbolicLink()) throw symbolicLinkError(directory)
     if (!info?.isDirectory()) return false
     remember(this.#checked, directory)
     return true
@@ -340,11 +348,11 @@ export class FileStore implements BlobStore {
       const info = lstatSync(this.#pathOf(key), quiet)
       return info?.isFile() ? info : null
     } catch (error) {
-      throw ioError(error, 'look at', key)
+      throw ioError(error, 'inspect', key)
     }
   }
 
-  /** A descriptor to read from, or null when there is no such blob. */
+  /** Open a blob for reading. Returns null if there is no such blob. */
   #openBlob(key: string, signal: AbortSignal | undefined): { fd: number; size: number } | null {
     signal?.throwIfAborted()
     checkKey(key)
@@ -408,7 +416,7 @@ export class FileStore implements BlobStore {
     }
   }
 
-  /** Gives a draft its name, durably. */
+  /** Give a temporary file its name, durably. */
   async #publish(draft: Draft, key: string, signal: AbortSignal | undefined): Promise<'won' | 'taken'> {
     const directory = directoryOf(key)
     try {
@@ -449,9 +457,9 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Links a draft to its name. Returns false where another file has that name.
-   * A network file system can report an error, EEXIST included, for a link that took effect: the link count of the draft
-   * tells. Throws `Ambiguous` where neither the count nor the error shows that nothing was linked.
+   * Link a temporary file to its name. Returns false if another file has the name. A network file system can report an
+   * error, even EEXIST, for a link that took effect. So the link count of the temporary file decides. Throws
+   * `Ambiguous` if neither the count nor the error shows that nothing was linked.
    */
   #link(draft: Draft, key: string): boolean {
     try {
@@ -468,7 +476,7 @@ export class FileStore implements BlobStore {
     }
   }
 
-  /** Makes `directory` and what it stands in, durably. */
+  /** Create `directory` and its parents, durably. */
   async #makeDirectory(directory: string): Promise<void> {
     if (directory === '' || this.#durable.has(directory)) return
     const parent = directoryOf(directory)
@@ -486,13 +494,16 @@ export class FileStore implements BlobStore {
     remember(this.#durable, directory)
   }
 
-  /** Somebody removed one of them. */
+  /** Called when another process has removed one of them. */
   #forgetDirectories(): void {
     this.#checked.clear()
     this.#durable.clear()
   }
 
-  /** Blobs in and below `directory` whose key starts with `prefix` and comes after `startAfter`, in byte order. */
+  /**
+   * Yield the blobs in and below `directory` whose key starts with `prefix` and comes after `startAfter`, in byte
+   * order.
+   */
   async *#walk(directory: string, prefix: string, startAfter: string, pacer: Pacer): AsyncIterable<BlobInfo> {
     for (const entry of await this.#entries(directory, prefix, startAfter, pacer)) {
       if (entry.endsWith('/')) {
@@ -506,8 +517,8 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * The keys in one directory, sub-directories with a final '/': in that form their order is the order of
-   * everything below them. Names that are no keys are not ours.
+   * List the keys in one directory; sub-directories end with '/'. In this form their order is the order of all keys
+   * below them. Skips names that are not keys: they are not files of the store.
    */
   async #entries(directory: string, prefix: string, startAfter: string, pacer: Pacer): Promise<string[]> {
     const entries: string[] = []
@@ -534,7 +545,10 @@ export class FileStore implements BlobStore {
     return entries.sort()
   }
 
-  /** Removes what crashes left in `_tmp/` before `before`, by the file system's own clock. A name that stays harms nobody. */
+  /**
+   * Delete temporary files of crashed processes that were last written before `before`, by the clock of the file
+   * system. Ignores errors: a leftover file does no harm.
+   */
   #removeOldDrafts(before: number): void {
     const directory = `${this.#root}/${temporaryDirectory}`
     try {
@@ -562,19 +576,19 @@ export class FileStore implements BlobStore {
       if (draft === null || code === 'EACCES' || code === 'EROFS') {
         throw ioError(error, 'write', this.name)
       }
-      throw unsupported(`${this.name} lies on a file system without hard links (${code})`, {
-        hint: 'writing needs them; move the root to a local file system, or open it with readOnly: true',
+      throw unsupported(`${this.name} is on a file system without hard links (${code})`, {
+        hint: 'writes need hard links; move the root to a local file system, or open it with readOnly: true',
         cause: error,
       })
     } finally {
       if (draft !== null) discard(draft)
       removeQuietly(target)
     }
-    throw unsupported(`${this.name} lies on a file system that lets a hard link replace a file`)
+    throw unsupported(`${this.name} is on a file system that lets a hard link replace a file`)
   }
 }
 
-function linkInTheWay(path: string): unknown {
+function symbolicLinkError(path: string): unknown {
   return ioError(Object.assign(new Error(`${path} is a symbolic link`), { code: 'ELOOP' }), 'follow', path)
 }
 
@@ -583,7 +597,7 @@ function remember(set: Set<string>, directory: string): void {
   set.add(directory)
 }
 
-/** Makes a root and its missing parents, each name synced. */
+/** Create the root directory and its missing parents, and sync each name. */
 async function makeRoot(path: string): Promise<void> {
   if (statSync(path, quiet) !== undefined) return
   const parent = dirname(path)
@@ -600,7 +614,7 @@ function makeOne(path: string): void {
   }
 }
 
-/** How many names a draft has; undefined where the system does not say. */
+/** Return how many names a temporary file has, or undefined if the system does not say. */
 function linksOf({ path }: Draft): number | undefined {
   try {
     return lstatSync(path).nlink
@@ -609,7 +623,7 @@ function linksOf({ path }: Draft): number | undefined {
   }
 }
 
-/** Closes a draft and takes its name in `_tmp/` away, once. A name that stays harms nobody. */
+/** Close a temporary file and delete its name in `_tmp/`, once. Ignores errors: a leftover name does no harm. */
 function discard(draft: Draft): void {
   if (draft.open) closeSync(draft.fd)
   draft.open = false
@@ -623,7 +637,7 @@ function removeQuietly(path: string): void {
   } catch {}
 }
 
-/** A descriptor to sync a directory by, or null on Windows, which has none: NTFS journals names itself. */
+/** Open a directory to sync it. Null on Windows, which cannot sync directories: NTFS journals names itself. */
 function openDirectory(path: string): number | null {
   return process.platform === 'win32' ? null : openSync(path, constants.O_RDONLY)
 }
@@ -637,7 +651,7 @@ async function syncDirectory(fd: number | null): Promise<void> {
   }
 }
 
-/** Fills `target` from `offset` on, and throws corrupted where the file ends before that. */
+/** Fill `target` from `offset` on. Throws `Internal` if the file ends before that. */
 async function readFully(
   fd: number,
   key: string,
@@ -650,7 +664,7 @@ async function readFully(
   readNow(fd, key, offset, target)
 }
 
-/** The same without waiting. */
+/** Like `readFully`, synchronously. */
 function readNow(fd: number, key: string, offset: number, target: Uint8Array): void {
   for (let done = 0; done < target.length; ) {
     let count: number
@@ -664,7 +678,7 @@ function readNow(fd: number, key: string, offset: number, target: Uint8Array): v
   }
 }
 
-/** The same in other threads. */
+/** Like `readFully`, in threads of Node's pool. */
 async function readInPieces(
   fd: number,
   key: string,
@@ -684,7 +698,7 @@ async function readInPieces(
 }
 
 function endsEarly(key: string, at: number): SheafError {
-  return corrupted(`${key} ends at byte ${at}, before it should`)
+  return corrupted(`${key} is cut off: it ends at byte ${at}`)
 }
 
 function readPiece(

@@ -1,4 +1,4 @@
-/** What the operating system refused, as an error that tells the caller what to do. */
+/** Converts errors of the operating system into errors that tell the caller what to do. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 
 interface Cause {
@@ -8,7 +8,7 @@ interface Cause {
 }
 
 const denied = { code: ErrorCode.PermissionDenied, hint: 'check the owner and the mode of the directory' }
-const full = { code: ErrorCode.ServiceUnavailable, hint: 'make room on the disk' }
+const full = { code: ErrorCode.ServiceUnavailable, hint: 'free space on the disk' }
 const crowded = { code: ErrorCode.ServiceUnavailable, hint: 'raise the limit of open files (ulimit -n)' }
 
 const causes: Readonly<Record<string, Cause>> = {
@@ -17,26 +17,27 @@ const causes: Readonly<Record<string, Cause>> = {
   EROFS: { ...denied, what: 'the file system is read-only', hint: 'open the root with readOnly: true' },
   ELOOP: {
     code: ErrorCode.PermissionDenied,
-    what: 'a symbolic link stands in the way',
-    hint: 'links inside a root are never followed: replace it with what it points to',
+    what: 'the path contains a symbolic link',
+    hint: 'Sheaf does not follow links inside a root: replace the link with its target',
   },
   ENOSPC: { ...full, what: 'no space left' },
   EDQUOT: { ...full, what: 'the disk quota is used up' },
   EMFILE: { ...crowded, what: 'too many files are open in this process' },
   ENFILE: { ...crowded, what: 'too many files are open on this machine' },
-  ENOENT: { code: ErrorCode.ServiceUnavailable, what: 'its directory is gone' },
+  ENOENT: { code: ErrorCode.ServiceUnavailable, what: 'its directory does not exist any more' },
   EIO: { code: ErrorCode.ServiceUnavailable, what: 'the device reported an error' },
 }
 
-/** The system's code of an error thrown by node:fs, or undefined. */
+/** Return the system's code of an error thrown by node:fs, or undefined. */
 export function systemCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : undefined
 }
 
 /**
- * An error of node:fs as a SheafError: code 15 where permission is missing, 17 for everything else the system
- * refuses. `action` completes "cannot ...". An error that does not come from the system is returned as it is.
+ * Convert an error of node:fs into a SheafError: `PermissionDenied` if permission is missing, `ServiceUnavailable` for
+ * other errors of the system. `action` completes "cannot ...". Returns an error that does not come from the system
+ * unchanged.
  */
 export function ioError(error: unknown, action: string, path: string): unknown {
   const code = systemCode(error)

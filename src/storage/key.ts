@@ -1,22 +1,28 @@
 /**
- * What a key may look like, the same for every store, so that a root can move from one to another: printable
- * ASCII without what Windows refuses in a name; no segment that is empty or ends in a dot or a space (which
- * rules out `.` and `..`); at most 1,024 characters, 255 per segment; not under `_tmp`.
+ * The rules for keys. They are the same for every store, so that a root can move from one store to another:
+ *
+ * - printable ASCII without the characters that Windows forbids in names
+ * - no segment that is empty or ends in a dot or a space (so no `.` and `..`)
+ * - at most 1,024 characters, 255 per segment
+ * - not under `_tmp`
  */
 import { invalidInput, quote } from '../errors.js'
 
-/** The top-level name a store may keep its unfinished writes under. */
+/** The top-level name under which a store may keep its unfinished writes. */
 export const temporaryDirectory = '_tmp'
 
 const keyMax = 1024
 const segmentMax = 255
 const slash = 0x2f
 
-/** 1 for the characters a name may hold. */
+/** 1 for the characters that a name may contain. */
 const allowed = new Uint8Array(128).fill(1, 0x20, 0x7f)
 for (const character of '/\\:*?"<>|') allowed[character.charCodeAt(0)] = 0
 
-/** Whether `key` names a blob. Every call on a store asks this, hence the loop: 20 times a regular expression. */
+/**
+ * Return whether `key` is a valid key. Every call of a store checks its key, so this is a loop: 20 times as fast as a
+ * regular expression.
+ */
 export function isKey(key: string): boolean {
   if (key.length > keyMax) return false
   let start = 0
@@ -33,7 +39,7 @@ export function isKey(key: string): boolean {
   return key !== temporaryDirectory && !key.startsWith(`${temporaryDirectory}/`)
 }
 
-/** Throws invalidInput unless `key` names a blob. */
+/** Throw `InvalidInput` unless `key` is a valid key. */
 export function checkKey(key: string): void {
   if (!isKey(key)) {
     throw invalidInput(`${quote(key)} is not a key`, {
@@ -42,14 +48,14 @@ export function checkKey(key: string): void {
   }
 }
 
-/** Throws invalidInput unless some key can start with `prefix`. */
+/** Throw `InvalidInput` unless a key can start with `prefix`. */
 export function checkPrefix(prefix: string): void {
   if (!isKey(prefix) && !isKey(`${prefix}x`)) {
     throw invalidInput(`${quote(prefix)} is not the beginning of a key`)
   }
 }
 
-/** All of a key before its last '/', or '' at the top. */
+/** Return the part of a key before its last '/', or '' at the top level. */
 export function directoryOf(key: string): string {
   return key.slice(0, Math.max(0, key.lastIndexOf('/')))
 }

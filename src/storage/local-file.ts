@@ -1,8 +1,10 @@
 /**
- * Files of the caller's own, outside any root: read in pieces, written whole or not at all.
+ * Reads and writes files of the caller, outside any root. Reads come in pieces; a write succeeds completely or not at
+ * all.
  *
- * A file that is written gets its name by `rename()` when all of it is on disk: who looks finds the old file or the new
- * one. What a crash leaves is a `.sheaf-*.tmp` beside it. Links are followed; the roots' rules are in file-store.ts.
+ * A write goes to a temporary file, which `rename()` gives its name when all of it is on disk. So a reader finds the
+ * old file or the new one. A crash can leave a `.sheaf-*.tmp` file in the same directory. Symbolic links are followed.
+ * For files of a root, see file-store.ts.
  */
 import { type FileHandle, open, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -11,9 +13,10 @@ import { eachOrAborted } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
 import { ioError, systemCode } from './io-error.js'
 
-/** Bytes read at a time. */
+/** Bytes per read. */
 const pieceBytes = 256 * 1024
 
+/** A file of the caller, opened for reading. */
 export class LocalFile {
   readonly size: number
   readonly #path: string
@@ -25,7 +28,10 @@ export class LocalFile {
     this.size = size
   }
 
-  /** Opens a file for reading. Throws code 13 where there is none, 15 or 17 for what the system refuses. */
+  /**
+   * Open a file for reading. Throws `InvalidInput` if there is no such file, `PermissionDenied` or `ServiceUnavailable`
+   * for errors of the system.
+   */
   static async open(path: string): Promise<LocalFile> {
     const handle = await open(path, 'r').catch(error => {
       throw systemCode(error) === 'ENOENT' ? missing(path) : ioError(error, 'read', path)
@@ -36,18 +42,18 @@ export class LocalFile {
     throw invalidInput(`${quote(path)} is a directory, not a file`)
   }
 
-  /** Exactly `length` bytes from `offset` on. Throws code 13 where the file ends before that. */
+  /** Read exactly `length` bytes from `offset` on. Throws `InvalidInput` if the file ends before that. */
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length)
     for (let done = 0; done < length; ) {
       const count = await this.#readInto(bytes.subarray(done), offset + done)
-      if (count === 0) throw invalidInput(`${quote(this.#path)} ends at byte ${offset + done}, cut off`)
+      if (count === 0) throw invalidInput(`${quote(this.#path)} is cut off: it ends at byte ${offset + done}`)
       done += count
     }
     return bytes
   }
 
-  /** All bytes from where the last call ended, to be read once: pipes and devices have no other order. */
+  /** Yield all bytes from the end of the last call on. For a single pass: pipes and devices cannot seek. */
   async *chunks(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     for (;;) {
       signal?.throwIfAborted()
@@ -72,8 +78,9 @@ export class LocalFile {
 }
 
 /**
- * Writes the chunks as the file `path`, in place of the one that is there; gives the bytes written. Where the chunks fail
- * or the signal fires, nothing remains. Throws code 13 where `path` cannot be a file, 15 or 17 for what the system refuses.
+ * Write the chunks to the file `path`, replacing an existing file, and return the number of bytes written. If the
+ * chunks fail or the signal fires, nothing remains. Throws `InvalidInput` if `path` cannot be a file,
+ * `PermissionDenied` or `ServiceUnavailable` for errors of the system.
  */
 export async function writeLocalFile(
   path: string,
@@ -81,7 +88,7 @@ export async function writeLocalFile(
   signal?: AbortSignal,
 ): Promise<number> {
   signal?.throwIfAborted()
-  const target = await placeOf(path)
+  const target = await targetOf(path)
   const draft = join(dirname(target), `.sheaf-${systemClock.uuid()}.tmp`)
   const handle = await open(draft, 'wx').catch(error => {
     throw systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR'
@@ -109,16 +116,16 @@ export async function writeLocalFile(
   return bytes
 }
 
-/** Where the bytes go: behind links, and never in place of what is no file. */
-async function placeOf(path: string): Promise<string> {
+/** Return the path to write to: the target of symbolic links. Throws `InvalidInput` if the path is not a file. */
+async function targetOf(path: string): Promise<string> {
   const info = await stat(path).catch(error => {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return null
     throw ioError(error, 'write', path)
   })
   if (info === null) return path
   if (!info.isFile()) {
-    throw invalidInput(`${quote(path)} is a directory or a device, which no file takes the place of`, {
-      hint: 'pass a Writable to write into what is there',
+    throw invalidInput(`${quote(path)} is a directory or a device, and cannot be replaced by a file`, {
+      hint: 'pass a Writable to write to a device or pipe',
     })
   }
   return realpath(path)
@@ -134,7 +141,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Pr
   }
 }
 
-/** Windows has no such call: NTFS journals names itself. */
+/** Does nothing on Windows, which cannot sync directories: NTFS journals names itself. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')

@@ -1,4 +1,4 @@
-/** A store that lives and dies with the process. */
+/** A store in the memory of the process. */
 import { assert, corrupted, invalidInput } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
@@ -9,7 +9,7 @@ import { checkRange } from './range.js'
 
 interface Blob {
   readonly bytes: Uint8Array
-  /** How many were written before it. */
+  /** How many blobs were written before this one. */
   readonly number: number
   readonly modified: number
 }
@@ -19,6 +19,7 @@ const scheme = 'memory://'
 /** Stores with a name, kept until the process ends. */
 const named = new Map<string, MemoryStore>()
 
+/** A store in memory, for tests and temporary data. */
 export class MemoryStore implements BlobStore {
   readonly name: string
   readonly #clock: Clock
@@ -31,8 +32,8 @@ export class MemoryStore implements BlobStore {
   }
 
   /**
-   * `memory://` is a new store; `memory://<name>` is the same one for everybody in this process.
-   * Throws invalidInput for any other url.
+   * Open a store. `memory://` is a new store; `memory://<name>` is shared by all callers of this process. Throws
+   * `InvalidInput` for any other url.
    */
   static open(url: string): MemoryStore {
     if (!url.startsWith(scheme)) throw invalidInput(`${url} does not start with ${scheme}`)
@@ -59,7 +60,7 @@ export class MemoryStore implements BlobStore {
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
-    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} is written twice`)
+    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} already exists`)
   }
 
   async putStream(

@@ -1,49 +1,50 @@
 /**
  * Tells whether other processes of this machine are alive.
  *
- * A process id proves something only in the boot and the process namespace that gave it: everywhere else it is the id of another process, or of
- * none. With the time at which the process started a reused id is told from the first one.
+ * A process id is valid only in the boot and the process namespace that assigned it. Elsewhere it belongs to another
+ * process, or to none. The start time of the process distinguishes a reused id from the first use.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 import { systemCode } from './io-error.js'
 
-/** A process, in a record that it leaves for others. */
+/** Identifies a process, in a record that the process leaves for others. */
 export interface ProcessMark {
   /** The boot of the machine. */
   readonly boot: string
-  /** The namespaces of process ids and of times. */
+  /** The namespaces of process ids and of time. */
   readonly space: string
   readonly pid: number
-  /** When it started, as its system counts. */
+  /** When the process started, in the unit of its system. */
   readonly start: string
-  /** It is a thread, which may end while its process goes on. */
+  /** The mark identifies a thread, which may end while its process continues. */
   readonly thread?: true
 }
 
-/** `alive`: the holder is. `unknown`: nothing can be said of it. */
+/** `alive`: the process of the mark is alive. `unknown`: this machine cannot tell. */
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
+/** Tells whether processes are alive. */
 export interface Processes {
-  /** This process, or this thread of it; null where the system does not tell. */
+  /** This process, or this thread of the process. Null if the system does not tell. */
   readonly own: ProcessMark | null
   livenessOf(mark: ProcessMark): Liveness
 }
 
-let known: ProcessMark | null | undefined
+let cachedOwn: ProcessMark | null | undefined
 
-/** Those of the system this runs on. Elsewhere than on Linux nothing is known of any. */
+/** The processes of this machine. Only Linux tells; elsewhere the liveness of every process is unknown. */
 export const systemProcesses: Processes = {
   get own() {
-    if (known === undefined) known = ownMark()
-    return known
+    if (cachedOwn === undefined) cachedOwn = ownMark()
+    return cachedOwn
   },
   livenessOf({ boot, space, pid, start, thread }) {
     const { own } = this
     if (own === null || boot !== own.boot || space !== own.space) return 'unknown'
-    const there = lookUp(pid)
-    if (there === null) return exists(pid) ? 'unknown' : 'dead'
-    if (there.start !== start || there.hasEnded) return 'dead'
+    const found = lookUp(pid)
+    if (found === null) return exists(pid) ? 'unknown' : 'dead'
+    if (found.start !== start || found.hasEnded) return 'dead'
     return thread === true ? 'unknown' : 'alive'
   },
 }
@@ -51,19 +52,19 @@ export const systemProcesses: Processes = {
 function ownMark(): ProcessMark | null {
   const { pid } = process
   try {
-    // Where `/proc` is that of other namespaces, it has this process under another id.
+    // If `/proc` belongs to another namespace, it shows this process under another id.
     if (readlinkSync('/proc/self') !== String(pid)) return null
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
     const space = `${readlinkSync('/proc/self/ns/pid')} ${timeSpace()}`
-    const looked = lookUp(pid)
-    if (boot === '' || looked === null) return null
-    return { boot, space, pid, start: looked.start, ...(!isMainThread && { thread: true }) }
+    const found = lookUp(pid)
+    if (boot === '' || found === null) return null
+    return { boot, space, pid, start: found.start, ...(!isMainThread && { thread: true }) }
   } catch {
     return null
   }
 }
 
-/** Starts are told in the time of the reader. Systems without such namespaces have one time. */
+/** Start times are relative to the time namespace of the reader. Systems without time namespaces have a single time. */
 function timeSpace(): string {
   try {
     return readlinkSync('/proc/self/ns/time')
@@ -72,14 +73,14 @@ function timeSpace(): string {
   }
 }
 
-/** Start and state of a process, as the system tells them; null where there is no such process, or it is hidden. */
+/** Return the start time and state of a process. Null if there is no such process, or the process is hidden. */
 export function lookUp(pid: number): { readonly start: string; readonly hasEnded: boolean } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name of the program stands in brackets, and may hold anything.
+    // The program name is in parentheses and may contain any character, so search for the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const start = fields[19]
-    // A process that has ended keeps its id until its parent asks how.
+    // A process that has ended keeps its id until its parent reads the exit status.
     return start === undefined ? null : { start, hasEnded: /^[ZXx]$/.test(fields[0]!) }
   } catch {
     return null
@@ -95,7 +96,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** A mark as a record holds it; null where it holds none. */
+/** Parse the mark in a record. Returns null if the value is not a mark. */
 export function parseMark(value: unknown): ProcessMark | null {
   if (typeof value !== 'object' || value === null) return null
   const { boot, space, pid, start, thread } = value as Partial<ProcessMark>

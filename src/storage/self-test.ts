@@ -1,15 +1,18 @@
-/** What no root can do without: a second conditional write that is refused. Some servers accept it silently. */
+/**
+ * Tests that a store rejects a second conditional write. Every root needs this guarantee, but some servers accept the
+ * write silently.
+ */
 import { ErrorCode, SheafError, unsupported } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import { Ambiguous, type BlobStore } from './blob-store.js'
 
-/** Names of the stores that have passed in this process. */
+/** Names of the stores that passed in this process. */
 const passed = new Set<string>()
 
 /**
- * Proves on a probe key, deleted afterwards, that `store` refuses a second `putIfAbsent` and keeps the first
- * content. Once per process and store name. Throws unsupported (code 0) for a store that fails, and
- * ServiceUnavailable (17) for one that does not answer.
+ * Test with a probe key, deleted afterwards, that `store` rejects a second `putIfAbsent` and keeps the first content.
+ * Runs once per process and store name. Throws `Unsupported` for a store that fails, and `ServiceUnavailable` for a
+ * store that does not answer.
  */
 export async function selfTest(store: BlobStore, clock: Clock, signal?: AbortSignal): Promise<void> {
   if (passed.has(store.name)) return

@@ -1,13 +1,14 @@
 /**
- * How long all processes together saw a blob stay unchanged. A holder leaves a blob, and replaces it by another now and then:
- * the process of a blob that stays for long is gone.
+ * Measures for how long all processes together saw a blob unchanged. The owner of a blob replaces it now and then, as a
+ * heartbeat. If the blob stays unchanged for long, the process of its owner is gone.
  *
- *     <key>.<milliseconds>      empty: the blob `key` was seen to stay for so long
+ *     <key>.<milliseconds>      empty: the blob `key` was seen unchanged for this long
  *
- * - No clock is compared with that of another process: an observer adds what passes on its own clock, which never goes back, to what
- *   was written down when it began. So time adds up over observers that follow each other, and counts once where several look.
- * - Between two looks a part counts at most: an observer that was suspended knows nothing of that time, in which the holder may have been
- *   suspended too.
+ * - No process compares its clock with that of another process. An observer adds the time that passes on its own
+ *   monotonic clock to the recorded time. So time adds up over observers that follow each other, and counts once if
+ *   several observe at the same time.
+ * - Between two observations at most a limited time counts. An observer that was suspended knows nothing about that
+ *   time, in which the owner may have been suspended, too.
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from './blob-store.js'
@@ -20,39 +21,43 @@ interface Seen {
   written: number
 }
 
+/** Observes the blobs of one folder. Call `look` periodically, then `save`. */
 export class Stillness {
   readonly #store: BlobStore
   readonly #clock: Clock
-  readonly #mostMs: number
+  readonly #maxStepMs: number
   #seen = new Map<string, Seen>()
-  /** Records that say less than others, or are of blobs that are gone. */
+  /** Records that are superseded by others, or whose blob is gone. */
   #spare: string[] = []
   #lookedAt = 0
   #pauseMs = 0
 
-  /** `mostMs`: what counts between two looks at most. */
-  constructor(store: BlobStore, clock: Clock, mostMs: number) {
+  /** `maxStepMs`: the most that counts between two observations, in milliseconds. */
+  constructor(store: BlobStore, clock: Clock, maxStepMs: number) {
     this.#store = store
     this.#clock = clock
-    this.#mostMs = mostMs
+    this.#maxStepMs = maxStepMs
   }
 
-  /** Whether anything was there at the last look, or is left to be cleared away. */
+  /** Whether the last observation saw any blob, or records are left to delete. */
   get isWatching(): boolean {
     return this.#seen.size > 0 || this.#spare.length > 0
   }
 
-  /** How long to wait for the next look: at first not long, since this process may end at any time. */
+  /**
+   * How long to wait until the next observation, in milliseconds. Short at first, because this process may end at any
+   * time.
+   */
   get pauseMs(): number {
-    return Math.min(this.#mostMs, Math.max(firstMs, this.#pauseMs))
+    return Math.min(this.#maxStepMs, Math.max(firstMs, this.#pauseMs))
   }
 
   /**
-   * A look: how long each of `keys` was seen to stay, milliseconds. `records`: all that `isRecord` of the folder; `began`: by `elapsed`, before it
-   * was listed.
+   * Observe: return how long each of `keys` was seen unchanged, in milliseconds. `records`: all keys of the folder that
+   * are records (`isStillnessRecord`). `began`: the clock's `elapsed()` before the folder was listed.
    */
   look(keys: Iterable<string>, records: Iterable<string>, began: number): ReadonlyMap<string, number> {
-    const passed = Math.max(0, Math.min(began - this.#lookedAt, this.#mostMs))
+    const passed = Math.max(0, Math.min(began - this.#lookedAt, this.#maxStepMs))
     const written = new Map<string, number>()
     for (const record of records) {
       const [, key, ms] = pattern.exec(record)!
@@ -61,10 +66,10 @@ export class Stillness {
     const seen = new Map<string, Seen>()
     for (const key of keys) {
       const before = this.#seen.get(key)
-      const told = written.get(key) ?? 0
+      const recorded = written.get(key) ?? 0
       seen.set(key, {
-        ms: Math.max(told, before === undefined ? 0 : before.ms + passed),
-        written: Math.max(told, before?.written ?? 0),
+        ms: Math.max(recorded, before === undefined ? 0 : before.ms + passed),
+        written: Math.max(recorded, before?.written ?? 0),
       })
     }
     this.#spare = [...records].filter(record => {
@@ -77,7 +82,7 @@ export class Stillness {
     return new Map([...seen].map(([key, { ms }]) => [key, ms]))
   }
 
-  /** Writes down what was seen, for others. */
+  /** Write records of the observed times, for other processes. */
   async save(signal?: AbortSignal): Promise<void> {
     for (const [key, seen] of this.#seen) {
       const ms = Math.floor(seen.ms)
@@ -89,7 +94,7 @@ export class Stillness {
     await this.#clear(signal)
   }
 
-  /** Forgets a blob that was taken away, and what was written down of it. */
+  /** Forget a blob that was deleted, and delete its records. */
   async forget(key: string, signal?: AbortSignal): Promise<void> {
     const { written = 0 } = this.#seen.get(key) ?? {}
     this.#seen.delete(key)
@@ -107,7 +112,7 @@ function recordKey(key: string, ms: number): string {
   return `${key}.${ms}`
 }
 
-/** Whether a key is that of a record. */
+/** Return whether a key is that of a record. */
 export function isStillnessRecord(key: string): boolean {
   return pattern.test(key)
 }

@@ -1,14 +1,15 @@
-/** Writes chunks one after the other while the next ones are made. */
+/** Writes chunks in order while the caller produces the next ones. */
 
-/** Bytes that may wait to be written. */
+/** The most bytes that may wait to be written. */
 const waitingBytes = 32 * 1024 * 1024
-/** Chunks of at most this many bytes are gathered: a write each would cost more than a copy. */
+/** Chunks of at most this many bytes are collected in a buffer: a write per chunk would cost more than a copy. */
 const smallBytes = 64 * 1024
 const gatheredBytes = 256 * 1024
 
+/** A bounded queue of writes that run one after the other. */
 export class WriteBehind {
   readonly #write: (bytes: Uint8Array) => Promise<void>
-  /** Writes that wait for those before them, and how many bytes they are. */
+  /** Queued writes, with the number of bytes of each. */
   readonly #waiting: { readonly done: Promise<void>; readonly bytes: number }[] = []
   #bytes = 0
   #last: Promise<void> = Promise.resolve()
@@ -16,12 +17,15 @@ export class WriteBehind {
   #used = 0
   #closed = false
 
-  /** `write` is never called before the call before it has settled, and never again once one has failed. */
+  /** The next call of `write` starts after the previous one has ended. After a failure `write` is not called again. */
   constructor(write: (bytes: Uint8Array) => Promise<void>) {
     this.#write = write
   }
 
-  /** Takes a chunk, which must stay as it is; resolves when there is room for another. Throws what a write has thrown. */
+  /**
+   * Queue a chunk, which must not change afterwards. Resolves when there is room for another chunk. Throws the error of
+   * a failed write.
+   */
   async push(chunk: Uint8Array): Promise<void> {
     if (chunk.length > smallBytes) {
       this.#enqueueGathered()
@@ -40,7 +44,7 @@ export class WriteBehind {
     await this.#last
   }
 
-  /** Gives up what has not begun, and waits for the write that has. */
+  /** Drop the writes that have not started, and wait for the running one. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#last.catch(() => {})
@@ -59,7 +63,7 @@ export class WriteBehind {
       this.#waiting.shift()
       this.#bytes -= bytes.length
     })
-    // Whoever pushes or flushes next is told.
+    // The next `push` or `flush` throws the error.
     done.catch(() => {})
     this.#waiting.push({ done, bytes: bytes.length })
     this.#bytes += bytes.length

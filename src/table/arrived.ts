@@ -1,18 +1,24 @@
-/** What a version has to wait for: its files may go while they are read, together with the version. */
+/**
+ * Waits for reads of a version. Garbage collection may delete the files while they are read: then the error names the
+ * expired version.
+ */
 import type { Layout } from '../manifest/layout.js'
 import { orAborted } from '../primitives/abort.js'
 import type { MaybePromise } from '../primitives/task.js'
 import type { TableSource } from './table-source.js'
 
-/** A version, as far as it is said what became of it. */
-export interface Awaiting {
+/** The version that is read, and the source that explains errors of reading it. */
+export interface ReadVersion {
   readonly source: Pick<TableSource, 'explain'>
   readonly layout: Pick<Layout, 'table' | 'version'>
 }
 
-/** What is being loaded, once it is there. Throws `signal.reason`, or what became of the version where files of it are gone. */
+/**
+ * Wait for a load. Throws `signal.reason`, or the explanation of the source (`TableSource.explain`) when the load
+ * fails.
+ */
 export function arrived<T>(
-  version: Awaiting,
+  version: ReadVersion,
   loading: MaybePromise<T>,
   signal: AbortSignal | undefined,
 ): MaybePromise<T> {
@@ -21,9 +27,9 @@ export function arrived<T>(
   return loading
 }
 
-/** The same of what is not there yet. */
+/** Wait for a load that has not ended; see `arrived`. */
 export async function waitedFor<T>(
-  { source, layout }: Awaiting,
+  { source, layout }: ReadVersion,
   loading: Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {

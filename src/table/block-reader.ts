@@ -1,8 +1,9 @@
 /**
- * Reads some bytes of a data file block by block: what is asked for is collected, then read at once, with the pages of the
- * checksums that it is held against. Neighbours are one read. What came is kept in the cache.
+ * Reads some bytes of a data file block by block. Wanted blocks are collected, then read at once, together with the
+ * pages of their checksums. Neighbouring blocks are one read. Blocks are checked, then cached.
  *
- * A block has the number of its checksum. Pages, and columns that are not cut into blocks, have a negative number: `numberAt`.
+ * A block has the number of its checksum. Pages, and columns that are not cut into blocks, have a negative number:
+ * `numberAt`.
  */
 import { checkPage, countBlocks, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
@@ -17,39 +18,40 @@ import type { BlockCache } from './block-cache.js'
 import type { ChecksumPages, ColumnChecksums } from './checksum-pages.js'
 import type { TableSource } from './table-source.js'
 
-/** One read takes no more neighbours than that. */
+/** Most bytes of neighbouring blocks that one read takes. */
 const readBytes = 64 * 1024
 
 /** Bytes checked between two looks at the clock: a fraction of a millisecond. */
 const checkedBytes = 256 * 1024
 
-/** A column that blocks are read of. */
+/** A column whose blocks are read. */
 interface BlockColumn {
   readonly range: ColumnRange
-  /** Checksums of all its blocks; null where they are read page by page. */
+  /** Checksums of all its blocks; null if they are read page by page. */
   readonly checksums: ColumnChecksums | null
-  /** By buffer, the number of the checksum of its first block. */
+  /** The number of the checksum of each buffer's first block. */
   readonly firstSums: readonly number[]
 }
 
-/** A stretch of the file that is checked as one. */
+/** A stretch of the file with one checksum. */
 interface Wanted {
   readonly number: number
   readonly start: number
   readonly bytes: number
-  /** The column that it is a block of; null for a page of checksums. */
+  /** The column of the block; null for a page of checksums. */
   readonly column: BlockColumn | null
 }
 
+/** Reads blocks of one data file: request bytes with `buffersOf`, then call `fetch`, then `check`. */
 export class BlockReader {
   readonly #store: BlobStore
   readonly #cache: BlockCache
   readonly #checksums: ChecksumPages
   readonly #path: string
   readonly #layout: Pick<FileLayout, 'sums'>
-  /** Blocks and pages that have come, by number. */
-  readonly #there = new Map<number, Uint8Array>()
-  /** Blocks that are asked for, by number. */
+  /** Blocks and pages that were read, by number. */
+  readonly #arrivedBlocks = new Map<number, Uint8Array>()
+  /** Blocks to read, by number. */
   #wanted = new Map<number, Wanted>()
   #unchecked: readonly Wanted[] = []
 
@@ -65,7 +67,7 @@ export class BlockReader {
     this.#layout = layout
   }
 
-  /** The buffers of one column. */
+  /** Return access to the buffers of one column. */
   buffersOf(range: ColumnRange): BufferBytes {
     const { firstSum, buffers, blocks } = range
     const column: BlockColumn = {
@@ -80,8 +82,8 @@ export class BlockReader {
   }
 
   /**
-   * Reads what was asked for since the last call; it counts once `check` is through.
-   * @throws corrupted (code 18) where the file is missing or cut off.
+   * Read the blocks that were wanted since the last call. They must not be used until `check` has finished. Throws
+   * Internal ("corrupted") when the file is missing or cut off.
    */
   fetch(signal?: AbortSignal): MaybePromise<void> {
     if (this.#wanted.size === 0) return
@@ -104,14 +106,14 @@ export class BlockReader {
       for (; i < next; i++) {
         const { number, start: begin, bytes } = stretches[i]!
         const own = isOne ? target : target.subarray(begin - start, begin - start + bytes)
-        this.#there.set(number, own)
+        this.#arrivedBlocks.set(number, own)
       }
     }
     this.#unchecked = stretches
     return this.#store.readRanges(this.#path, ranges, signal)
   }
 
-  /** Adds the pages with the checksums of blocks, but for those that have come. */
+  /** Add the pages with the checksums of wanted blocks, except pages that were already read. */
   #addPages(wanted: Wanted[]): void {
     const count = wanted.length
     for (let i = 0; i < count; i++) {
@@ -119,29 +121,26 @@ export class BlockReader {
       if (number < 0 || column!.checksums !== null) continue
       const start = this.#pageStart(number)
       const page = numberAt(start)
-      if (this.#there.has(page)) continue
+      if (this.#arrivedBlocks.has(page)) continue
       const kept = this.#cache.get(this.#path, page, pageBytes)
-      this.#there.set(page, kept ?? notYet)
+      this.#arrivedBlocks.set(page, kept ?? pendingPage)
       if (kept !== undefined) continue
       wanted.push({ number: page, start, bytes: pageBytes, column: null })
       this.#checksums.spend(this.#path, this.#layout, column!.range)
     }
   }
 
-  /** Where the page begins that has a checksum. */
+  /** Return where the page with checksum `number` begins. */
   #pageStart(number: number): number {
     return this.#layout.sums.start + pageBytes * Math.floor(number / sumsPerPage)
   }
 
-  /**
-   * Holds what was read against its checksums.
-   * @throws corrupted (code 18) where it is not what was written.
-   */
+  /** Check the blocks that were read against their checksums. Throws Internal ("corrupted") when a checksum differs. */
   *check(pacer: Pacer): Task<void> {
     const stretches = this.#unchecked
     this.#unchecked = []
     let bytes = 0
-    // Pages come after all columns, but what they say is needed first.
+    // Pages come after all columns in the file, but are needed first.
     for (let i = stretches.length - 1; i >= 0; i--) {
       this.#checkOne(stretches[i]!)
       bytes += stretches[i]!.bytes
@@ -152,24 +151,24 @@ export class BlockReader {
   }
 
   #checkOne({ number, start, bytes, column }: Wanted): void {
-    const read = this.#there.get(number)!
+    const read = this.#arrivedBlocks.get(number)!
     if (column === null) checkPage(read, (start - this.#layout.sums.start) / pageBytes, this.#path)
     else {
-      const written = this.#written(number, column)
+      const written = this.#storedChecksum(number, column)
       const found = crc32(read)
       if (found !== written) {
         const where = `bytes ${start} to ${start + bytes} of ${this.#path}`
-        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(written)}`)
+        throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(written)}`)
       }
     }
     this.#cache.keep(this.#path, number, read)
   }
 
-  /** The checksum that was written for a block, or for a column that is not cut into blocks. */
-  #written(number: number, { range, checksums }: BlockColumn): number {
+  /** Return the stored checksum of a block, or of a column that is not cut into blocks. */
+  #storedChecksum(number: number, { range, checksums }: BlockColumn): number {
     if (number < 0) return range.crc
     if (checksums !== null) return checksums.at(number)
-    return sumAt(this.#there.get(numberAt(this.#pageStart(number)))!, number % sumsPerPage)
+    return sumAt(this.#arrivedBlocks.get(numberAt(this.#pageStart(number)))!, number % sumsPerPage)
   }
 
   #want(column: BlockColumn, buffer: number, from: number, to: number): void {
@@ -180,7 +179,7 @@ export class BlockReader {
     }
     const block = range.blocks[buffer]!
     const bytes = range.buffers[2 * buffer + 1]!
-    assert(to <= bytes, `bytes ${from} to ${to} of a buffer of ${bytes} are asked for`)
+    assert(to <= bytes, `bytes ${from} to ${to} are outside a buffer of ${bytes}`)
     const begin = range.start + range.buffers[2 * buffer]!
     const first = firstSums[buffer]!
     for (let number = Math.floor(from / block); number * block < to; number++) {
@@ -190,10 +189,10 @@ export class BlockReader {
   }
 
   #wantOne(number: number, start: number, bytes: number, column: BlockColumn): void {
-    if (this.#there.has(number) || this.#wanted.has(number)) return
+    if (this.#arrivedBlocks.has(number) || this.#wanted.has(number)) return
     const kept = this.#cache.get(this.#path, number, bytes)
     if (kept === undefined) this.#wanted.set(number, { number, start, bytes, column })
-    else this.#there.set(number, kept)
+    else this.#arrivedBlocks.set(number, kept)
   }
 
   #copy(
@@ -206,7 +205,7 @@ export class BlockReader {
   ): void {
     if (range.firstSum === null) {
       const begin = range.buffers[2 * buffer]!
-      target.set(this.#there.get(numberAt(range.start))!.subarray(begin + from, begin + to), at)
+      target.set(this.#arrivedBlocks.get(numberAt(range.start))!.subarray(begin + from, begin + to), at)
       return
     }
     const block = range.blocks[buffer]!
@@ -214,7 +213,7 @@ export class BlockReader {
     for (let next = from; next < to; ) {
       const number = Math.floor(next / block)
       const end = Math.min(to, (number + 1) * block)
-      const bytes = this.#there.get(first + number)!
+      const bytes = this.#arrivedBlocks.get(first + number)!
       const isAll = end - next === bytes.length
       target.set(
         isAll ? bytes : bytes.subarray(next - number * block, end - number * block),
@@ -225,10 +224,10 @@ export class BlockReader {
   }
 }
 
-/** Stands for a page until its bytes have come. */
-const notYet = new Uint8Array(0)
+/** Placeholder of a page until its bytes are read. */
+const pendingPage = new Uint8Array(0)
 
-/** The number of bytes that have no checksum among those of blocks. */
+/** The number for a stretch at `start` that is not a block. */
 function numberAt(start: number): number {
   return -1 - start
 }

@@ -1,6 +1,6 @@
 /**
- * Pages of checksums that cover a whole column, kept in memory: blocks of such a column are read without pages of their own.
- * A column's pages are loaded together once reading some of them has cost more than that does.
+ * Caches the checksum pages of whole columns, so that reading blocks of these columns needs no page reads. A column's
+ * pages are loaded together once reading single pages has cost more than loading all of them.
  */
 import { checkPage, countBlocks, pageBytes, pagesFor, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
@@ -11,7 +11,7 @@ import { readCost } from './read-cost.js'
 
 /** Consecutive pages of a file. */
 interface Span {
-  /** Number of the first page among those of the file. */
+  /** Number of the first page among the pages of the file. */
   readonly first: number
   readonly bytes: number
   readonly key: string
@@ -25,32 +25,32 @@ const spans = new WeakMap<ColumnRange, Span>()
 export class ChecksumPages {
   readonly #store: BlobStore
   readonly #memory: Memory
-  readonly #room: Partition<Uint8Array>
+  readonly #partition: Partition<Uint8Array>
 
   constructor(store: BlobStore, memory: Memory) {
     this.#store = store
     this.#memory = memory
-    this.#room = memory.partition('checksums', 'data', pages => pages.length)
+    this.#partition = memory.partition('checksums', 'data', pages => pages.length)
   }
 
-  /** The checksums of a column that is cut into blocks; null where not all of them are in memory. */
+  /** Return the checksums of a column that is cut into blocks; null if not all of them are in the cache. */
   of(path: string, range: ColumnRange): ColumnChecksums | null {
     const span = spanOf(path, range)
-    const pages = this.#room.peek(span.key)
+    const pages = this.#partition.peek(span.key)
     return pages === undefined ? null : new ColumnChecksums(pages, span.first * sumsPerPage)
   }
 
-  /** Counts a page of a column that is read by itself. Begins to load all of them where such reads have cost enough. */
+  /** Count the read of a single page. Starts loading all pages of the column once such reads have cost enough. */
   spend(path: string, { sums }: Pick<FileLayout, 'sums'>, range: ColumnRange): void {
     const span = spanOf(path, range)
     span.spent += pageBytes + readCost
-    // Pages that left memory are loaded again less readily each time.
+    // After each eviction, loading the pages again requires twice the cost.
     if (span.spent <= (span.bytes + readCost) * 2 ** span.loads) return
     if (!this.#memory.canHold(16 * span.bytes)) return
     span.spent = 0
     span.loads++
-    const loading = this.#room.get(span.key, () => this.#load(path, sums.start, span), path)
-    // A page that is damaged is reported by the reader of its blocks.
+    const loading = this.#partition.get(span.key, () => this.#load(path, sums.start, span), path)
+    // The reader of the page's blocks reports a damaged page.
     if (loading instanceof Promise) loading.catch(() => {})
   }
 
@@ -75,7 +75,7 @@ export class ColumnChecksums {
     this.#first = first
   }
 
-  /** Checksum `number` of the file. */
+  /** Return checksum `number` of the file. */
   at(number: number): number {
     const own = number - this.#first
     const page = Math.floor(own / sumsPerPage)

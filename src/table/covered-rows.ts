@@ -1,10 +1,10 @@
-/** How much of a table an index has. */
+/** Counts the rows that an index covers. */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { IndexReader } from './table-index.js'
 import type { TableReader } from './table-reader.js'
 
-/** The living rows that an index covers. Reads the dead ones of fragments of which it covers only a part, and nothing else. */
+/** Count the live rows that an index covers. Reads only the deletion vectors of fragments that the index covers partly. */
 export async function countCovered(
   reader: TableReader,
   index: Pick<IndexReader, 'covered'>,

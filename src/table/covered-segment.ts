@@ -1,4 +1,7 @@
-/** A segment of an index at one version, where it is asked for ordinals: which rows of fragments those are, and which of them live. */
+/**
+ * Maps between the ordinals of an index segment and the rows of fragments of one version. Used for vector and text
+ * indexes.
+ */
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
@@ -14,7 +17,7 @@ import { itemsByFragment, rowsOfItems } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 
-/** Rows of a fragment, by offset, ascending. */
+/** Rows of a fragment, by ascending offset. */
 export interface PlacedRows {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
@@ -23,19 +26,19 @@ export interface PlacedRows {
 /** Rows of a segment, by ordinal. */
 export interface AllowedRows {
   readonly bits: Bitset
-  /** How many they are. */
+  /** The number of rows in `bits`. */
   readonly count: number
 }
 
-/** What knows the living rows of a fragment. */
-interface LivingRows {
+/** Reads the live rows of fragments. */
+interface LiveRowsReader {
   liveIn(fragment: Fragment, pacer: Pacer): Promise<RowSet>
 }
 
-/** What is known of the rows of a fragment. */
+/** Returns some rows of a fragment. */
 export type RowsOf = (fragment: Fragment) => MaybePromise<RowSet>
 
-/** What the segments of an index share. */
+/** The version that the segments of an index belong to. */
 export interface IndexedVersion {
   readonly source: TableSource
   readonly location: string
@@ -43,22 +46,22 @@ export interface IndexedVersion {
   readonly fragments: ReadonlyMap<number, Fragment>
 }
 
-/** Opens the file of a segment, or gives what is in memory of it. */
+/** Opens the file of a segment, or returns the cached segment. */
 export type OpenSegment<S> = (path: string, segment: IndexSegment) => MaybePromise<S>
 
-/** `S`: what its file holds. */
+/** A segment of an index at one version. `S`: the decoded segment file. */
 export class SegmentReader<S> {
-  /** How many rows it numbers. */
+  /** The number of rows in the segment. */
   readonly rows: number
-  /** Of its file. */
+  /** The path of the segment's file. */
   readonly path: string
   readonly #version: IndexedVersion
   readonly #covered: CoveredSegment
   readonly #items: ReadonlyMap<number, readonly CoverItem[]>
   readonly #isWhole: boolean
   readonly #open: OpenSegment<S>
-  /** How many of its rows live; from the first time on that somebody asks. */
-  #living: number | undefined
+  /** The number of live rows; undefined until `liveOrdinals` was called. */
+  #liveCount: number | undefined
   #isById: boolean | undefined
 
   constructor(version: IndexedVersion, covered: CoveredSegment, open: OpenSegment<S>) {
@@ -73,7 +76,7 @@ export class SegmentReader<S> {
     this.#isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
   }
 
-  /** Whether its ordinals are in the order of the row ids, as far as that is known without reading. */
+  /** Whether the ordinals are in the order of the row ids, as far as the version's manifest tells. */
   get isById(): boolean {
     this.#isById ??= areById(
       this.#covered.items.map(item => ({
@@ -85,38 +88,38 @@ export class SegmentReader<S> {
     return this.#isById
   }
 
-  /** Those it numbers rows of. */
+  /** The fragments with rows in the segment. */
   get fragments(): readonly Fragment[] {
     return [...this.#items.keys()].map(id => this.#version.fragments.get(id)!)
   }
 
-  /** The rows of a fragment that it numbers. Reads nothing. */
+  /** Return the rows of a fragment that the segment covers. Reads nothing. */
   covered({ id, rows }: Fragment): RowSet {
     return rowsOfItems(this.#items.get(id) ?? [], rows)
   }
 
-  /** Its file, unless that is open. */
+  /** Return the open segment; reads its file if it is not open yet. */
   open(signal?: AbortSignal): MaybePromise<S> {
     return arrived(this.#version, this.#open(this.path, this.#covered.segment), signal)
   }
 
-  /** The ordinals whose rows live; null: all. `reader`: that of the version. */
-  living(reader: LivingRows, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
+  /** Return the ordinals of live rows; null if all rows are live. `reader`: the table reader of the same version. */
+  liveOrdinals(reader: LiveRowsReader, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`
-    // Whoever else waits for it does not give up with the first.
+    // Other callers share the load, so it has no signal.
     const make = async () => {
       const pacer = new Pacer()
       return this.ordinalsOf(fragment => reader.liveIn(fragment, pacer), pacer)
     }
     return whenResolved(arrived(this.#version, source.live.get(key, make, this.path), signal), bits => {
-      this.#living ??= bits.count()
-      return { bits, count: this.#living }
+      this.#liveCount ??= bits.count()
+      return { bits, count: this.#liveCount }
     })
   }
 
-  /** The ordinals of the rows that `rowsOf` gives for the fragments it numbers rows of. */
+  /** Return the ordinals of the rows that `rowsOf` returns for the segment's fragments. */
   ordinalsOf(rowsOf: RowsOf, pacer: Pacer): MaybePromise<Bitset> {
     return runTask(this.#ordinalsOf(rowsOf, pacer))
   }
@@ -135,7 +138,7 @@ export class SegmentReader<S> {
     return bits
   }
 
-  /** Where the rows with some ordinals are; `ordinals`: ascending. What is no more is left out. */
+  /** Return the rows of some ordinals; rows that no longer exist are left out. `ordinals`: ascending. */
   place(ordinals: Uint32Array): MaybePromise<readonly PlacedRows[]> {
     return runTask(this.#place(ordinals))
   }
@@ -144,7 +147,7 @@ export class SegmentReader<S> {
     const { items } = this.#covered
     const placed: PlacedRows[] = []
     for (let from = 0, to: number; from < ordinals.length; from = to) {
-      // The first item that reaches beyond the next ordinal.
+      // The first item that ends beyond the next ordinal.
       const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
       const item = items[next]
       if (item === undefined) break
@@ -172,7 +175,7 @@ export class SegmentReader<S> {
     return arrived(this.#version, readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
   }
 
-  /** Work on what was opened, which may have to read more of its file. */
+  /** Run a task on the open segment, which may read more of its file. */
   *on<T>(work: Task<T>, signal: AbortSignal | undefined): Task<T> {
     try {
       for (let next = work.next(); ; next = work.next()) {
@@ -185,7 +188,10 @@ export class SegmentReader<S> {
   }
 }
 
-/** Whether rows `from .. to - 1` of fragments, one piece after the other, are in the order of their ids, as far as that is known without reading. */
+/**
+ * Return whether rows `from .. to - 1` of these fragments, piece after piece, are in the order of their ids, as far as
+ * the version's manifest tells.
+ */
 export function areById(
   pieces: Iterable<{ readonly fragment: Fragment; readonly from: number; readonly to: number }>,
 ): boolean {
@@ -197,11 +203,11 @@ export function areById(
   return true
 }
 
-/** Adds rows that are counted without those which are gone, counted with them, each `by` further on. */
+/** Add rows to `bits`, shifted by `by`. `rows` is numbered without the rows in the second argument, `bits` with them. */
 function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
   let run = 0
   for (const row of rows.toIndices()) {
-    // Before each run of rows that are gone, how many are gone already.
+    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
     while (run < starts.length && starts[run]! - ranks[run]! <= row) run++
     bits.add(by + row + ranks[run]!)
   }

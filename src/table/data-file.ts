@@ -1,4 +1,4 @@
-/** Fetches footers and columns of data files: as few reads as there are pieces, each checked against its checksum. */
+/** Reads footers and columns of data files. Each piece is one read, and is checked against its checksum. */
 import type { Column } from '../arrow/column.js'
 import type { ColumnRange, DictionaryRange } from '../arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
@@ -16,18 +16,21 @@ import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing
 import { elementKind } from './vector-column.js'
 import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
 
-/** Where bytes lie, and who else may have read them. */
+/** The store to read from, and the engines of other threads that may have read the bytes. */
 interface Readable {
   readonly store: BlobStore
   readonly sharing?: Sharing | undefined
 }
 
-/** The same with the dictionaries that were read: the batches of a file share them. */
+/** Also caches dictionaries, which the batches of a file share. */
 interface ReadableColumns extends Readable {
   readonly dictionaries: Keeper<Column>
 }
 
-/** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
+/**
+ * Read the footer of a data file. Throws Internal ("corrupted") when the file is missing, cut off, or not the file that
+ * the log names.
+ */
 export function readFooter(
   store: BlobStore,
   path: string,
@@ -36,7 +39,10 @@ export function readFooter(
   return readTail(store, path, bytes, tail => parseFileFooter(tail, bytes, crc))
 }
 
-/** All bytes of a small file. Throws corrupted (code 18) when it is missing, or not the one the log speaks of. */
+/**
+ * Read all bytes of a small file. Throws Internal ("corrupted") when the file is missing or is not the file that the
+ * log names.
+ */
 export async function readWhole(
   store: BlobStore,
   path: string,
@@ -47,16 +53,19 @@ export async function readWhole(
   const found = crc32(read)
   if (read.length === bytes && found === crc) return read
   throw corrupted(
-    `${path} has ${read.length} bytes with checksum ${crcHex(found)}, written were ${bytes} with ${crcHex(crc)}`,
+    `${path} has ${read.length} bytes with checksum ${crcHex(found)}, expected ${bytes} bytes with ${crcHex(crc)}`,
   )
 }
 
-/** What reading a column takes, its dictionaries included. */
+/** Return the bytes to read for a column, its dictionaries included. */
 export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
   return dictionaries.reduce((sum, { range }) => sum + range.bytes, bytes)
 }
 
-/** One column of one batch. The cells of a vector column go straight into kernel memory. `claim`: told what it will take. */
+/**
+ * Read one column of one batch. The cells of a vector column are read straight into kernel memory. `claim` is called
+ * with the bytes that the column will take.
+ */
 export async function readColumn(
   source: ReadableColumns,
   path: string,
@@ -86,16 +95,16 @@ export async function readColumn(
   )
 }
 
-/** The values of the dictionaries that a column needs, by id. */
+/** Read the values of the dictionaries that a column needs, by dictionary id. */
 export function readDictionaries(
   source: ReadableColumns,
   path: string,
   range: ColumnRange,
 ): MaybePromise<ReadonlyMap<number, Column>> {
-  return range.dictionaries.length === 0 ? none : runTask(dictionariesOf(source, path, range))
+  return range.dictionaries.length === 0 ? noDictionaries : runTask(dictionariesOf(source, path, range))
 }
 
-const none: ReadonlyMap<number, Column> = new Map()
+const noDictionaries: ReadonlyMap<number, Column> = new Map()
 
 function* dictionariesOf(
   source: ReadableColumns,
@@ -109,7 +118,7 @@ function* dictionariesOf(
   return dictionaries
 }
 
-/** The values of a dictionary. `inner`: those of dictionaries inside of it, by id. */
+/** Read the values of a dictionary. `inner`: the values of dictionaries inside of it, by id. */
 function readDictionary(
   source: ReadableColumns,
   path: string,
@@ -124,7 +133,7 @@ function readDictionary(
   return source.dictionaries.get(`${path}/dictionary/${id}`, load, path)
 }
 
-/** What comes before the cells of a vector column, and those in memory that the kernels search. */
+/** Read a vector column. `head`: the bytes before the cells. `segment`: the cells, in memory that the kernels can read. */
 async function readVectors(
   { store, sharing }: Readable,
   path: string,
@@ -153,7 +162,7 @@ async function readVectors(
   return seen(memory)
 }
 
-/** A stretch of a file that was checked. Throws corrupted (code 18). */
+/** Read and check a stretch of a file. Throws Internal ("corrupted") when its checksum differs. */
 export function readRange(
   { store, sharing }: Readable,
   path: string,

@@ -1,18 +1,20 @@
 /**
- * Between which values the rows lie that ride in one blob of a slot. A record of that would make every commit longer; but where nobody
- * compacts, thousands of commits brought a row each, and to evaluate a filter for one of them takes ten times as long as to
- * ask what is known of it. So it is learnt of columns that lie in memory, by the next filter that asks for them. What is known goes with the
- * layouts that name the blob: a few hundred bytes for each column.
+ * Min/max statistics of inline rows, computed in memory.
+ *
+ * The log records no statistics of inline rows, because they would make every commit longer. But without compaction,
+ * thousands of commits may each have added one row. Evaluating a filter on such a row takes ten times as long as
+ * testing its statistics. So the first filter that finds the column in the cache computes its statistics. They are kept
+ * as long as the manifests in memory that name the blob: a few hundred bytes per column.
  */
 import type { Column } from '../arrow/column.js'
 import type { InlineFile } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 
-/** By field id. Files of layouts that are in memory are the same objects from version to version. */
+/** By field id. The versions in memory share the `InlineFile` objects. */
 const zones = new WeakMap<InlineFile, Map<number, Zone | null>>()
 
-/** Null where nothing is known: `inMemory` gives undefined then, or the type has no zones. */
+/** Return the statistics of an inline column. Null if `inMemory` returns undefined, or if the type has no statistics. */
 export function inlineZone(
   file: InlineFile,
   { id }: TableField,
@@ -27,7 +29,7 @@ export function inlineZone(
     known = new Map()
     zones.set(file, known)
   }
-  const learnt = zoneOf(column)
-  known.set(id, learnt)
-  return learnt
+  const computed = zoneOf(column)
+  known.set(id, computed)
+  return computed
 }

@@ -1,21 +1,22 @@
-/** A column in memory, with the kernel memory its vectors lie in, if any. */
+/** A column in memory, with the kernel memory of its vectors, if any. */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 
 export interface LoadedColumn {
   readonly column: Column
-  /** The same rows as the kernels want them; null for a column that is no vector column. */
+  /** The same rows in kernel memory; null if the column is not a vector column. */
   readonly segment: VectorSegment | null
-  /** What it costs to keep. */
+  /** The memory that the column takes, bytes. */
   readonly bytes: number
 }
 
-/** About what a column takes beside its buffers: measured. */
+/** Bytes that a column takes in addition to its buffers, about: measured. */
 const objectBytes = 400
 
+/** Wrap a column with the memory that it takes. */
 export function loadedColumn(column: Column, segment: VectorSegment | null = null): LoadedColumn {
-  // Vectors in kernel memory are part of that.
+  // `columnBytes` already counts the vectors in kernel memory.
   const outside = segment === null ? 0 : segment.byteLength - segment.bytes.length
   return { column, segment, bytes: columnBytes(column) + objectBytes * columnsIn(column) + outside }
 }

@@ -1,2 +1,2 @@
-/** About the cost of a read beside its bytes, in bytes of a long read: measured on a local disk. */
+/** About the fixed cost of a read, in bytes of a long read. Measured on a local disk. */
 export const readCost = 6 * 1024

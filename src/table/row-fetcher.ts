@@ -1,6 +1,6 @@
 /**
- * Fetches some rows of stored columns without the columns: block by block, those of all columns and files at once, in as many
- * reads that depend on each other as the deepest column needs.
+ * Reads some rows of stored columns without loading the columns. Reads the blocks of all columns and files at once, in
+ * as many dependent rounds as the most deeply nested column needs.
  */
 import type { Column } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
@@ -32,23 +32,23 @@ interface Fetch {
   readonly done: (column: Column) => void
 }
 
-/** Rows that are gathered at once, so that no step holds the event loop for long. */
+/** Rows that are gathered at once, so that no step blocks the event loop for long. */
 const rowsAtOnce = 1024
-/** Bytes of consecutive rows that are gathered at once, where these are more rows than `rowsAtOnce`. */
+/** Bytes of consecutive rows that are gathered at once, if these are more rows than `rowsAtOnce`. */
 const runBytes = 1024 * 1024
-/** The most that rows gathered at once may cost, as `blockCost` tells: rows of long values are gathered a few at a time. */
+/** Cost limit of rows that are gathered at once, as in `blockCost`: rows of long values are gathered a few at a time. */
 const costAtOnce = 8 * 1024 * 1024
-/** Neighbours that one read takes. */
+/** Bytes of neighbouring blocks that one read takes. */
 const joinedBytes = 64 * 1024
 
-/** About what fetching rows costs by blocks, in bytes of a read of the whole column. */
+/** Estimate the cost of reading rows block by block, in bytes of a read of the whole column. */
 export function blockCost(
   { nodes, buffers, blocks, bytes, firstSum }: ColumnRange,
   rows: Uint32Array,
 ): number {
   if (firstSum === null || rows.length === 0) return bytes
   let [least, greatest] = [rows[0]!, rows[0]!]
-  /** Rows that do not follow the one before. */
+  /** The number of runs of consecutive rows. */
   let runs = 1
   for (let i = 1; i < rows.length; i++) {
     const row = rows[i]!
@@ -68,12 +68,13 @@ export function blockCost(
   return cost
 }
 
+/** Collects requests for rows of stored columns, and reads their blocks together. */
 export class RowFetcher {
   readonly #source: TableSource
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
   #tasks: Fetch[] = []
-  /** How much of what is gathered at once was asked for, and what that costs. */
+  /** How far the next group of rows is filled (1: full), and its cost. */
   #filled = 0
   #cost = 0
 
@@ -82,7 +83,7 @@ export class RowFetcher {
     this.#pacer = pacer
   }
 
-  /** Some rows of a column, which `done` is told once they have come. Task where enough were asked for. */
+  /** Request some rows of a column: `done` is called with them once they are read. Reads if enough rows were requested. */
   *fetch(
     { path, layout, range, field }: StoredColumn,
     rows: Uint32Array,
@@ -120,7 +121,7 @@ export class RowFetcher {
     } while (!isAll)
   }
 
-  /** Task for all rows that were asked for. */
+  /** Read all rows that were requested. */
   *finish(): Task<void> {
     let left = this.#tasks
     this.#tasks = []
@@ -146,21 +147,21 @@ export class RowFetcher {
   }
 }
 
-/** Where rows end that are gathered at once: at most `most` that follow each other, or some others. */
+/** Return the end of the next piece: at most `most` consecutive rows, or `rowsAtOnce` others. */
 function endOfPiece(rows: Uint32Array, from: number, most: number): number {
   let to = from + 1
   while (to < rows.length && to - from < most && rows[to] === rows[to - 1]! + 1) to++
   return Math.min(rows.length, Math.max(to, from + rowsAtOnce))
 }
 
-/** Goes on with a task; false where it is at its end. */
+/** Advance a task. Returns false when the task has ended. */
 function advanced({ path, gathering, done }: Fetch): boolean {
   const { done: isDone, value } = next(path, gathering)
   if (isDone === true) done(value)
   return isDone !== true
 }
 
-/** Too many rows at once are no fault of the file. */
+/** Advance a gathering. `ColumnTooLarge` is not an error of the file, so it does not name the file. */
 function next(path: string, gathering: Gathering<Column>): IteratorResult<void, Column> {
   try {
     return gathering.next()

@@ -1,6 +1,6 @@
 /**
- * Reads consecutive rows of a stored column: the blocks that hold them, in long reads. A read is checked as one, against the checksum
- * that those of its blocks make together.
+ * Reads consecutive rows of a stored column: the blocks with these rows, in long reads. Each read is checked as a
+ * whole, against the combined checksum of its blocks.
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { Column } from '../arrow/column.js'
@@ -13,8 +13,8 @@ import type { TableSource } from './table-source.js'
 import { inFile, readVerified } from './verified-range.js'
 
 /**
- * Rows `from` to `to - 1` of a column that is cut into blocks; `from` is a multiple of 8.
- * @throws corrupted (code 18) where the file is missing, cut off, or not what was written.
+ * Read rows `from` to `to - 1` of a column that is cut into blocks. `from` must be a multiple of 8. Throws Internal
+ * ("corrupted") when the file is missing, cut off or damaged.
  */
 export async function readRun(
   source: TableSource,

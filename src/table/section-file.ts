@@ -1,4 +1,7 @@
-/** Opens files of sections (indexes/sections/section-file.ts): the footer at once, sections and parts of them when they are asked for. */
+/**
+ * Opens section files (indexes/sections/section-file.ts). The footer is read at once, sections and parts of sections on
+ * demand.
+ */
 import { assert, corrupted } from '../errors.js'
 import { parseSectionFooter, type SectionFile } from '../indexes/sections/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
@@ -6,7 +9,10 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readTail, readVerified } from './verified-range.js'
 
-/** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
+/**
+ * Open a section file. Throws Internal ("corrupted") when the file is missing, cut off, or not the file that the log
+ * names.
+ */
 export async function openSectionFile(
   store: BlobStore,
   path: string,
@@ -31,7 +37,7 @@ export async function openSectionFile(
         const found = crc32(target.subarray(at, at + part.bytes))
         if (found === part.crc) continue
         const where = `bytes ${start + at} to ${start + at + part.bytes} of ${path}`
-        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(part.crc)}`)
+        throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(part.crc)}`)
       }
     },
   }

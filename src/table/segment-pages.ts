@@ -1,13 +1,16 @@
-/** The pages that a segment of a text index reads when they are asked for, under the byte budget of the root. */
+/** Reads pages of text index segments on demand, and caches them in the memory budget of the root. */
 import type { PageReader } from '../indexes/text/pages.js'
 import { orAborted } from '../primitives/abort.js'
 import { readRange } from './data-file.js'
 import type { TableSource } from './table-source.js'
 
-/** Of the file at `path`; they leave the memory with it. Pages throw corrupted (code 18) where they are not what was written. */
+/**
+ * Return a reader of the pages of the file at `path`. The cache evicts the pages together with the file. Reading a
+ * damaged page throws Internal ("corrupted").
+ */
 export function segmentPages(source: TableSource, path: string): PageReader {
   const { pages } = source
-  /** By number. A text that was looked up once knows its hash. */
+  /** Keys by page number. A string keeps its hash after the first lookup. */
   const keys: string[] = []
   return {
     page(number, range, signal) {

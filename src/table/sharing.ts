@@ -1,31 +1,40 @@
 /**
- * Loaded data that several engines of one process have together, each in a thread of its own: one of them reads and checks it,
- * the others see the same memory.
+ * Shares loaded data between the engines of one process, each in a thread of its own. One engine reads and checks the
+ * data, the others see the same memory.
  *
- * - A key names a stretch of a file. Files are immutable, and their names are never used again, so a key means the same bytes for ever.
- * - What was shared is not written to any more, but for places that belong to one engine alone (`seat`).
- * - Every engine counts what it sees against its own budget, and lets go when it likes: the memory is freed when nobody sees it.
+ * - A key names a stretch of a file. Files are immutable and their names are never reused, so a key always means the
+ *   same bytes.
+ * - Shared memory is not written to after loading, except the areas of one engine (`seat`).
+ * - Each engine counts the shared memory that it uses against its own budget, and may release it at any time. The
+ *   memory is freed when no engine uses it.
  */
 import type { SharedMemory } from '../kernels/kernel.js'
 
-/** Memory that threads can have in common. */
+/** Memory that threads can share. */
 export type Shareable = SharedArrayBuffer | SharedMemory
 
+/** How the engines of one process share loaded data. */
 export interface Sharing {
-  /** How many engines share, */
+  /** The number of engines that share. */
   readonly seats: number
-  /** and which of them this is, from 0 on. */
+  /** The index of this engine among them, from 0 on. */
   readonly seat: number
-  /** Whether it writes down what it pins, though it may write nothing else: another of them writes. */
+  /** Whether this engine records its pins, though it writes nothing else: another engine of the process writes. */
   readonly pins: boolean
-  /** What somebody has under `key`, or what `load` gives, for all. Rejects with what `load` throws; others then load for themselves. */
+  /**
+   * Return the memory that an engine has under `key`, or load it for all engines. Rejects with the error of `load`; the
+   * other engines then load for themselves.
+   */
   once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S>
 }
 
-/** Smaller stretches every engine reads for itself: to ask for them takes longer. */
+/** Each engine reads smaller stretches for itself, because asking the others takes longer. Bytes. */
 export const sharedFrom = 32 * 1024
 
-/** `length` bytes that `fill` writes, or has written in another engine under `key`. `sharing` undefined: they are nobody else's. */
+/**
+ * Return `length` bytes that `fill` writes, or wrote in another engine under `key`. Without `sharing` the bytes are
+ * private.
+ */
 export async function sharedBytes(
   sharing: Sharing | undefined,
   key: string,

@@ -1,4 +1,4 @@
-/** Numbers that lie in files of a table's `rows` folder: read whole, checked, and kept. */
+/** Reads files of a table's `rows` folder: sets of row numbers. They are read whole, checked and cached. */
 import { corrupted } from '../errors.js'
 import { filePath } from '../manifest/file-names.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
@@ -7,26 +7,26 @@ import type { MaybePromise } from '../primitives/task.js'
 import { readWhole } from './data-file.js'
 import type { TableSource } from './table-source.js'
 
-/** Null for bytes that are no such numbers. */
+/** Decodes a set of numbers. Returns null for invalid bytes. */
 export type DecodeRuns<R extends RunSequence> = (bytes: Uint8Array) => R | null
 
 /**
- * `location`: the table's folder. Throws corrupted (code 18) for what is not what was written, or has not `count` numbers where
- * that is given.
+ * Read a set of numbers from a file. `location`: the table's folder. Throws Internal ("corrupted") when the bytes are
+ * not those that were written, or do not hold `count` numbers if `count` is given.
  */
 export function readStoredRuns<R extends RunSequence>(
   { store, runs }: TableSource,
   location: string,
-  place: StoredRuns,
+  address: StoredRuns,
   decode: DecodeRuns<R>,
   count?: number,
 ): MaybePromise<R> {
-  const path = `${location}/${filePath('rows', place.file)}`
-  const load = async () => checkedRuns(decode(await readWhole(store, path, place)), path, count)
+  const path = `${location}/${filePath('rows', address.file)}`
+  const load = async () => checkedRuns(decode(await readWhole(store, path, address)), path, count)
   return runs.get(path, load) as MaybePromise<R>
 }
 
-/** Throws corrupted (code 18), as `readStoredRuns` does. */
+/** Check decoded numbers. Throws as `readStoredRuns` does. */
 export function checkedRuns<R extends RunSequence>(read: R | null, name: string, count?: number): R {
   if (read !== null && (count === undefined || read.count === count)) return read
   throw corrupted(`${name} does not hold the numbers that were written`)

@@ -1,4 +1,4 @@
-/** An index of a table at one version: its segments' answers as rows of fragments. */
+/** A scalar index of a table at one version. It maps the results of its segments to rows of fragments. */
 import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { isScalarKind } from '../indexes/kind.js'
@@ -17,7 +17,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runAll, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import type { Scalar } from '../sql/values/scalar.js'
-import { type Awaiting, arrived, waitedFor } from './arrived.js'
+import { arrived, type ReadVersion, waitedFor } from './arrived.js'
 import { readColumn, readFooter } from './data-file.js'
 import { IndexCover } from './index-cover.js'
 import { RowFetcher } from './row-fetcher.js'
@@ -27,25 +27,32 @@ import { isLoadedWhole, pagePatienceFor } from './whole-columns.js'
 
 const opener = lazyImport(() => import('../indexes/scalar/open-segment.js'))
 
+/** A scalar index of one version. */
 export interface IndexReader {
   readonly name: string
   readonly kind: ScalarKind
-  /** The column it finds rows by, as a path: a top-level column, or a field inside of structs. */
+  /** The path of the indexed column: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
-  /** For how many rows it covers a probe is true, dead ones included: as exact as `ScalarSegment.estimate`. */
+  /**
+   * Estimate the number of covered rows for which a probe is true, deleted rows included. As exact as
+   * `ScalarSegment.estimate`.
+   */
   estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
-   * A value with at least `rank` rows that it covers, dead ones included, before it, or from the other end after it; null where
-   * there is none. Absent where values are not kept by their order.
+   * Return a value with at least `rank` covered rows before it, or after it if `fromEnd` is set, deleted rows included.
+   * Returns null if there is no such value. Absent if the index does not order values.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
-  /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
+  /**
+   * Find the covered rows for which a probe is true, by fragment id, deleted rows included. Fragments without such rows
+   * are missing.
+   */
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>>
-  /** The rows of a fragment of this version that it covers. Reads nothing. */
+  /** Return the rows of a fragment that the index covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
 
-/** Readers of a version's scalar indexes; those of one layout. */
+/** Return readers of a version's scalar indexes. */
 export function indexReaders(source: TableSource, location: string, layout: Layout): readonly IndexReader[] {
   if (layout.indexes.length === 0) return []
   const fragments = fragmentsById(layout)
@@ -60,7 +67,7 @@ class TableIndexReader implements IndexReader {
   readonly kind: ScalarKind
   readonly path: readonly string[]
   readonly #source: TableSource
-  readonly #awaiting: Awaiting
+  readonly #reading: ReadVersion
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
   readonly #cover: IndexCover
@@ -79,7 +86,7 @@ class TableIndexReader implements IndexReader {
     this.kind = kind
     this.path = chain.map(({ name }) => name)
     this.#source = source
-    this.#awaiting = { source, layout }
+    this.#reading = { source, layout }
     this.#location = location
     this.#fragments = fragments
     this.#cover = new IndexCover(index, layout, fragments)
@@ -98,7 +105,7 @@ class TableIndexReader implements IndexReader {
     return estimates.reduce((sum, estimate) => sum + estimate, 0)
   }
 
-  /** In the largest segment there are so many; in the others there may be more. */
+  /** Asks the largest segment only: it has at least `rank` rows there, and the other segments may add more. */
   async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
     const [first, ...others] = this.#cover.segments
     if (first === undefined) return null
@@ -108,19 +115,19 @@ class TableIndexReader implements IndexReader {
   }
 
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>> {
-    return runTask(this.#found(probe, pacer))
+    return runTask(this.#findRows(probe, pacer))
   }
 
-  *#found(probe: ScalarProbe, pacer: Pacer): Task<ReadonlyMap<number, RowSet>> {
+  *#findRows(probe: ScalarProbe, pacer: Pacer): Task<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#cover.segments) {
       const opened = yield* wait(this.#open(segment))
       const rows = yield* wait(opened.find(probe, pacer))
       if (rows.count === 0) continue
-      if (rows.count < items.length) yield* this.#placeFew(rows.toIndices(), items, found, pacer)
+      if (rows.count < items.length) yield* this.#mapFewRows(rows.toIndices(), items, found, pacer)
       else {
         for (const item of items) {
-          add(found, item.fragment, yield* wait(this.#place(rows, item)))
+          add(found, item.fragment, yield* wait(this.#mapRows(rows, item)))
           if (pacer.due()) yield pacer.pause()
         }
       }
@@ -132,8 +139,8 @@ class TableIndexReader implements IndexReader {
     return this.#cover.covered(fragment)
   }
 
-  /** Rows of a segment, fewer than it has items, as rows of fragments. */
-  *#placeFew(
+  /** Map rows of a segment to rows of fragments, if they are fewer than the cover items. */
+  *#mapFewRows(
     rows: Uint32Array,
     items: readonly CoverItem[],
     found: Map<number, RowSet>,
@@ -146,27 +153,27 @@ class TableIndexReader implements IndexReader {
       if (item === undefined || row >= item.first + item.count) continue
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
-      const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
-      add(found, item.fragment, yield* wait(placed))
+      const mapped = this.#mapRows(RowSet.of(item.count, own), { ...item, first: 0 })
+      add(found, item.fragment, yield* wait(mapped))
       if (pacer.due()) yield pacer.pause()
     }
   }
 
-  /** Those of a segment's rows that an item has, as rows of its fragment. */
-  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
+  /** Map those of a segment's rows that a cover item lists to rows of its fragment. */
+  #mapRows(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
     if (own.isNone) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
-    return this.#placeLeft(own, length, at, gone)
+    return this.#mapRemainingRows(own, length, at, gone)
   }
 
-  async #placeLeft(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
+  async #mapRemainingRows(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
     const left = await this.#arrived(readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode))
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
-    // Before each run of rows that are gone, how many are gone already.
+    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
     const { starts, ranks } = left
     for (let i = 0; i < offsets.length; i++) {
       const row = offsets[i]!
@@ -177,15 +184,15 @@ class TableIndexReader implements IndexReader {
     return RowSet.of(length, offsets.subarray(0, kept))
   }
 
-  /** What is being read: its file may go together with the version. */
+  /** Wait for a read. Garbage collection may delete the file together with the version. */
   #arrived<T>(loading: MaybePromise<T>): MaybePromise<T> {
-    return arrived(this.#awaiting, loading, undefined)
+    return arrived(this.#reading, loading, undefined)
   }
 
   #open(segment: IndexSegment): MaybePromise<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
-      const begun = waitedFor(this.#awaiting, this.#openNew(segment), undefined)
+      const begun = waitedFor(this.#reading, this.#openNew(segment), undefined)
       opening = begun
       this.#opened.set(segment.file, opening)
       begun.then(
@@ -206,27 +213,33 @@ class TableIndexReader implements IndexReader {
     return openSegment(
       this.kind,
       rows,
-      new StoredSegment(this.#source, this.#awaiting, path, footer, patience),
+      new StoredSegment(this.#source, this.#reading, path, footer, patience),
     )
   }
 }
 
-/** The file of a segment: its columns under the byte budget of the root. */
+/** The file of a segment. Its columns are cached in the memory budget of the root. */
 class StoredSegment implements SegmentFile {
   readonly batchRows: readonly number[]
   readonly #source: TableSource
-  readonly #awaiting: Awaiting
+  readonly #reading: ReadVersion
   readonly #path: string
   readonly #layout: FileLayout
   readonly #patience: number
   readonly #width: number
-  /** A key that is made once is hashed once. */
+  /** A string keeps its hash after the first lookup, so keys are built once. */
   readonly #keys: string[] = []
 
-  constructor(source: TableSource, awaiting: Awaiting, path: string, layout: FileLayout, patience: number) {
+  constructor(
+    source: TableSource,
+    awaiting: ReadVersion,
+    path: string,
+    layout: FileLayout,
+    patience: number,
+  ) {
     this.#source = source
     this.batchRows = layout.batches.map(({ length }) => length)
-    this.#awaiting = awaiting
+    this.#reading = awaiting
     this.#path = path
     this.#layout = layout
     this.#patience = patience
@@ -241,7 +254,7 @@ class StoredSegment implements SegmentFile {
       claim => readColumn(source, this.#path, this.#layout, batch, column, field, claim),
       this.#path,
     )
-    return whenResolved(arrived(this.#awaiting, loading, undefined), loaded => loaded.column)
+    return whenResolved(arrived(this.#reading, loading, undefined), loaded => loaded.column)
   }
 
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
@@ -250,14 +263,14 @@ class StoredSegment implements SegmentFile {
     for (const { batch } of runs) {
       const there = columns.peek(this.#keyOf(batch, column))
       if (there === undefined) {
-        return arrived(this.#awaiting, runTask(this.#fetched(found, runs, column, pacer)), pacer.signal)
+        return arrived(this.#reading, runTask(this.#fetched(found, runs, column, pacer)), pacer.signal)
       }
       found.push({ column: there.column, from: 0 })
     }
     return found
   }
 
-  /** `found`: of the first runs; the others are added. */
+  /** `found`: the columns of the first runs. The task adds the others. */
   *#fetched(
     found: ColumnRows[],
     runs: readonly RowRun[],

@@ -1,9 +1,9 @@
 /**
- * A table frozen at one version: its parts, their columns, and which of their rows are alive.
+ * Reads the columns, row ids and live rows of one version of a table.
  *
- * A **part** is one record batch of one fragment, the unit that is loaded, filtered and searched. Everything here
- * is immutable, so what is cached is right for every reader of every version that shares the file. Loads are shared
- * between callers, so one caller's signal ends its own wait, never the load.
+ * A **part** is one record batch of one fragment: the unit that is loaded, filtered and searched. Versions, files and
+ * parts are immutable, so cached data is right for every reader of every version that shares the file. Callers share
+ * loads: the signal of a caller ends the caller's wait, never the load.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
@@ -44,7 +44,7 @@ import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/batch-columns.js'
 import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
 import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
-import { type Awaiting, arrived } from './arrived.js'
+import { arrived, type ReadVersion } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
@@ -67,60 +67,62 @@ import type { VectorIndexReader } from './vector-index.js'
 import { inFile } from './verified-range.js'
 import { isLoadedWhole, patienceFor, smallBytes } from './whole-columns.js'
 
+/** A record batch of a fragment: the unit that is loaded, filtered and searched. */
 export interface Part {
   readonly fragment: Fragment
-  /** Which record batch of the fragment's files. */
+  /** The number of the record batch in the fragment's files. */
   readonly batch: number
-  /** Offset in the fragment of the part's first row. */
+  /** Offset of the part's first row in the fragment. */
   readonly first: number
   readonly rows: number
 }
 
-/** Some rows of a part, by number in it, in any order. */
+/** Some rows of a part, by row number in the part, in any order. */
 export interface SomeRows {
   readonly part: Part
   readonly offsets: Uint32Array
 }
 
-/** Some rows of a column: those of `column` with the numbers `rows`. */
+/** Some rows of a column: the rows of `column` with the numbers `rows`. */
 export interface RowsOfColumn {
   readonly column: Column
   /** As in `LoadedColumn`. */
   readonly segment: VectorSegment | null
   readonly rows: Uint32Array
-  /** It has no other rows, and shares no memory with what is kept but for dictionaries. */
+  /** Whether `column` has exactly these rows and, except for dictionaries, shares no memory with the cache. */
   readonly isOwn: boolean
 }
 
-/** Consecutive rows of a column of a part. */
+/** Consecutive rows of a part's column. */
 export interface RunOfColumn {
   readonly column: Column
-  /** The first one, by its number in the part. */
+  /** The number in the part of the column's first row. */
   readonly from: number
 }
 
-/** Vectors of some rows: those of `vectors` with the numbers `rows`. */
+/** Vectors of some rows: the vectors of `vectors` with the numbers `rows`. */
 export interface VectorsOfRows {
   readonly vectors: Vectors
   readonly rows: Uint32Array
 }
 
-/** The least where rows are taken in stretches: most of these may be asked for again. */
+/** The least `share` (see `TableReader.rows`) for rows that are read stretch by stretch: most of them may be read again. */
 export const stretchPatience = 1
+/** Reads one version of a table. See the head of this file. */
 export class TableReader {
   readonly layout: Layout
-  /** Those of this version that can be asked. */
+  /** The scalar indexes of this version. */
   readonly indexes: readonly IndexReader[]
-  /** Those of this version that propose near vectors. */
+  /** The vector indexes of this version. */
   readonly vectorIndexes: readonly VectorIndexReader[]
-  /** Those of this version that find rows by the terms of a text. */
+  /** The text indexes of this version. */
   readonly textIndexes: readonly TextIndexReader[]
   readonly #source: TableSource
-  readonly #awaiting: Awaiting
+  readonly #reading: ReadVersion
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
-  #places: ReadonlyMap<number, number> | undefined
-  /** Ids that follow each other. */
+  #positions: ReadonlyMap<number, number> | undefined
+  /** Row ids of fragments with consecutive ids. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, MaybePromise<readonly Part[]>>()
   readonly #columnBytes = new Map<TableField, number>()
@@ -135,7 +137,7 @@ export class TableReader {
     textIndexes: readonly TextIndexReader[] = [],
   ) {
     this.#source = source
-    this.#awaiting = { source, layout }
+    this.#reading = { source, layout }
     this.#location = location
     this.layout = layout
     this.indexes = indexes
@@ -143,7 +145,7 @@ export class TableReader {
     this.textIndexes = textIndexes
   }
 
-  /** What cuts texts into terms in this process. */
+  /** The text analyzers of this process. */
   get analyzers(): Analyzers {
     return this.#source.analyzers
   }
@@ -152,14 +154,17 @@ export class TableReader {
     return this.layout.schema
   }
 
-  /** All parts, in row order. Reads the footers of data files, nothing else. */
+  /** List all parts, in row order. Reads the footers of data files only. */
   async parts(signal?: AbortSignal): Promise<readonly Part[]> {
     const parts: Part[] = []
     for (const fragment of this.layout.fragments) parts.push(...(await this.partsOf(fragment, signal)))
     return parts
   }
 
-  /** The parts of one fragment, in row order; the same objects every time. Reads the footer of one data file. */
+  /**
+   * List the parts of one fragment, in row order. Returns the same objects every time. Reads the footer of one data
+   * file.
+   */
   partsOf(fragment: Fragment, signal?: AbortSignal): MaybePromise<readonly Part[]> {
     let parts = this.#parts.get(fragment)
     if (parts === undefined) {
@@ -173,25 +178,28 @@ export class TableReader {
     return this.#arrived(parts, signal)
   }
 
-  /** How many living rows come before a fragment. */
+  /** Return the number of live rows before a fragment. */
   liveBeforeFragment(fragment: Fragment): number {
     return this.#liveStarts().get(fragment)!
   }
 
-  /** The number of the first fragment that has a row with at least `rowOffset` living rows before it. */
+  /** Return the number of the first fragment that has a row with at least `rowOffset` live rows before it. */
   fragmentAt(rowOffset: number): number {
     const { fragments } = this.layout
     const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
     return partitionPoint(fragments.length, i => end(fragments[i]!) <= rowOffset)
   }
 
-  /** Where a fragment stands among those of the layout, by its id; undefined for one that is not there. */
-  placeOf(id: number): number | undefined {
-    this.#places ??= new Map(this.layout.fragments.map((fragment, place) => [fragment.id, place]))
-    return this.#places.get(id)
+  /**
+   * Return the position of a fragment in the version's list of fragments, by fragment id; undefined if it is not
+   * listed.
+   */
+  positionOf(id: number): number | undefined {
+    this.#positions ??= new Map(this.layout.fragments.map((fragment, position) => [fragment.id, position]))
+    return this.#positions.get(id)
   }
 
-  /** How many rows are alive. */
+  /** The number of live rows. */
   get liveRows(): number {
     const last = this.layout.fragments.at(-1)
     return last === undefined ? 0 : this.liveBeforeFragment(last) + liveRows(last)
@@ -210,14 +218,18 @@ export class TableReader {
     return this.#starts
   }
 
-  /** Between which values the rows of a fragment lie, dead ones included, as far as is recorded; null when nothing is. Reads nothing. */
+  /**
+   * Return the recorded min/max statistics of a fragment's column; null if none are recorded. The statistics include
+   * deleted rows. Reads nothing.
+   */
   zone(fragment: Fragment, field: TableField): Zone | null {
     return recordedZone(fragment, field, fileOf(fragment, field))
   }
 
   /**
-   * The same, and what was learnt of columns that ride in slots, of which nothing is recorded: where they lie in memory, or did when
-   * somebody asked. So it differs from one time to the next.
+   * Return the min/max statistics of a fragment's column as `zone` does, or those of inline rows. Nothing is recorded
+   * of inline rows: their statistics are computed when a filter asks while the column is in the cache. So the result
+   * may change over time.
    */
   zoneByNow(fragment: Fragment, field: TableField): Zone | null {
     const file = fileOf(fragment, field)
@@ -226,7 +238,7 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
-  /** Between which values the stretches of a part lie; null where its file does not say. Reads its footer. */
+  /** Return the min/max statistics of the stretches of a part; null if the file has none. Reads the file's footer. */
   stretches(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<StretchZones | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
@@ -238,14 +250,14 @@ export class TableReader {
     })
   }
 
-  /** Whether a column of a part is there without reading a data file. */
+  /** Return whether a column of a part can be read without reading a data file. */
   holds(part: Part, field: TableField): boolean {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return true
     return this.#source.columns.has(this.#keyOf(file, part, field))
   }
 
-  /** One column of one part; all null where the fragment was written before the field existed. */
+  /** Read a column of one part. The column is all null if the fragment was written before the field existed. */
   column(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
@@ -261,18 +273,24 @@ export class TableReader {
     load: Load<LoadedColumn>,
     signal: AbortSignal | undefined,
   ): MaybePromise<LoadedColumn> {
-    const loading = this.#source.columns.get(key, load, this.#placeOf(file))
+    const loading = this.#source.columns.get(key, load, this.#blobKey(file))
     return whenResolved(this.#arrived(loading, signal), loaded => asOfType(loaded, field))
   }
 
-  /** Whether columns of a part are better read some rows at a time: they, and those of the whole table, have no room in memory. */
+  /**
+   * Return whether to read columns of a part some rows at a time, because neither the part's nor the table's columns
+   * fit into the cache.
+   */
   isLong(part: Part, fields: readonly TableField[]): boolean {
     const bytes = this.storedBytes(part, fields)
     const { memory } = this.#source
     return !memory.canHold(bytes) && !memory.canHold((bytes / part.rows) * (this.liveRows / 2))
   }
 
-  /** Rows `from` to `to - 1` of a column of a part; all of them where they lie in memory, or would be read anyway. */
+  /**
+   * Read rows `from` to `to - 1` of a part's column. Returns the whole column if it is in the cache, or is so small
+   * that it is read whole.
+   */
   run(
     part: Part,
     field: TableField,
@@ -310,9 +328,11 @@ export class TableReader {
   }
 
   /**
-   * Some rows of parts: for each part those of each field. Where a column lies in memory, is small, or would be read almost
-   * whole, it is asked; else no more is read than the blocks that hold the rows. `share`: of what loading a column costs, how much is
-   * spent on its rows at least before it is loaded.
+   * Read some rows of parts. Returns for each part the rows of each field.
+   *
+   * A column that is in the cache, is small, or would be read almost whole is loaded whole. Of other columns only the
+   * blocks with the rows are read. `share`: the least share of a column's loading cost that is spent on reading blocks
+   * before the column is loaded whole. Default 0.
    */
   rows(
     some: readonly SomeRows[],
@@ -339,7 +359,7 @@ export class TableReader {
     }
   }
 
-  /** A column of a part, where it is there at once. */
+  /** Return a column of a part if it is in the cache, or null. */
   #inMemory(part: Part, field: TableField): Pick<LoadedColumn, 'column' | 'segment'> | null {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return { column: nullColumn(field.type, part.rows), segment: null }
@@ -354,7 +374,7 @@ export class TableReader {
     pacer: Pacer,
     share: number,
   ): Task<readonly (readonly RowsOfColumn[])[]> {
-    for (const { part } of some) this.#askFooters(part, fields)
+    for (const { part } of some) this.#prefetchFooters(part, fields)
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
     for (const [at, { part, offsets }] of some.entries()) {
@@ -369,17 +389,17 @@ export class TableReader {
           whole.push({ to, loading })
         } else {
           yield* fetcher.fetch(stored, offsets, column => {
-            own[to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
+            own[to] = { column, segment: null, rows: ascendingTo(offsets.length), isOwn: true }
           })
         }
       }
-      // The columns of one part at a time: nobody holds those of all.
+      // One part at a time, so that the columns of all parts are never in memory together.
       for (const { to, loading } of whole) {
         const { column } = yield* wait(loading)
         own[to] = {
           column: takeColumn(column, offsets),
           segment: null,
-          rows: allOf(offsets.length),
+          rows: ascendingTo(offsets.length),
           isOwn: true,
         }
         if (pacer.due()) yield pacer.pause()
@@ -389,8 +409,8 @@ export class TableReader {
     return found
   }
 
-  /** Begins to read the footers that columns of a part need. */
-  #askFooters({ fragment }: Part, fields: readonly TableField[]): void {
+  /** Start reading the footers that columns of a part need. */
+  #prefetchFooters({ fragment }: Part, fields: readonly TableField[]): void {
     for (const field of fields) {
       const file = fileOf(fragment, field)
       if (file === undefined || 'slot' in file) continue
@@ -399,7 +419,7 @@ export class TableReader {
     }
   }
 
-  /** Where rows of a column can be fetched from; null where the column is to be asked. */
+  /** Return where to read rows of a column from; null if the column is to be loaded whole. */
   *#storedRows(
     part: Part,
     field: TableField,
@@ -414,7 +434,7 @@ export class TableReader {
     return { path: this.#path(file.file), layout, range, field }
   }
 
-  /** Bytes that all of some columns take. */
+  /** Return the size of columns of the whole table, bytes. */
   #bytesOf(fields: readonly TableField[]): number {
     let sum = 0
     for (const field of fields) {
@@ -432,7 +452,10 @@ export class TableReader {
     return sum
   }
 
-  /** Bytes that columns of a part take as they are stored; where that is not known without reading, their share of a file. */
+  /**
+   * Return the stored size of a part's columns, bytes. If the footer of a file was not read yet, an estimate: the
+   * columns' share of the file.
+   */
   storedBytes(part: Part, fields: readonly TableField[]): number {
     const { fragment, batch, rows } = part
     let bytes = 0
@@ -447,7 +470,7 @@ export class TableReader {
     return bytes
   }
 
-  /** Begins to load columns of a part for later calls, where they will still be there then. */
+  /** Start loading columns of a part for later calls, if the cache has room for them. */
   prefetch(part: Part, fields: readonly TableField[]): void {
     let bytes = 0
     for (const field of fields) {
@@ -456,7 +479,7 @@ export class TableReader {
       const range = this.#source.footers.peek(this.#path(file.file))?.batches[part.batch]?.columns[
         file.fields.indexOf(field.id)
       ]
-      // Whoever fetches the footer anyway can fetch the column then.
+      // The call that reads the footer can read the column too.
       if (range === undefined) return
       bytes += bytesToRead(range)
     }
@@ -467,7 +490,7 @@ export class TableReader {
     }
   }
 
-  /** The vectors of a part, where the kernels can read them. */
+  /** Read the vectors of a part into memory that the kernels can read. */
   vectors(part: Part, field: VectorField, signal?: AbortSignal): MaybePromise<Vectors> {
     return whenResolved(this.column(part, field.column, signal), loaded =>
       this.#vectorsIn(loaded, part, field, signal),
@@ -489,11 +512,11 @@ export class TableReader {
     const converting =
       file === undefined
         ? convert()
-        : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
+        : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#blobKey(file))
     return whenResolved(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
   }
 
-  /** Vectors of some rows of parts, where the kernels can read them; read as `rows` reads. */
+  /** Read vectors of some rows of parts into memory that the kernels can read. Reads as `rows` does. */
   vectorsOf(
     some: readonly SomeRows[],
     field: VectorField,
@@ -518,24 +541,24 @@ export class TableReader {
     return found
   }
 
-  /** The rows of a part that are alive, by offset in the part; null when all are. */
+  /** Return the live rows of a part, by offset in the part; null if all are live. */
   live(part: Part, signal?: AbortSignal): MaybePromise<Bitset | null> {
     const { dead } = part.fragment
     if (dead.count === 0) return null
     const last = dead.parts.at(-1)!
     const load = () => this.#loadLive(part)
     return this.#arrived(
-      this.#source.live.get(this.#liveKey(part, last), load, this.#placeOfRuns(last)),
+      this.#source.live.get(this.#liveKey(part, last), load, this.#blobKeyOfRuns(last)),
       signal,
     )
   }
 
-  /** `last`: the part that the commit brought after which those rows are alive. */
+  /** `last`: the last part of the fragment's deletion vector that the set of live rows includes. */
   #liveKey({ fragment, batch }: Part, last: RunsPlace): string {
     return `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
   }
 
-  /** The rows of a fragment that are alive. */
+  /** Return the live rows of a fragment. */
   async liveIn(fragment: Fragment, pacer: Pacer): Promise<RowSet> {
     const { rows, dead } = fragment
     if (dead.count === 0) return RowSet.all(rows)
@@ -549,7 +572,7 @@ export class TableReader {
     return RowSet.ofBits(bits)
   }
 
-  /** How many rows of a part's fragment that come before the part are alive. */
+  /** Return the number of live rows of a part's fragment before the part. */
   liveBefore({ fragment, first }: Part, signal?: AbortSignal): MaybePromise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
     return whenResolved(this.#arrived(this.#deadOffsets(fragment), signal), dead =>
@@ -557,7 +580,7 @@ export class TableReader {
     )
   }
 
-  /** The ids of all rows of a fragment, dead ones included, by offset. */
+  /** Return the ids of all rows of a fragment by offset, including deleted rows. */
   rowIds(fragment: Fragment, signal?: AbortSignal): MaybePromise<RunSequence> {
     const { ids, rows } = fragment
     if ('row0' in ids) {
@@ -572,14 +595,14 @@ export class TableReader {
     return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
   }
 
-  /** What is being loaded, once it is there. */
+  /** Wait for a load; see `arrived`. */
   #arrived<T>(loading: MaybePromise<T>, signal: AbortSignal | undefined): MaybePromise<T> {
-    return arrived(this.#awaiting, loading, signal)
+    return arrived(this.#reading, loading, signal)
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
     const { parts } = part.fragment.dead
-    // Where it is known what lived before the last commits, only what they killed is looked at.
+    // If the live rows before the last commits are cached, read only the deletions of these commits.
     for (let after = parts.length - 1; after > 0; after--) {
       const before = this.#source.live.peek(this.#liveKey(part, parts[after - 1]!))
       if (before !== undefined) return before.clone().andNot(await this.marked(part, parts.slice(after)))
@@ -587,11 +610,11 @@ export class TableReader {
     return (await this.marked(part, parts)).not()
   }
 
-  /** The rows of a part, by offset in it, that are among those which `places` say by offset in its fragment. */
-  async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
+  /** Return the rows of a part, by offset in it, that `addresses` list by offset in the fragment. */
+  async marked(part: Part, addresses: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.#arrived(this.#offsetsAt(fragment, addresses), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)
@@ -600,36 +623,38 @@ export class TableReader {
     return marked
   }
 
-  /** The offsets of a fragment's dead rows, commit by commit; disjoint. */
+  /** Return the offsets of a fragment's deleted rows, one set per commit. The sets are disjoint. */
   #deadOffsets(fragment: Fragment): Promise<readonly NumberRuns[]> {
     return this.#offsetsAt(fragment, fragment.dead.parts)
   }
 
-  async #offsetsAt({ rows }: Fragment, places: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
+  async #offsetsAt({ rows }: Fragment, addresses: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
     const all: NumberRuns[] = []
-    for (const part of places) {
+    for (const part of addresses) {
       const runs = await this.#runs(part, NumberRuns.decode, readOffsets)
-      if (runs.rankOf(rows) < runs.count) throw corrupted(`${runsKey(part)} marks rows beyond ${rows} dead`)
+      if (runs.rankOf(rows) < runs.count)
+        throw corrupted(`${runsKey(part)} marks rows beyond ${rows} as deleted`)
       all.push(runs)
     }
     return all
   }
 
   /**
-   * `decode`: what a file says; `decodeInline`: what a blob does. Throws corrupted (code 18) for what is not what was written,
-   * or has not `count` numbers where that is given.
+   * Read a set of row numbers from a file or an inline blob. `decode` decodes a file, `decodeInline` a blob. Throws
+   * Internal ("corrupted") when the bytes are not those that were written, or do not hold `count` numbers if `count` is
+   * given.
    */
   async #runs<R extends RunSequence>(
-    place: RunsPlace,
+    address: RunsPlace,
     decode: DecodeRuns<R>,
     decodeInline: DecodeRuns<R>,
     count?: number,
   ): Promise<R> {
-    if ('file' in place) return readStoredRuns(this.#source, this.#location, place, decode, count)
-    const key = runsKey(place)
+    if ('file' in address) return readStoredRuns(this.#source, this.#location, address, decode, count)
+    const key = runsKey(address)
     const load = async () =>
-      checkedRuns(decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob)), key, count)
-    return (await this.#source.runs.get(key, load, slotKey(place.slot))) as R
+      checkedRuns(decodeInline((await this.#source.slots.get(address.slot)).blob(address.blob)), key, count)
+    return (await this.#source.runs.get(key, load, slotKey(address.slot))) as R
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {
@@ -661,14 +686,14 @@ export class TableReader {
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
 
-  /** The blob that a file of columns lies in. */
-  #placeOf(file: DataFile): string {
+  /** The key of the blob that contains a file of columns. */
+  #blobKey(file: DataFile): string {
     return 'slot' in file ? slotKey(file.slot) : this.#path(file.file)
   }
 
-  /** The blob that runs lie in. */
-  #placeOfRuns(place: RunsPlace): string {
-    return 'file' in place ? `${this.#location}/${filePath('rows', place.file)}` : slotKey(place.slot)
+  /** The key of the blob that contains a set of row numbers. */
+  #blobKeyOfRuns(address: RunsPlace): string {
+    return 'file' in address ? `${this.#location}/${filePath('rows', address.file)}` : slotKey(address.slot)
   }
 
   #path(file: string): string {
@@ -691,8 +716,8 @@ export class TableReader {
     }
     const column: Column | undefined = last.batch.columns[file.fields.indexOf(field.id)]
     assert(column !== undefined, `slot ${file.slot} lacks field ${field.id}`)
-    // A view would keep the whole slot.
-    return loadedColumn(withOwnDictionary(takeColumn(column, allOf(column.length))))
+    // A view would keep the whole slot in memory.
+    return loadedColumn(withOwnDictionary(takeColumn(column, ascendingTo(column.length))))
   }
 
   #decoded(file: InlineFile, bytes: Uint8Array): Batch {
@@ -704,10 +729,13 @@ export class TableReader {
   }
 }
 
-/** Per log, the inline rows decoded last: their columns are asked for one after the other. They view their slot, so only one is kept. */
+/**
+ * Per log, the batch of inline rows that was decoded last: its columns are usually read one after the other. A batch
+ * views its slot's memory, so only one is kept.
+ */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
 
-/** The same bytes serve versions in which fields of a struct are called differently. */
+/** Give a column the type of its field. Versions may name the fields of a struct differently and share the same bytes. */
 function asOfType(loaded: LoadedColumn, { type }: TableField): LoadedColumn {
   if (equalTypes(loaded.column.type, type)) return loaded
   return { ...loaded, column: retyped(loaded.column, type) }
@@ -717,7 +745,7 @@ function keyOfInline({ slot, blob }: InlineFile, { id }: Pick<TableField, 'id'>)
   return `${slot}/${blob}/${id}`
 }
 
-/** `file`: the one of the fragment that holds `field`. */
+/** `file`: the file of the fragment that holds `field`. */
 function recordedZone(
   { rows, zones }: Fragment,
   { id, type }: TableField,
@@ -728,19 +756,19 @@ function recordedZone(
   return record === undefined ? null : readZone(record, type)
 }
 
-/** The newest file of a fragment that holds `field`. */
+/** Return the newest file of a fragment that holds `field`. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
   return fragment.files.findLast(file => file.fields.includes(field.id))
 }
 
-/** About the bytes of a field in a file of a fragment; at most those of the file. */
+/** About the bytes of a field in a file of a fragment; at most the size of the file. */
 function bytesOfField(file: DataFile, { rows }: Fragment, { type }: TableField): number {
   const { bytes } = file
   const row = bytesOfRow(type)
   return row === null ? bytes : Math.min(bytes, rows * row)
 }
 
-/** Bytes of a row of a type whose rows are equally long; null for others. */
+/** Bytes per row of a type whose rows are equally long; null for other types. */
 function bytesOfRow(type: DataType): number | null {
   switch (type.kind) {
     case 'null':
@@ -755,7 +783,7 @@ function bytesOfRow(type: DataType): number | null {
   }
 }
 
-/** Ascending u32 row offsets, as a blob of dead rows has them. */
+/** Decode a blob of deleted rows: ascending u32 row offsets. */
 function readOffsets(bytes: Uint8Array): NumberRuns | null {
   if (bytes.length % 4 !== 0) return null
   const { buffer, byteOffset } = aligned(bytes, 4, bytes.length / 4)
@@ -764,6 +792,6 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
   return NumberRuns.of(offsets)
 }
 
-function allOf(rows: number): Uint32Array {
+function ascendingTo(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row)
 }

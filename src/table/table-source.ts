@@ -1,4 +1,4 @@
-/** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
+/** The store, caches and analyzers that all tables of a root share, so that one memory budget covers all of them. */
 import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { columnBytes } from '../arrow/layout.js'
@@ -17,44 +17,45 @@ import { ChecksumPages } from './checksum-pages.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
 
+/** What table readers of a root share: the store, the slots, the caches and the analyzers. */
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
   /**
-   * What to throw instead of `error`, which reading a version ended with: whether the version is still there is for others to
-   * say. Absent: `error`.
+   * Return the error to throw instead of `error`, with which reading a version failed: the version may have expired.
+   * Absent: throw `error`.
    */
   readonly explain?: (table: string, version: number, error: unknown) => Promise<unknown>
   readonly memory: Memory
   readonly columns: PassingKeeper<LoadedColumn>
-  /** Those of data files, by file: all batches share them. */
+  /** Dictionaries of data files, by file: all batches share them. */
   readonly dictionaries: Partition<Column>
-  /** Blocks of data files: parts of columns of which only some rows are read. */
+  /** Blocks of columns of which only some rows are read. */
   readonly blocks: BlockCache
-  /** Checksums of those. */
+  /** Checksums of blocks. */
   readonly checksums: ChecksumPages
-  /** Vectors that had to be converted for the kernels. */
+  /** Vectors that were converted for the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
   readonly footers: Partition<FileLayout>
-  /** Row ids of fragments, and offsets of their dead rows. */
+  /** Row ids of fragments, and deletion vectors. */
   readonly runs: Partition<RunSequence>
-  /** Live rows of the batches that have dead ones, and of segments of vector and text indexes, by ordinal. */
+  /** Live rows of batches with deleted rows; live ordinals of segments of vector and text indexes. */
   readonly live: Partition<Bitset>
-  /** Segments of vector indexes. Those of lists have memory for all of their lists, or for one, */
+  /** Segments of vector indexes. An IVF segment holds all of its lists, or memory for one list. */
   readonly segments: Partition<VectorIndexSegment>
-  /** and then their lists are kept one by one. */
+  /** Lists of IVF segments that do not hold all of their lists. */
   readonly lists: Partition<StoredList>
-  /** Segments of text indexes, without their postings, */
+  /** Segments of text indexes, without their postings. */
   readonly textSegments: Partition<TextSegment>
-  /** and pages of those. */
+  /** Pages of postings of text indexes. */
   readonly pages: Partition<Uint8Array>
-  /** What cuts texts into terms. */
+  /** The text analyzers. */
   readonly analyzers: Analyzers
-  /** Undefined: what is read here is nobody else's. */
+  /** Undefined if no other engine shares the data. */
   readonly sharing: Sharing | undefined
 }
 
-/** `memory`: where what was read is kept. */
+/** Create the source of a root. `memory`: the memory budget of its caches. */
 export function createTableSource(
   store: BlobStore,
   slots: SlotReader,
@@ -90,14 +91,14 @@ export function createTableSource(
 }
 
 /**
- * The same for who passes over much data once, as a compaction does: what others have read is used, what it reads itself is
- * kept no longer than other data that comes, and pushes out nothing that is asked for again and again.
+ * Return a source for a single pass over much data, such as a compaction. It uses cached data. What it reads takes a
+ * bounded part of the cache, and never evicts data that is used repeatedly (primitives/memory).
  */
 export function passingBy(source: TableSource): TableSource {
   return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
 }
 
-/** About what a footer takes: measured, objects for each field, and for each column of each batch. */
+/** About the memory of a footer, bytes. Measured: objects for each field, and for each column of each batch. */
 function footerBytes({ schema, batches }: FileLayout): number {
   let bytes = 600 + 300 * schema.fields.length
   for (const { columns } of batches) {

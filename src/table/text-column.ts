@@ -1,4 +1,4 @@
-/** Columns of texts, and of lists of texts: what text indexes are made of. */
+/** Columns of texts and of lists of texts, the input of text indexes. */
 import { bitmapBytes, copyBits, countBits, setBits } from '../arrow/bits.js'
 import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
@@ -6,7 +6,7 @@ import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { Bitset } from '../primitives/bitset.js'
 
-/** Whether values are texts, or lists of any length of them; texts may lie in a dictionary. */
+/** Return whether a type is text or a list of texts. The texts may be dictionary-encoded. */
 export function holdsText(type: DataType): boolean {
   return isText(type) || (type.kind === 'list' && isText(type.child.type))
 }
@@ -15,7 +15,7 @@ function isText(type: DataType): boolean {
   return type.kind === 'utf8' || (type.kind === 'dictionary' && type.value.kind === 'utf8')
 }
 
-/** The same texts, none of them in a dictionary. */
+/** Decode the dictionaries of a text column. */
 export function plainTexts(column: Column): Column {
   const { type, dictionary } = column
   if (type.kind === 'list') {
@@ -31,7 +31,7 @@ export function plainTexts(column: Column): Column {
   return takeColumn(dictionary, entries)
 }
 
-/** The column, with null for each row `i` where `kept` has no `from + i`. */
+/** Return the column with null for each row `i` for which `kept` lacks `from + i`. */
 export function onlyRows(column: Column, kept: Bitset, from: number): Column {
   const { length } = column
   const validity = new Uint8Array(bitmapBytes(length))
@@ -43,7 +43,7 @@ export function onlyRows(column: Column, kept: Bitset, from: number): Column {
   return { ...column, validity, nullCount: length - countBits(validity, length) }
 }
 
-/** Bytes of the texts before a row; of a plain column. Those of null rows are counted as well. */
+/** Return the bytes of the texts before a row of a plain column, null rows included. */
 export function bytesBefore({ offsets, children }: Column, row: number): number {
   assert(offsets !== null, 'texts have offsets')
   const at = offsets[row]!

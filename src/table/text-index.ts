@@ -1,4 +1,4 @@
-/** A text index of a table at one version: its segments, and which rows of fragments their ordinals are. */
+/** A text index of a table at one version: its segments, and the rows of fragments that their ordinals stand for. */
 import { SheafError } from '../errors.js'
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
@@ -19,24 +19,25 @@ import { holdsText } from './text-column.js'
 
 const opener = lazyImport(() => import('../indexes/text/open.js'))
 
+/** A text index of one version. */
 export interface TextIndexReader {
   readonly name: string
-  /** Id of the field it is of: a column, or a field inside of structs. */
+  /** Id of the indexed field: a column, or a field inside of structs. */
   readonly field: number
-  /** The names that lead to it. */
+  /** The path of the indexed field. */
   readonly path: readonly string[]
   readonly options: TextOptions
-  /** Those that number rows of this version, and have the terms that `analyzer` gives. */
+  /** The segments that cover rows of this version and were built by an analyzer equal to this process's. */
   readonly segments: readonly SegmentReader<TextSegment>[]
-  /** Why rows that it has are not looked for in it; null: they are. */
+  /** Why some segments are not used; null if all are used. */
   readonly reason: string | null
-  /** Throws code 13 where its tokenizer is not registered here. */
+  /** Return the analyzer. Throws InvalidInput when its tokenizer is not registered in this process. */
   analyzer(): Analyzer
-  /** The rows of a fragment of this version that it covers. Reads nothing. */
+  /** Return the rows of a fragment that the used segments cover. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
 
-/** Readers of those of a version's indexes that are of texts, as long as their columns hold some. */
+/** Return readers of a version's text indexes whose columns hold texts. */
 export function textIndexReaders(
   source: TableSource,
   location: string,
@@ -67,8 +68,8 @@ class TableTextIndex implements TextIndexReader {
   readonly options: TextOptions
   readonly #version: IndexedVersion
   readonly #index: TableIndex
-  /** Queries that ask for no words need none of it. */
-  #asked: Asked | undefined
+  /** Computed on first use: queries without a text search do not need it. */
+  #usable: Usable | undefined
 
   constructor(version: IndexedVersion, index: TableIndex, options: TextOptions, path: readonly string[]) {
     this.name = index.name
@@ -80,11 +81,11 @@ class TableTextIndex implements TextIndexReader {
   }
 
   get segments(): readonly SegmentReader<TextSegment>[] {
-    return this.#ask().segments
+    return this.#segments().segments
   }
 
   get reason(): string | null {
-    return this.#ask().reason
+    return this.#segments().reason
   }
 
   analyzer(): Analyzer {
@@ -92,54 +93,53 @@ class TableTextIndex implements TextIndexReader {
   }
 
   covered(fragment: Fragment): RowSet {
-    return this.#ask().cover.covered(fragment)
+    return this.#segments().cover.covered(fragment)
   }
 
-  #ask(): Asked {
-    if (this.#asked === undefined) {
+  #segments(): Usable {
+    if (this.#usable === undefined) {
       const { source, layout, fragments } = this.#version
-      const { segments, reason } = askedSegments(this.#index, source.analyzers)
+      const { segments, reason } = usableSegments(this.#index, source.analyzers)
       const cover = new IndexCover({ segments, field: this.field }, layout, fragments)
       const open = opening(source)
       const readers = cover.segments.map(covered => new SegmentReader(this.#version, covered, open))
-      this.#asked = { cover, segments: readers, reason }
+      this.#usable = { cover, segments: readers, reason }
     }
-    return this.#asked
+    return this.#usable
   }
 }
 
-interface Asked extends Pick<TextIndexReader, 'segments' | 'reason'> {
+interface Usable extends Pick<TextIndexReader, 'segments' | 'reason'> {
   readonly cover: IndexCover
 }
 
-export interface AskedSegments {
+export interface UsableSegments {
   readonly segments: readonly IndexSegment[]
-  /** Why there are others; null: there are none. */
+  /** Why other segments are not used; null if all are used. */
   readonly reason: string | null
 }
 
 /**
- * The segments of an index that a process can ask: of a text index those with the terms that its own analyzer gives. Rows of the
- * others count like rows that no segment has.
+ * Return the segments of an index that this process can use. Segments of a text index must have been built by an
+ * analyzer equal to this process's. Rows of other segments count as unindexed.
  */
-export function askedSegments(
+export function usableSegments(
   { segments, text }: Pick<TableIndex, 'segments' | 'text'>,
   analyzers: Analyzers,
-): AskedSegments {
+): UsableSegments {
   if (text === undefined) return { segments, reason: null }
   const analyzer = analyzers.find(text)
   if (analyzer instanceof SheafError) return { segments: [], reason: analyzer.message }
   const { identity } = analyzer
-  const asked = segments.filter(segment => segment.text?.identity === identity)
-  if (asked.length === segments.length) return { segments, reason: null }
+  const usable = segments.filter(segment => segment.text?.identity === identity)
+  if (usable.length === segments.length) return { segments, reason: null }
   return {
-    segments: asked,
-    reason:
-      'a part of it has the terms that another version of its analyzer gives: ns.optimize() builds that anew',
+    segments: usable,
+    reason: 'another version of the analyzer built a part of the index: ns.optimize() rebuilds that part',
   }
 }
 
-/** Its terms as a whole, their postings when they are asked for. */
+/** Open segments: terms are loaded whole, postings on demand. */
 function opening(source: TableSource): OpenSegment<TextSegment> {
   const { store, textSegments } = source
   return (path, { bytes, crc, rows }) =>

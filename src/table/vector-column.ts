@@ -1,4 +1,4 @@
-/** Vector columns as the kernels want them: dense rows of float32 or uint8, and which rows hold one. */
+/** Vector columns for the kernels: dense rows of float32 or uint8, and which rows hold a vector. */
 import { type Column, isValid } from '../arrow/column.js'
 import { fromFloat16 } from '../arrow/float16.js'
 import type { DataType } from '../arrow/types.js'
@@ -8,40 +8,41 @@ import { type FieldNode, nodeOf, pathText, typeOf } from '../manifest/field-node
 import { columnOfField, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 
+/** Vectors of a column in memory that the kernels can read. */
 export interface Vectors {
   readonly segment: VectorSegment
-  /** Vectors that are there and whole; null when all are. */
+  /** Vectors that are neither null nor have null elements; null if all are. */
   readonly present: Bitset | null
-  /** Where rows hold lists of vectors, which those are; else row `i` has vector `i`. */
+  /** The vectors of each row if rows hold lists of vectors. Null if row `i` has vector `i`. */
   readonly lists: VectorLists | null
 }
 
 /** Row `i` has the vectors `offsets[i] .. offsets[i + 1] - 1`. */
 export interface VectorLists {
   readonly offsets: Int32Array
-  /** Rows that are not null; null when none is. */
+  /** Rows that are not null; null if no row is null. */
   readonly valid: Bitset | null
 }
 
-/** How many rows they are of. */
+/** Return the number of rows. */
 export function rowsOf({ segment, lists }: Vectors): number {
   return lists === null ? segment.rows : lists.offsets.length - 1
 }
 
-/** A column of vectors or of lists of them, or a field inside of structs that holds such. */
+/** A column of vectors or lists of vectors, or such a field inside of structs. */
 export interface VectorField {
-  /** Of the field itself. */
+  /** The id of the field itself. */
   readonly id: number
   readonly type: DataType
-  /** The column that it is, or lies in. */
+  /** The column that is the field or contains it. */
   readonly column: TableField
-  /** The names from the column down to the field. */
+  /** The names of the fields from the column down to the field. */
   readonly path: readonly string[]
-  /** The same as one text, as requests have it. */
+  /** The path as one string, as in requests. */
   readonly name: string
 }
 
-/** `chain`: from a column of the schema down to the field. */
+/** Describe a vector field. `chain`: the nodes from a column of the schema down to the field. */
 export function vectorField(schema: TableSchema, chain: readonly FieldNode[]): VectorField {
   const node = chain.at(-1)!
   return {
@@ -53,7 +54,7 @@ export function vectorField(schema: TableSchema, chain: readonly FieldNode[]): V
   }
 }
 
-/** All fields of vectors and of lists of vectors, those inside of structs too, in the order of the schema. */
+/** List all fields of vectors and of lists of vectors, also inside of structs, in schema order. */
 export function vectorFields(schema: TableSchema): readonly VectorField[] {
   const found: VectorField[] = []
   const search = (chain: readonly FieldNode[]) => {
@@ -67,25 +68,25 @@ export function vectorFields(schema: TableSchema): readonly VectorField[] {
 
 type VectorType = DataType & { readonly kind: 'fixed_size_list' }
 
-/** Whether a column of this type is one of vectors. */
+/** Return whether a type is a vector. */
 export function holdsVectors(type: DataType): type is VectorType {
   if (type.kind !== 'fixed_size_list' || type.size === 0) return false
   const { type: element } = type.child
   return element.kind === 'float' || (element.kind === 'int' && element.bits === 8)
 }
 
-/** Whether a column of this type is one of lists of vectors. */
+/** Return whether a type is a list of vectors. */
 export function holdsVectorLists(type: DataType): boolean {
   return type.kind === 'list' && holdsVectors(type.child.type)
 }
 
-/** The type of the vectors of a column, be they its values or in lists; null for a column of neither. */
+/** Return the vector type of a column of vectors or of lists of vectors; null for any other column. */
 export function vectorType(type: DataType): VectorType | null {
   const inner = type.kind === 'list' ? type.child.type : type
   return holdsVectors(inner) ? inner : null
 }
 
-/** The element kind whose rows lie in kernels' memory exactly as Arrow stores them; null where they must be converted. */
+/** Return the element kind that the kernels store exactly as Arrow does; null if the vectors must be converted. */
 export function elementKind(type: DataType): ElementKind | null {
   if (type.kind !== 'fixed_size_list') return null
   const child = type.child.type
@@ -94,11 +95,12 @@ export function elementKind(type: DataType): ElementKind | null {
   return null
 }
 
-/** A column of vectors: the column itself, or what its lists are of. */
+/** Return the column of vectors: the column itself, or the values of its lists. */
 export function vectorsOf(column: Column): Column {
   return column.type.kind === 'list' ? column.children[0]! : column
 }
 
+/** Return the lists of vectors of a column; null for a column of vectors. */
 export function vectorLists({ offsets, validity, nullCount, length }: Column): VectorLists | null {
   if (offsets === null) return null
   return {
@@ -107,13 +109,16 @@ export function vectorLists({ offsets, validity, nullCount, length }: Column): V
   }
 }
 
-/** The vectors of a few rows, which the plain loops measure: opening memory for kernels takes longer than that. */
+/**
+ * Copy the vectors of a few rows into ordinary memory, for plain loops: for few rows, opening kernel memory takes
+ * longer.
+ */
 export function plainVectors(column: Column): VectorSegment {
   return vectorSegment(column, Number.POSITIVE_INFINITY)
 }
 
 /**
- * Copies a column's vectors into kernel memory; float16, float64 and int8 become float32. `kernelFrom`: as in
+ * Copy a column's vectors into kernel memory. Converts float16, float64 and int8 to float32. `kernelFrom`: as in
  * `VectorSegment.allocate`.
  */
 export function vectorSegment(column: Column, kernelFrom?: number): VectorSegment {
@@ -126,7 +131,7 @@ export function vectorSegment(column: Column, kernelFrom?: number): VectorSegmen
   return segment
 }
 
-/** The first `count` elements of vectors; float16, float64 and int8 become float32. */
+/** Copy the first `count` elements of vectors. Converts float16, float64 and int8 to float32. */
 export function copyElements(elements: Column, count: number, target: Float32Array | Uint8Array): void {
   const { type, values } = elements
   if (type.kind === 'float' && type.bits === 16) {
@@ -137,7 +142,7 @@ export function copyElements(elements: Column, count: number, target: Float32Arr
   }
 }
 
-/** Rows whose vector is there and whole. */
+/** Return the rows with a vector that has no null elements; null if all rows have. */
 export function presentVectors(column: Column): Bitset | null {
   const { type } = column
   assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')

@@ -1,4 +1,4 @@
-/** A vector index of a table at one version: its segments, and which rows of fragments their ordinals are. */
+/** A vector index of a table at one version: its segments, and the rows of fragments that their ordinals stand for. */
 
 import type { VectorKind } from '../indexes/vector/kind.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
@@ -19,20 +19,21 @@ import { type Sharing, sharedFrom } from './sharing.js'
 import type { TableSource } from './table-source.js'
 import { vectorType } from './vector-column.js'
 
+/** A vector index of one version. */
 export interface VectorIndexReader {
   readonly name: string
   readonly kind: VectorKind
-  /** By which it tells near from far. */
+  /** The metric of its distances. */
   readonly metric: Metric
-  /** Id of the column it is of. */
+  /** Id of the indexed field. */
   readonly field: number
-  /** Those that number rows of this version. */
+  /** The segments that cover rows of this version. */
   readonly segments: readonly SegmentReader<VectorIndexSegment>[]
-  /** The rows of a fragment of this version that it covers. Reads nothing. */
+  /** Return the rows of a fragment that the index covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
 
-/** Readers of those of a version's indexes that are of vectors. */
+/** Return readers of a version's vector indexes. */
 export function vectorIndexReaders(
   source: TableSource,
   location: string,
@@ -56,7 +57,7 @@ export function vectorIndexReaders(
 
 const opener = lazyImport(() => import('../indexes/vector/open.js'))
 
-/** Graphs as a whole, lists when they are asked for. */
+/** Open segments: graphs are loaded whole, IVF lists on demand. */
 function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
   return (path, { bytes, crc, rows }) =>
     source.segments.get(path, async claim => {
@@ -66,7 +67,7 @@ function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegme
     })
 }
 
-/** Where the segment at `path` lies: together with other engines, unless it is not worth the question. */
+/** Return the memory for the segment at `path`: shared with other engines, unless the segment is too small for that. */
 function memoryOf(
   { memory, sharing, lists }: TableSource,
   path: string,
@@ -74,7 +75,7 @@ function memoryOf(
   claim: Claim,
 ): SegmentMemory {
   const { seats, seat, open } = fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
-  /** By partition. A text that was looked up once knows its hash. */
+  /** Keys by IVF partition. A string keeps its hash after the first lookup. */
   const keys: string[] = []
   return {
     seats,
@@ -93,7 +94,7 @@ function memoryOf(
   }
 }
 
-/** Memory in which all engines that share see the segment at `path`. */
+/** Return memory in which all sharing engines see the segment at `path`. */
 function sharedMemory(sharing: Sharing, path: string): Pick<SegmentMemory, 'seats' | 'seat' | 'open'> {
   return {
     seats: sharing.seats,

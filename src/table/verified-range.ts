@@ -1,23 +1,23 @@
-/** Reads a stretch of a file into memory that is there, and checks it while it comes. */
+/** Reads a stretch of a file into given memory, and checks it while it is read. */
 import { assert, corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
-/** The last bytes of a file, read on the guess that its footer is among them. */
+/** Bytes read from the end of a file at first, in the hope that they contain the footer. */
 const tailGuess = 64 * 1024
-/** Reads and checksums go in pieces of this size, so that no step holds the event loop for long. */
+/** Reads and checksums are done in pieces of this size, so that no step blocks the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
-/** Pieces under way while one is checked: enough to keep two cores busy with copying. */
+/** Pieces that are read ahead while a piece is checked: enough to keep two cores busy with copying. */
 const readAhead = 2
 
-/** Bytes that were written together, and their checksum. */
+/** A stretch of a file with a checksum of its own. */
 export interface CheckedRange {
   readonly start: number
   readonly bytes: number
   readonly crc: number
 }
 
-/** Fills `targets`, which together are the range. Throws corrupted (code 18) when the checksum of what came is another. */
+/** Read a range into `targets`, which together have its size. Throws Internal ("corrupted") when the checksum differs. */
 export async function readVerified(
   store: BlobStore,
   path: string,
@@ -30,7 +30,7 @@ export async function readVerified(
   let at = range.start
   let crc = 0
   for (const [i, piece] of pieces.entries()) {
-    // The next pieces come while this one is checked.
+    // Read the next pieces while this piece is checked.
     for (; begun < pieces.length && begun <= i + readAhead; begun++) {
       const read = store.readInto(path, at, pieces[begun]!)
       read.catch(() => {})
@@ -40,16 +40,16 @@ export async function readVerified(
     await reads[i]
     crc = crc32(piece, crc)
   }
-  assert(at === range.start + range.bytes, `a stretch of ${path} has bytes nobody reads`)
+  assert(at === range.start + range.bytes, `the targets of a stretch of ${path} do not have its size`)
   if (crc === range.crc) return
   throw corrupted(
-    `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, written was ${crcHex(range.crc)}`,
+    `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, expected ${crcHex(range.crc)}`,
   )
 }
 
 /**
- * The footer of a file, which `parse` takes from its end, or says how much of it that needs. Throws corrupted (code 18) when the
- * file is missing, cut off, or not the one the log speaks of.
+ * Read the footer of a file. `parse` gets the end of the file; it returns the footer, or how many bytes it needs.
+ * Throws Internal ("corrupted") when the file is missing, cut off, or not the file that the log names.
  */
 export async function readTail<F extends object>(
   store: BlobStore,
@@ -67,7 +67,7 @@ export async function readTail<F extends object>(
   }
 }
 
-/** Says which file a fault is in. */
+/** Run `work`, and name the file in its errors. They become Internal ("corrupted"). */
 export function inFile<T>(path: string, work: () => T): T {
   try {
     return work()

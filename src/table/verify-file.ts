@@ -1,4 +1,4 @@
-/** Reads every byte of a data file or an index file, and keeps nothing of it. */
+/** Checks every byte of data files and section files, without caching them. */
 import { BlockSums } from '../arrow/block-sums.js'
 import { type FramePiece, fileFrame } from '../arrow/file-frame.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
@@ -17,8 +17,8 @@ import type { CheckedRange } from './verified-range.js'
 const pieceBytes = 1024 * 1024
 
 /**
- * The rows of each batch of a file that is what was written; `fields`: absent for a file that holds no columns of the table. Throws corrupted (code 18) for one that is missing, has another
- * size, or differs in any byte.
+ * Check a data file, and return the number of rows of each batch. `fields` is absent if the file holds no columns of
+ * the table. Throws Internal ("corrupted") when the file is missing, has another size, or differs in any byte.
  */
 export async function verifyFile(
   store: BlobStore,
@@ -34,13 +34,13 @@ export async function verifyFile(
     throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${fields.length}`)
   }
   const sums = new BlockSums()
-  /** Where dictionaries begin that were read: the batches share them. */
-  const met = new Set<number>()
+  /** Start positions of the dictionaries that were checked: the batches share them. */
+  const checkedDictionaries = new Set<number>()
   for (const { columns } of batches) {
     for (const range of columns) {
       for (const { range: values } of range.dictionaries) {
-        if (met.has(values.start)) continue
-        met.add(values.start)
+        if (checkedDictionaries.has(values.start)) continue
+        checkedDictionaries.add(values.start)
         await verifyRange(store, path, values, pacer)
       }
       if (range.firstSum === null) await verifyRange(store, path, range, pacer)
@@ -56,7 +56,7 @@ export async function verifyFile(
   return batches.map(({ length }) => length)
 }
 
-/** The same for a file of sections. */
+/** Check a section file, as `verifyFile` does. */
 export async function verifySections(
   store: BlobStore,
   path: string,
@@ -74,7 +74,10 @@ export async function verifySections(
   for (const piece of sectionFrame(footer)) await verifyPiece(store, path, piece, pacer)
 }
 
-/** Adds what a piece of a column holds of its buffers to the checksums of blocks; `at`: where the piece begins in the column. */
+/**
+ * Add the bytes of a column's buffers in `piece` to the checksums of blocks. `at`: where the piece begins in the
+ * column.
+ */
 function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uint8Array, at: number): void {
   for (const [i, block] of blocks.entries()) {
     const [begin, end] = [buffers[2 * i]! - at, buffers[2 * i]! + buffers[2 * i + 1]! - at]
@@ -84,7 +87,7 @@ function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uin
   }
 }
 
-/** Bytes under no checksum are what the footer implies, and checksums of blocks what the blocks do. */
+/** Check bytes that have no checksum. The footer implies their contents, and the blocks imply the pages of checksums. */
 async function verifyPiece(
   store: BlobStore,
   path: string,
@@ -102,10 +105,10 @@ async function verifyPiece(
 async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {
   const info = await store.stat(path, pacer.signal)
   if (info === null) throw corrupted(`${path} is missing`)
-  if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${bytes}`)
+  if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, expected ${bytes}`)
 }
 
-/** `onPiece`: told of the bytes from offset `at` of the range on. */
+/** `onPiece` is called with each piece and its offset in the range. */
 async function verifyRange(
   store: BlobStore,
   path: string,
@@ -123,14 +126,17 @@ async function verifyRange(
   compare(path, start, bytes, found, crc)
 }
 
-/** Holds the parts of a section, in order, against the checksums they have. `start`: where the section begins. */
+/**
+ * Return a function that checks the parts of a section, in order, against their checksums. `start`: where the section
+ * begins.
+ */
 function checkingParts(
   path: string,
   start: number,
   parts: readonly SectionPart[] = [],
 ): (piece: Uint8Array, at: number) => void {
   let next = 0
-  /** Of the bytes so far of the part that is begun. */
+  /** Checksum of the current part's bytes so far. */
   let partial = 0
   return (piece, at) => {
     const end = at + piece.length
@@ -148,5 +154,5 @@ function checkingParts(
 function compare(path: string, start: number, bytes: number, found: number, crc: number): void {
   if (found === crc) return
   const where = `bytes ${start} to ${start + bytes} of ${path}`
-  throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(crc)}`)
+  throw corrupted(`${where} have checksum ${crcHex(found)}, expected ${crcHex(crc)}`)
 }

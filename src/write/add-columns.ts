@@ -1,4 +1,4 @@
-/** New columns of a table: what they will be called, and where the values of the rows there are come from. */
+/** Plans new columns of a table: their fields, and the values for existing rows. */
 import type { Batch } from '../arrow/column.js'
 import { typeFromJson } from '../arrow/schema-json.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
@@ -18,23 +18,23 @@ import { checkNames } from './conform.js'
 import { checkFree, computedMetadata, virtualMetadata } from './definitions.js'
 import type { ColumnsWork } from './stage-columns.js'
 
-/** A column to be. */
+/** A new column. */
 export interface AddedColumn {
   readonly field: Field
-  /** What it is for the rows there are; null: nothing needs to be written, all of them are null. */
+  /** Its value in existing rows. Null: all existing rows are null, so nothing is written. */
   readonly value: BoundExpression | null
 }
 
 /**
- * Throws code 20 for names that are taken or no column may have, and for values of another type; 12 and 13 for expressions
- * that cannot be.
+ * Plan new columns. Throws `SchemaValidation` for names that exist or are not allowed and for values of another type,
+ * `ColumnNotFound` and `InvalidInput` for expressions that cannot be bound.
  */
-export function settleNewColumns(
+export function planNewColumns(
   columns: readonly NewColumn[],
   schema: TableSchema,
   options: BindOptions,
 ): readonly AddedColumn[] {
-  const added = columns.flatMap(column => settle(column, schema, options))
+  const added = columns.flatMap(column => planColumn(column, schema, options))
   for (const { field } of added) {
     if (!schema.fields.some(({ name }) => name === field.name)) continue
     throw schemaMismatch(`column ${quote(field.name)} already exists`, {
@@ -45,17 +45,17 @@ export function settleNewColumns(
   return added
 }
 
-function settle(column: NewColumn, schema: TableSchema, options: BindOptions): readonly AddedColumn[] {
+function planColumn(column: NewColumn, schema: TableSchema, options: BindOptions): readonly AddedColumn[] {
   const { name, expression, computed, virtual_column, data_type } = column
   const type = data_type === undefined ? undefined : typeFromJson(data_type)
   if (virtual_column !== undefined) return virtualColumns(name, virtual_column, type, schema)
   if (expression !== undefined) {
-    // What is evaluated once may read where a row stands and how it is numbered.
+    // An expression that is evaluated only once may read the row's offset and id.
     return [withValue(bindValue(expression, name, type, sourceSchema(schema), options), name, type)]
   }
   if (computed !== undefined) {
     const value = bindValue(computed, name, type, schema, options)
-    checkSteady(value, name, computed)
+    checkNotVolatile(value, name, computed)
     const made = withValue(value, name, type)
     return [{ ...made, field: { ...made.field, metadata: computedMetadata(computed) } }]
   }
@@ -63,8 +63,8 @@ function settle(column: NewColumn, schema: TableSchema, options: BindOptions): r
   throw schemaMismatch(`column ${quote(name)} is all null, and has no type`, { hint: 'give data_type' })
 }
 
-/** A computed column is made again whenever its row is written. Throws code 13 for what gives another value each time. */
-function checkSteady({ expr }: BoundExpression, name: string, written: string): void {
+/** Refuse a computed column whose value changes with every evaluation: it is computed again at every write (`InvalidInput`). */
+function checkNotVolatile({ expr }: BoundExpression, name: string, written: string): void {
   if (!costOf(expr).isVolatile) return
   throw invalidInput(
     `column ${quote(name)} would change with every write: ${cut(written)} has another value each time`,
@@ -91,12 +91,12 @@ function bindValue(
       : bindAssignment(text, name, type, source, options),
   )
   if (type !== undefined || value.type.kind !== 'null') return value
-  throw schemaMismatch(`column ${quote(name)} would be NULL, of no type`, {
+  throw schemaMismatch(`column ${quote(name)} would be NULL without a type`, {
     hint: 'give data_type, or CAST it',
   })
 }
 
-/** The column `name`, or those of `outputs`; all null until the function fills them. */
+/** The column `name`, or those of `outputs`. All are null until the function fills them. */
 function virtualColumns(
   name: string,
   definition: NewVirtualColumn,
@@ -107,7 +107,7 @@ function virtualColumns(
   for (const path of input_columns) findField(schema, path)
   const given = [type, data_type, outputs].filter(each => each !== undefined)
   if (given.length !== 1) {
-    throw schemaMismatch(`virtual column ${quote(name)} needs its type, once`, {
+    throw schemaMismatch(`virtual column ${quote(name)} needs exactly one type`, {
       hint: 'give data_type, or outputs where the function fills several columns',
     })
   }
@@ -125,7 +125,7 @@ function virtualColumns(
   })
 }
 
-/** How the columns that have values get them; null when none has. */
+/** Return how to compute the new columns for existing rows; null if none has values. */
 export function addedValues(added: readonly AddedColumn[]): ColumnsWork | null {
   const columns = added.flatMap(({ field, value }) => (value === null ? [] : [{ field, value }]))
   if (columns.length === 0) return null

@@ -1,7 +1,7 @@
 /**
- * Alterations of a table's columns, worked out on its schema: what it will be, and what must hold of the rows.
+ * Plans alterations of columns: the new schema, and conditions that the existing rows must meet.
  *
- * All names in one call are those before it, so that `a` and `b` can be swapped.
+ * All names in one call are the old names, so that `a` and `b` can be swapped.
  */
 import { typeFromJson } from '../arrow/schema-json.js'
 import type { DataType } from '../arrow/types.js'
@@ -22,20 +22,21 @@ import { checkNames } from './conform.js'
 import { checkFree, definingPart, definitionOf, isMaintained, redefined } from './definitions.js'
 import { checkCastable } from './reshape-columns.js'
 
-/** Rows that fulfil a condition stand in the way. */
+/** A condition that no row may fulfil. */
 export interface Obstacle {
   readonly path: string
   /** SQL over the columns before the change. */
   readonly condition: string
 }
 
+/** The new schema and the conditions for it. */
 export interface Alterations extends NumberedSchema {
-  /** Columns that shall not be null any more. */
+  /** Columns that shall no longer be nullable: refused if a row is null. */
   readonly obstacles: readonly Obstacle[]
 }
 
-/** Throws code 12 for unknown columns, 20 for names that are taken and types that cannot be, 13 for what makes no sense. */
-export function settleAlterations(
+/** Plan alterations. Throws `ColumnNotFound`, `SchemaValidation` for taken names or impossible types, `InvalidInput` for conflicts. */
+export function planAlterations(
   alterations: readonly ColumnAlteration[],
   schema: TableSchema,
   firstField: number,
@@ -53,12 +54,12 @@ export function settleAlterations(
     const chain = findField(schema, path)
     const node = chain.at(-1)!
     if (edits.has(node.id)) throw invalidInput(`column ${quote(path)} is altered twice`)
-    if (nullable === false && node.nullable) obstacles.push({ path, condition: isMissing(chain) })
+    if (nullable === false && node.nullable) obstacles.push({ path, condition: isNullCondition(chain) })
     const type = data_type === undefined ? null : typeFromJson(data_type)
     if (type !== null) {
       if (definitionOf(node) !== null) {
-        throw schemaMismatch(`the type of column ${quote(path)} is that of its definition`, {
-          hint: 'drop it, and add it with another',
+        throw schemaMismatch(`the type of column ${quote(path)} follows from its definition`, {
+          hint: 'drop the column, and add it with another type',
         })
       }
       checkCastable(typeOf(node), type, path)
@@ -80,11 +81,11 @@ export function settleAlterations(
   return { schema: withEdits(schema, edits), nextField, obstacles }
 }
 
-/** A column whose function is given other inputs, or is another. Throws code 12 for inputs that are not there. */
+/** Change the inputs or the function of a virtual column. Throws `ColumnNotFound` for unknown inputs. */
 function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableSchema): FieldNode {
   const definition = definitionOf(node)
   if (definition?.kind !== 'virtual') {
-    throw schemaMismatch(`column ${quote(node.name)} is no virtual column`, {
+    throw schemaMismatch(`column ${quote(node.name)} is not a virtual column`, {
       hint: 'add one with virtual_column',
     })
   }
@@ -93,14 +94,14 @@ function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableS
   for (const path of column.input_columns) {
     const input = findField(schema, path)[0]!
     if (input.id < node.id || !isMaintained(input)) continue
-    throw schemaMismatch(`column ${quote(path)} may itself be made of ${quote(node.name)}`, {
-      hint: 'a column is made of such as were there before it',
+    throw schemaMismatch(`column ${quote(path)} may itself be computed from ${quote(node.name)}`, {
+      hint: 'the inputs of a column must be older than the column',
     })
   }
   return { ...node, metadata: redefined(node.metadata ?? {}, definition.column, column) }
 }
 
-/** The schema without some columns or fields of structs. Throws code 12 for unknown ones, 20 where nothing would be left. */
+/** Return the schema without some columns or struct fields. Throws `ColumnNotFound`, or `SchemaValidation` if no column would be left. */
 export function withoutColumns(schema: TableSchema, paths: readonly string[]): TableSchema {
   const edits = new Map<number, FieldEdit>()
   for (const path of paths) edits.set(findField(schema, path).at(-1)!.id, () => null)
@@ -109,14 +110,14 @@ export function withoutColumns(schema: TableSchema, paths: readonly string[]): T
   throw schemaMismatch('a table needs a column, and this would drop the last one', { hint: 'drop the table' })
 }
 
-/** What becomes of the metadata of a field: values to set, null to remove; `replace`: all others go. */
+/** A change of a field's metadata: values to set, null to remove. `replace`: remove all other keys. */
 export interface MetadataUpdate {
   readonly path: string
   readonly metadata: Readonly<Record<string, string | null>>
   readonly replace?: boolean | undefined
 }
 
-/** The schema with other metadata at some fields, and the metadata they have then. Throws code 12 for unknown columns. */
+/** Change metadata of fields; return the new schema and their new metadata. Throws `ColumnNotFound` for unknown columns. */
 export function withFieldMetadata(
   schema: TableSchema,
   updates: readonly MetadataUpdate[],
@@ -152,7 +153,7 @@ function withEdits(schema: TableSchema, edits: ReadonlyMap<number, FieldEdit>): 
   return { ...schema, fields }
 }
 
-/** The names within a struct are unique and not empty, and there is one. */
+/** Check that a struct has at least one field, and that field names are unique and not empty. */
 function checkStructs({ type, children }: FieldNode, path: string): void {
   if (type.kind === 'struct') {
     if (children.length === 0)
@@ -167,8 +168,8 @@ function checkStructs({ type, children }: FieldNode, path: string): void {
   for (const child of children) checkStructs(child, `${path}.${child.name}`)
 }
 
-/** The condition that a field is null, where the structs around it are there. */
-function isMissing(chain: readonly FieldNode[]): string {
+/** SQL that is true if a field is null and its enclosing structs are not. */
+function isNullCondition(chain: readonly FieldNode[]): string {
   const path = (depth: number) =>
     chain
       .slice(0, depth)

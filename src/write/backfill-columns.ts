@@ -1,4 +1,4 @@
-/** The values of columns that are filled from their definition, in all rows or some. */
+/** Computes columns from their definition, in all rows or in some. */
 import type { Batch } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { takeBatch, takeColumn } from '../arrow/take.js'
@@ -14,17 +14,18 @@ import { definitionOf } from './definitions.js'
 import { type DeriveOptions, type Deriver, deriving } from './derive.js'
 import type { ColumnsWork } from './stage-columns.js'
 
+/** Which rows to fill, and how. */
 export interface BackfillOptions {
-  /** Rows for which it is not true keep what they have; null: none do. */
+  /** Rows for which it is not true keep their values. Null: all rows are filled. */
   readonly filter: BoundExpression | null
-  /** Calls of a function that are under way at the same time. */
+  /** Maximum number of parallel calls of a function. */
   readonly concurrency: number | undefined
   readonly progress: (rows: number) => void
-  /** Told how many rows were given values. */
+  /** Called with the number of rows that got values. */
   readonly filled: (rows: number) => void
 }
 
-/** How `fields`, which have one definition, are filled. */
+/** Return how to fill `fields`, which share one definition. */
 export function backfilledValues(
   reader: TableReader,
   fields: readonly TableField[],
@@ -52,13 +53,13 @@ export function backfilledValues(
   }
 }
 
-/** The columns `names` of `rows`, with the values of `made` in the rows `chosen`. */
+/** Replace the values of the rows `chosen` by those of `made`. */
 function patched(rows: Batch, names: readonly string[], chosen: Uint32Array, made: Batch): Batch {
-  const places = Uint32Array.from({ length: rows.length }, (_, row) => row)
-  for (const [i, row] of chosen.entries()) places[row] = rows.length + i
+  const positions = Uint32Array.from({ length: rows.length }, (_, row) => row)
+  for (const [i, row] of chosen.entries()) positions[row] = rows.length + i
   const columns = names.map((name, c) => {
     const before = rows.columns[rows.schema.fields.findIndex(field => field.name === name)]!
-    return takeColumn(concatColumns([before, made.columns[c]!]), places)
+    return takeColumn(concatColumns([before, made.columns[c]!]), positions)
   })
   return { schema: made.schema, length: rows.length, columns }
 }

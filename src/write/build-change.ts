@@ -1,4 +1,4 @@
-/** Turns staged rows into a Change: gives every fragment and row its number on the state the entry will follow. */
+/** Turns staged rows into a `Change`: numbers fragments and rows, given the state that the entry will follow. */
 import { latestOf, type TableHead } from '../catalog/state.js'
 import type {
   AddedColumns,
@@ -19,54 +19,55 @@ import type { ChangeKind } from '../protocol/change-kind.js'
 import type { Draft } from './stage.js'
 import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
 
-/** Rows that keep the ids they had in other fragments. */
+/** Rows that keep their ids from other fragments. */
 export interface MovedDraft {
   readonly draft: Draft
   readonly ids: IdsDraft
 }
 
-/** Columns of a fragment that is there: of all its rows, in batches as long as those it has. */
+/** Columns for all rows of an existing fragment, in batches of the same lengths as the fragment has. */
 export interface ColumnsDraft {
   readonly fragment: number
   readonly draft: Draft
 }
 
-/** Fragments that give way to others, in their place. */
+/** A run of fragments that other fragments replace, at the same position in the table. */
 export interface MovePart {
-  /** Following each other. */
+  /** The replaced fragments: consecutive. */
   readonly from: readonly Fragment[]
-  /** Those of them that left meanwhile, by id. */
+  /** Ids of those in `from` that the table has lost meanwhile. */
   readonly gone: readonly number[]
-  /** Their rows, in order. */
+  /** The live rows of `from`, in order. */
   readonly moved: readonly MovedDraft[]
-  /** Rows that have died since they were written, by offset in their draft. */
+  /** Rows deleted after they were written, by offset in their draft. */
   readonly dead: ReadonlyMap<MovedDraft, RunsDraft>
 }
 
+/** The parts of a change, before its fragments and rows have numbers. */
 export interface ChangeParts {
   readonly kind: ChangeKind
   /** New rows. */
   readonly drafts?: readonly Draft[]
-  /** Rows that are there already, with other values: where they were they are among `dead` or `drop`. */
+  /** Existing rows with new values. Their old positions are among `dead` or `drop`. */
   readonly moved?: readonly MovedDraft[]
   readonly moves?: readonly MovePart[]
   readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly ColumnsDraft[]
-  /** What becomes of the table's indexes; `idOf`: the fragment that a draft of a move will be. */
+  /** Changes of the table's indexes. `idOf` returns the fragment id of a moved draft. */
   readonly indexes?: (idOf: (draft: MovedDraft) => number) => readonly IndexChange[]
   readonly restore?: Change['restore']
-  /** The fields the drafts hold, in order. */
+  /** Ids of the fields in the drafts, in order. */
   readonly fields?: readonly number[]
   readonly drop?: readonly number[]
-  /** Ids below this one may be those of rows in `moved` that were not there before. */
+  /** `moved` may have new rows with ids below this number. */
   readonly nextRow?: number
-  /** Row offsets that die, by fragment. */
+  /** Offsets of deleted rows, by fragment. */
   readonly dead?: ReadonlyMap<number, RunsDraft>
   /** A new schema, with the field counter after it. */
   readonly schema?: { readonly schema: TableSchema; readonly nextField: number }
 }
 
-/** `firstBlob`: the number the first of `blobs` will have in the slot. */
+/** Build the change that the parts describe. `firstBlob`: the number that the first of `blobs` will have in the slot. */
 export function buildChange(
   head: TableHead,
   parts: ChangeParts,
@@ -98,7 +99,7 @@ export function buildChange(
   const ids = new Map<MovedDraft, number>()
   const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
   for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
-  const places = moves.map(({ from, gone, moved, dead }): Move => {
+  const changedPositions = moves.map(({ from, gone, moved, dead }): Move => {
     const to = moved.map(each => {
       const added = fragment(each.draft, idsOf(each.ids))
       ids.set(each, added.id)
@@ -133,7 +134,7 @@ export function buildChange(
     add,
     dead: died,
     drop: parts.drop ?? [],
-    ...(places.length > 0 && { moves: places }),
+    ...(changedPositions.length > 0 && { moves: changedPositions }),
     ...(parts.folded !== undefined && parts.folded.length > 0 && { folded: parts.folded }),
     ...(added.length > 0 && { columns: added }),
     ...(indexes.length > 0 && { indexes }),
@@ -148,7 +149,7 @@ export function zonesByColumn(zones: ZoneRecords, fields: readonly number[]): Dr
   return new Map(Object.entries(zones).map(([field, zone]) => [fields.indexOf(Number(field)), zone]))
 }
 
-/** Zones by column as zones by field id. */
+/** Convert zones by column into zones by field id. */
 export function zonesByField(zones: Draft['zones'], fields: readonly number[]): ZoneRecords {
   return Object.fromEntries([...zones].map(([column, zone]) => [fields[column]!, zone]))
 }

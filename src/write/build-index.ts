@@ -1,6 +1,6 @@
 /**
- * Builds segments of indexes over rows of a table, dead ones included: what is alive is asked when they are (STORAGE S12). Text indexes leave
- * dead rows out, whose terms would count in scores: versions in which these rows live must not get the segments.
+ * Builds index segments over rows of a table, including deleted rows: queries check which rows are live (STORAGE S12). Text
+ * segments leave deleted rows out, because their terms would count in scores. So versions in which these rows are live must not use them.
  */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -27,19 +27,19 @@ import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
 import type { Stretch } from './stretch.js'
 
-/** Rows of one segment: of more, the steps that no pause can interrupt would hold the event loop for longer than promised. */
+/** Maximum rows of a segment: with more, steps that cannot pause would block the event loop too long. */
 export const segmentRows = 2 ** 21
-/** Bytes of its values: they are in memory together, with their order. */
+/** Maximum bytes of the values of a segment: values and their order are in memory together. */
 const segmentBytesMax = 128 * 1024 * 1024
 
-/** Rows that get into segments. */
+/** The rows to index. */
 export interface BuiltRows {
   readonly stretches: readonly Stretch[]
-  /** A segment of a vector index that gets all of them behind its own rows, and gives way to what comes of it. */
+  /** A vector segment to extend: the new segment has its rows first, then all others, and replaces it. */
   readonly base: CoveredSegment | null
 }
 
-/** Segments over rows of the reader's version, in that order; none for no rows. `threads`: how many may build a large segment of vectors. */
+/** Build segments over rows, in the order of the stretches; none for no rows. `threads`: maximum for a large vector segment. */
 export async function buildSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector' | 'text'>,
@@ -98,7 +98,7 @@ function sliced(piece: ColumnPiece, from: number, rows: number): ColumnPiece {
   return { ...piece, at: piece.at + from, values: sliceColumn(piece.values, from, rows) }
 }
 
-/** What will be one segment. */
+/** The rows of one segment. */
 class Gathered {
   readonly values: Column[] = []
   readonly cover: CoverItem[] = []

@@ -1,4 +1,5 @@
+/** Progress of index builds. */
 import type { VectorBuildPhase } from '../indexes/vector/build.js'
 
-/** How far the building of an index is: rows of a phase, of those there are. */
+/** Progress of an index build: number of rows that the phase has done. */
 export type BuildProgress = (done: number, phase: 'sorting' | VectorBuildPhase) => void

@@ -1,4 +1,4 @@
-/** Builds segments of text indexes over rows of a table (STORAGE S12). */
+/** Builds segments of text indexes (STORAGE S12). */
 import { assert } from '../errors.js'
 import { buildTextSegment } from '../indexes/text/build.js'
 import { findFieldById } from '../manifest/field-node.js'
@@ -9,11 +9,11 @@ import type { BuildProgress } from './build-progress.js'
 import type { StageTarget } from './stage.js'
 import { storeSegment } from './stage-segment.js'
 import { coverOf, cutStretches, type Stretch } from './stretch.js'
-import { rowsRead, textInput } from './text-input.js'
+import { countLiveRows, textInput } from './text-input.js'
 
 /**
- * Over stretches of the reader's version, in that order; none for no rows. Dead rows have no terms in it, so no version in which they live
- * may get it.
+ * Build segments over stretches, in that order; none for no rows. Deleted rows get no terms, so versions in which these rows are
+ * live must not use the segments.
  */
 export async function buildTextSegments(
   reader: TableReader,
@@ -42,12 +42,12 @@ export async function buildTextSegments(
     const { rows } = built
     const [own = [], ...others] = cutStretches(left, rows)
     left = others.flat()
-    const living = await rowsRead(column, own, pacer)
+    const live = await countLiveRows(column, own, pacer)
     const isFull = left.length > 0
     segments.push({
       ...stored,
       rows,
-      text: { identity: analyzer.identity, living, ...(isFull && { full: true }) },
+      text: { identity: analyzer.identity, living: live, ...(isFull && { full: true }) },
       cover: coverOf(own, chain[0]!.id, 0),
     })
     done += rows

@@ -1,4 +1,4 @@
-/** Builds segments of vector indexes over rows of a table, or extends one (STORAGE S12). */
+/** Builds segments of vector indexes, or extends a segment (STORAGE S12). */
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
 import type { VectorSpec } from '../indexes/vector/kind.js'
@@ -21,8 +21,8 @@ import { coverOf, cutInto, cutStretches, rowsIn, type Stretch } from './stretch.
 import { endsOfLists, listedInput, vectorInput } from './vector-input.js'
 
 /**
- * Over stretches of the reader's version, in that order; none for no rows. `base`: a segment that gets all of them behind its own
- * rows, for which it has room: those keep their ordinals, and what counts of its cover goes on to count.
+ * Build segments over stretches, in that order; none for no rows. `base`: a segment with space for all rows, which are appended
+ * to it. Its rows keep their ordinals, and the valid parts of its row mapping stay valid.
  */
 export async function buildVectorSegments(
   reader: TableReader,
@@ -41,7 +41,7 @@ export async function buildVectorSegments(
   assert(spec !== null && chain !== null && dim !== undefined, `a ${index.kind} index without vectors`)
   const most = maxSegmentRows(spec, dim)
   if (holdsVectorLists(type!)) {
-    assert(base === null, 'segments of lists of vectors are built anew')
+    assert(base === null, 'segments of lists of vectors cannot be extended')
     return buildListedSegments(reader, spec, chain, most, stretches, target, threads, pacer, progress)
   }
   const first = base === null ? 0 : base.segment.rows
@@ -72,7 +72,7 @@ export async function buildVectorSegments(
   return segments
 }
 
-/** `most`: vectors of a segment, unless a single row has more. */
+/** `most`: maximum vectors of a segment. A single row may have more. */
 async function buildListedSegments(
   reader: TableReader,
   spec: VectorSpec,
@@ -96,7 +96,7 @@ async function buildListedSegments(
     row += rows
     const own = Uint32Array.from(ends.subarray(first, row), end => end - before(first))
     const vectors = own.at(-1)!
-    // Progress is told in rows.
+    // Progress is reported in rows, so convert from vectors.
     const share = rows / Math.max(1, vectors)
     const stored = await storeSegment(
       await buildSegment(
@@ -120,7 +120,7 @@ async function opened(segment: IndexSegment, { store, location }: StageTarget): 
   return { rows: segment.rows, file: await openSectionFile(store, path, segment) }
 }
 
-/** How many of its rows have a vector: of those its partitions and codes are made. */
+/** Number of rows with a vector, from which partitions and codes were trained. */
 async function vectorsOf(
   stored: Pick<IndexSegment, 'file' | 'bytes' | 'crc'>,
   { store, location }: StageTarget,
@@ -129,7 +129,7 @@ async function vectorsOf(
   return (footer.head as unknown as Pick<SegmentHead, 'facts'>).facts.vectors
 }
 
-/** What counts of a segment's cover. No change names a file again (STORAGE S7), so what is gone of it is written anew. */
+/** The valid part of a segment's row mapping. A file may be named by one change only (STORAGE S7), so lists of lost rows are copied. */
 async function keptItems(
   { items }: CoveredSegment,
   target: StageTarget,

@@ -1,4 +1,4 @@
-/** Calls functions of the application for the rows of columns they fill. */
+/** Calls functions of the application to fill columns. */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { rowsToBatches } from '../arrow/rows.js'
@@ -11,28 +11,29 @@ import { Pacer } from '../primitives/pacer.js'
 import { columnAt } from '../sql/batch-columns.js'
 import { type ColumnFunction, type FunctionCall, type FunctionInput, functionKey } from './functions.js'
 
-/** An input column: what the function knows it as, and the names that lead to it. */
+/** An input column: its path, which is its name for the function, and the field names of the path. */
 export interface InputColumn {
   readonly path: string
   readonly names: readonly string[]
 }
 
-/** A column that gets the result, or a field of it. */
+/** A column that gets the result, or one field of it. */
 export interface OutputColumn {
   readonly field: Field
   readonly structField: string | null
 }
 
+/** How to call a function. */
 export interface CallingOptions {
-  /** What the first row is called in messages. */
+  /** Number of the first row in error messages. */
   readonly firstRow: number
-  /** Calls under way at the same time, of a function that is asynchronous. */
+  /** Maximum number of parallel calls of an asynchronous function. */
   readonly concurrency: number
-  /** What the function is told beside the rows. */
+  /** Second argument of the function. */
   readonly call: FunctionCall
 }
 
-/** The columns a function gives for some rows. Throws code 13 naming the row it failed for, 20 for a value of another type. */
+/** Call a function for some rows; return its columns. Throws `InvalidInput` for a failed row, `SchemaValidation` for a wrong type. */
 export async function callFunction(
   called: ColumnFunction,
   inputs: readonly InputColumn[],
@@ -73,7 +74,7 @@ async function valuesOf(
   const values = await called.call(rows, call)
   if (Array.isArray(values) && values.length === rows.length) return values
   throw invalidInput(
-    `it gave ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,
+    `it returned ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,
   )
 }
 
@@ -102,13 +103,13 @@ async function columnOf(
   } catch (error) {
     if (!(error instanceof SheafError)) throw error
     throw schemaMismatch(
-      `column ${quote(field.name)} cannot take what function ${quote(functionKey(called))} gave, counted from row ${firstRow}: ${error.message}`,
+      `column ${quote(field.name)} cannot hold what function ${quote(functionKey(called))} returned, counted from row ${firstRow}: ${error.message}`,
       { cause: error },
     )
   }
 }
 
-/** Rows converted between two turns of others. */
+/** Rows converted between two turns of the event loop. */
 const pieceRows = 1024
 
 async function* inPieces<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {

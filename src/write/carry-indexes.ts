@@ -1,6 +1,6 @@
 /**
- * Where the rows of indexes are after a compaction: it keeps their order, so each stretch of a segment's rows that lay in one
- * fragment lies in one stretch of the new one, without the rows that had died (STORAGE S12).
+ * Updates the row mappings of index segments after a compaction. A compaction keeps the order of rows. So each stretch of a
+ * segment's rows in an old fragment becomes a stretch in the new fragment, without the deleted rows (STORAGE S12).
  */
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import type { Layout } from '../manifest/layout.js'
@@ -15,7 +15,7 @@ import type { Compacted } from './compact.js'
 import type { StageTarget } from './stage.js'
 import { storeRuns } from './stage-runs.js'
 
-/** A stretch of a segment's rows, in what will be a fragment. */
+/** A stretch of a segment's rows, in a draft of a fragment. */
 interface CarriedItem {
   readonly first: number
   readonly count: number
@@ -24,7 +24,7 @@ interface CarriedItem {
   readonly gone: CoverItem['gone'] | undefined
 }
 
-/** What a compaction does to one segment. */
+/** The effect of a compaction on one segment. */
 interface CarriedSegment {
   readonly index: string
   readonly segment: string
@@ -32,10 +32,10 @@ interface CarriedSegment {
   readonly to: readonly CarriedItem[]
 }
 
-/** Waits for the numbers of the new fragments. */
+/** The effects on all segments, before the new fragments have numbers. */
 export type CarriedIndexes = readonly CarriedSegment[]
 
-/** `compacted`: those that land on the version. */
+/** Compute the new row mappings of a version. `compacted`: the compactions that will be committed on the version. */
 export async function carriedIndexes(
   source: TableSource,
   layout: Layout,
@@ -54,7 +54,7 @@ export async function carriedIndexes(
   return carried
 }
 
-/** As a change says it; `idOf`: the new fragment of a draft. */
+/** Convert to changes of indexes. `idOf`: the fragment id of a draft. */
 export function movedIndexes(
   carried: CarriedIndexes,
   idOf: (draft: MovedDraft) => number,
@@ -71,11 +71,11 @@ export function movedIndexes(
   }))
 }
 
-/** Where the rows of a fragment went. */
-interface Way {
+/** New positions of the rows of a fragment. */
+interface MovedFragment {
   readonly survivors: Bitset
   readonly ranks: Uint32Array
-  /** Rows of the new fragments, counted through all of them, that come before its own. */
+  /** Number of rows in the new fragments before the rows of this fragment. */
   readonly before: number
   readonly compacted: Compacted
 }
@@ -85,8 +85,8 @@ class Carrier {
   readonly #target: StageTarget
   readonly #pacer: Pacer
   /** By fragment id. */
-  readonly #ways = new Map<number, Way>()
-  /** Stretches that several indexes have are worked out once. */
+  readonly #moved = new Map<number, MovedFragment>()
+  /** Cache of stretches that several indexes share. */
   readonly #pieces = new Map<string, readonly CarriedItem[]>()
 
   constructor(source: TableSource, compacted: readonly Compacted[], target: StageTarget, pacer: Pacer) {
@@ -97,7 +97,7 @@ class Carrier {
       let before = 0
       for (const [i, { id }] of each.from.entries()) {
         const survivors = each.survivors[i]!
-        this.#ways.set(id, { survivors, ranks: survivors.ranks(), before, compacted: each })
+        this.#moved.set(id, { survivors, ranks: survivors.ranks(), before, compacted: each })
         before += survivors.count()
       }
     }
@@ -106,11 +106,11 @@ class Carrier {
   async index(name: string, covered: readonly CoveredSegment[]): Promise<readonly CarriedSegment[]> {
     const carried: CarriedSegment[] = []
     for (const { segment, items } of covered) {
-      const isMoving = ({ fragment }: CoverItem) => this.#ways.has(fragment)
+      const isMoving = ({ fragment }: CoverItem) => this.#moved.has(fragment)
       const moving = segment.cover.filter(isMoving)
       if (moving.length === 0) continue
       const to: CarriedItem[] = []
-      // What did not count does not count where the rows are now.
+      // Only valid items: rows that were invalid in the old mapping stay out.
       for (const item of items.filter(isMoving)) {
         for (const piece of await this.#carry(item)) append(to, piece)
         await this.#pacer.turn()
@@ -126,27 +126,27 @@ class Carrier {
     const key = `${fragment}/${at}/${count}/${gone?.file ?? ''}`
     let pieces = this.#pieces.get(key)
     if (pieces === undefined) {
-      pieces = await this.#piecesOf(item, this.#ways.get(fragment)!)
+      pieces = await this.#piecesOf(item, this.#moved.get(fragment)!)
       this.#pieces.set(key, pieces)
     }
     return pieces.map(piece => ({ ...piece, first: first + piece.first }))
   }
 
-  /** Counted from the item's first row on. */
-  async #piecesOf(item: CoverItem, way: Way): Promise<readonly CarriedItem[]> {
-    const gone = await this.#goneAfter(item, way)
+  /** Positions relative to the item's first row. */
+  async #piecesOf(item: CoverItem, moved: MovedFragment): Promise<readonly CarriedItem[]> {
+    const gone = await this.#deletedRows(item, moved)
     const { at, count } = item
-    const start = way.before + way.survivors.rank(at, way.ranks)
+    const start = moved.before + moved.survivors.rank(at, moved.ranks)
     const pieces: CarriedItem[] = []
-    /** The item's rows up to `row` are placed; `kept` of them are still there. */
+    /** The item's rows before `row` have positions; `kept` of these rows are live. */
     let row = 0
     let kept = 0
     let draftStart = 0
-    for (const draft of way.compacted.moved) {
+    for (const draft of moved.compacted.moved) {
       const draftEnd = draftStart + draft.draft.rows
-      const room = draftEnd - (start + kept)
-      if (room > 0 && row < count) {
-        const end = rowAfter(gone, row, count, room)
+      const space = draftEnd - (start + kept)
+      if (space > 0 && row < count) {
+        const end = rowAfter(gone, row, count, space)
         const lost = gone.filter(each => each >= row && each < end)
         const left = end - row - lost.length
         if (left > 0) {
@@ -166,8 +166,8 @@ class Carrier {
     return pieces
   }
 
-  /** The item's rows that are no more, ascending, counted from its first on. */
-  async #goneAfter({ count, at, gone }: CoverItem, { survivors }: Way): Promise<Uint32Array> {
+  /** The deleted rows of an item, ascending, relative to its first row. */
+  async #deletedRows({ count, at, gone }: CoverItem, { survivors }: MovedFragment): Promise<Uint32Array> {
     const before =
       gone === undefined
         ? new Uint32Array(0)
@@ -191,12 +191,12 @@ class Carrier {
   }
 }
 
-/** Rows between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 64 * 1024
 
-/** The row after the `room`-th from `row` on that is not gone; `count` where there are not that many. */
-function rowAfter(gone: Uint32Array, row: number, count: number, room: number): number {
-  let left = room
+/** The row after the `most`-th row from `row` on that is not in `gone`; `count` if there are fewer. */
+function rowAfter(gone: Uint32Array, row: number, count: number, most: number): number {
+  let left = most
   let next = gone.findIndex(each => each >= row)
   if (next === -1) next = gone.length
   let at = row
@@ -216,7 +216,7 @@ function numbersOf(runs: NumberRuns): Uint32Array {
   return numbers
 }
 
-/** Adds a stretch, as part of the one before it where it goes on from there. */
+/** Append a stretch; join it with the last one if it continues that. */
 function append(items: CarriedItem[], item: CarriedItem): void {
   const last = items.at(-1)
   const goesOn =

@@ -1,4 +1,4 @@
-/** The values of a field, be it inside of structs, for rows that follow each other. */
+/** Reads a field, also inside structs, of consecutive rows. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { FieldNode } from '../manifest/field-node.js'
@@ -9,18 +9,18 @@ import { columnAt } from '../sql/batch-columns.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { Stretch } from './stretch.js'
 
-/** Values of rows of a fragment that follow each other. */
+/** Values of consecutive rows of a fragment. */
 export interface ColumnPiece {
   readonly fragment: Fragment
-  /** The file they lie in. */
+  /** The file that has the values. */
   readonly file: string
   readonly at: number
   readonly values: Column
-  /** What they are a piece of. */
+  /** The part that has the rows. */
   readonly part: Part
 }
 
-/** A piece of each part of the fragment that the stretch has rows of, dead ones included. `chain`: from the column down to the field. */
+/** Stream one piece per part of the stretch, including deleted rows. `chain`: fields from the column down to the field. */
 export async function* columnPieces(
   reader: TableReader,
   chain: readonly FieldNode[],

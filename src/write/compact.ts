@@ -1,6 +1,6 @@
 /**
- * Writes the living rows of fragments into fewer ones, in the order and under the ids they have; and brings what was written
- * up to date with what the rows' table has become meanwhile.
+ * Writes the live rows of fragments into fewer fragments, with the same order and ids. Then adapts the result to a newer version
+ * of the table.
  */
 import type { Batch } from '../arrow/column.js'
 import { asBytes, batchBytes } from '../arrow/layout.js'
@@ -20,19 +20,19 @@ import { InlineRoom } from './inline-room.js'
 import { inlineBytes, type StageTarget, stageIntoFiles } from './stage.js'
 import { type RunsDraft, stageIds, stageRuns, storeRuns } from './stage-runs.js'
 
-/** Rows, and bytes, that are copied in one go. */
+/** Maximum rows and bytes that are copied without a pause. */
 const rowsAtOnce = 8 * 1024
 const bytesAtOnce = 1024 * 1024
 
-/** What fragments give way to. */
+/** The result of a compaction. */
 export interface Compacted {
   readonly from: readonly Fragment[]
-  /** Rows of each that were alive, by offset. */
+  /** The live rows of each fragment, by offset. */
   readonly survivors: readonly Bitset[]
   readonly moved: readonly MovedDraft[]
 }
 
-/** Writes the living rows of `from`, fragments of the version, following each other. */
+/** Write the live rows of `from`: consecutive fragments of the version. */
 export async function compactFragments(
   reader: TableReader,
   from: readonly Fragment[],
@@ -45,13 +45,13 @@ export async function compactFragments(
     const source = new RowSource(reader, pacer)
     for (const fragment of from) {
       survivors.push((await reader.liveIn(fragment, pacer)).asBits())
-      yield* livingRows(source, fragment, ids, pacer)
+      yield* liveBatches(source, fragment, ids, pacer)
     }
   }
   const { drafts } = await stageIntoFiles(batches(), arrowSchema(reader.schema), target, pacer)
   const all = joinNumbers(Float64Array, ids)
   const moved: MovedDraft[] = []
-  // No part of it may ride in the slot: a compaction is there so that slots can be let go.
+  // No row ids go inline: compaction must not keep old slots in use.
   const room = new InlineRoom(inlineBytes)
   let first = 0
   for (const draft of drafts) {
@@ -62,7 +62,7 @@ export async function compactFragments(
   return { from, survivors, moved }
 }
 
-async function* livingRows(
+async function* liveBatches(
   source: RowSource,
   fragment: Fragment,
   ids: Float64Array[],
@@ -94,8 +94,8 @@ async function* livingRows(
 }
 
 /**
- * What `compacted` comes to on a newer version: the same rows, of which some may have died since. Null: its fragments are no
- * longer there, or have other columns, and the work was in vain.
+ * Adapt a compaction to a newer version, in which some of its rows may be deleted. Null if the version no longer has its
+ * fragments, or has other columns: then the compaction is discarded.
  */
 export async function carriedOver(
   { from, survivors, moved }: Compacted,
@@ -105,31 +105,31 @@ export async function carriedOver(
 ): Promise<MovePart | null> {
   const now = new Map(newer.layout.fragments.map(fragment => [fragment.id, fragment]))
   const gone = from.map(({ id }) => id).filter(id => !now.has(id))
-  // There must be a place for every new fragment, and nothing between them: a restore may have brought something back.
+  // The new fragments must fit into adjacent positions: a restore may have brought back a fragment between the old ones.
   if (gone.length === from.length || moved.length > from.length - gone.length) return null
-  const places = new Map(newer.layout.fragments.map(({ id }, place) => [id, place]))
-  const left = from.map(({ id }) => places.get(id)).filter(place => place !== undefined)
+  const positions = new Map(newer.layout.fragments.map(({ id }, place) => [id, place]))
+  const left = from.map(({ id }) => positions.get(id)).filter(place => place !== undefined)
   if (left.some((place, i) => i > 0 && place !== left[i - 1]! + 1)) return null
   const died: Uint32Array[] = []
   let before = 0
   for (const [i, fragment] of from.entries()) {
-    const living = survivors[i]!
+    const live = survivors[i]!
     const later = now.get(fragment.id)
     if (later !== undefined && !(sameFiles(fragment, later) && onlyLostRows(fragment, later))) return null
-    // One that is gone has lost all its rows.
+    // A fragment that is gone has lost all its rows.
     if (later === undefined || later.dead.count !== fragment.dead.count) {
       const still = later === undefined ? null : (await newer.liveIn(later, pacer)).asBits()
-      const lost = (still === null ? living.clone() : living.clone().andNot(still)).toIndices()
-      const ranks = living.ranks()
-      died.push(lost.map(offset => before + living.rank(offset, ranks)))
+      const lost = (still === null ? live.clone() : live.clone().andNot(still)).toIndices()
+      const ranks = live.ranks()
+      died.push(lost.map(offset => before + live.rank(offset, ranks)))
     }
-    before += living.count()
+    before += live.count()
   }
   const dead = await deadByDraft(joinNumbers(Uint32Array, died), moved, target, pacer)
   return { from, gone, moved, dead }
 }
 
-/** Dead rows, counted through all drafts, by draft. */
+/** Deleted rows by draft. `died`: numbered through all drafts. */
 async function deadByDraft(
   died: Uint32Array,
   moved: readonly MovedDraft[],
@@ -153,15 +153,15 @@ async function deadByDraft(
   return dead
 }
 
-/** Whether `lazy-import` has no columns that `fragment` has not. */
+/** Whether `later` has no data files that `fragment` does not have. */
 function sameFiles(fragment: Fragment, later: Fragment): boolean {
   if (later.files === fragment.files) return true
   const known = new Set(fragment.files.map(fileKey))
   return later.files.every(file => known.has(fileKey(file)))
 }
 
-/** The dead parts of a fragment as one. */
-export async function foldDead(
+/** Merge the deletion vectors of a fragment into one. */
+export async function mergeDeletionVectors(
   reader: TableReader,
   fragment: Fragment,
   target: StageTarget,
@@ -172,8 +172,8 @@ export async function foldDead(
   return [fragment.id, fragment.dead.parts.length, await storeRuns(bytes, target, pacer.signal)]
 }
 
-/** Those of `folded` that hold on a newer version. */
-export function stillFolded(
+/** Return the merged deletion vectors that are still valid for a newer version. */
+export function stillMerged(
   folded: readonly FoldedDead[],
   before: Layout,
   now: Layout,

@@ -1,41 +1,41 @@
 /**
- * Which fragments of a table are worth being made one, by their sizes alone.
+ * Chooses fragments to compact, by their sizes.
  *
- * Fragments that follow each other are merged when there are several of about one size, so that a row is written anew once for
- * each of a few sizes, however many commits brought the table about (O'Neil et al., The log-structured merge-tree, 1996;
- * the choice of neighbours follows Lucene's LogMergePolicy). Fragments as large as they should be are left alone, until a
- * good part of their rows is dead.
+ * Adjacent fragments are merged if several have about the same size, so that each row is rewritten once per size tier, however
+ * many commits created the table (O'Neil et al., The log-structured merge-tree, 1996; the choice of neighbours follows Lucene's
+ * LogMergePolicy). Full fragments are rewritten only if a good part of their rows is deleted.
  */
 import type { Fragment, Layout } from '../manifest/layout.js'
 
 export interface CompactionPlan {
-  /** Fragments that follow each other, and give way to as many as their living rows fill. */
+  /** Work for one commit. */
+  /** Groups of adjacent fragments to merge. */
   readonly groups: readonly (readonly Fragment[])[]
-  /** Fragments whose many dead parts become one. */
+  /** Fragments whose deletion vectors are merged into one. */
   readonly folds: readonly Fragment[]
-  /** There is more than is good for one commit. */
+  /** Whether there is more work than fits in one commit. */
   readonly hasMore: boolean
 }
 
-/** Whether work waits until there is much of it, is done once it is worth its while, or all there is. */
+/** How soon to work: `lazy` waits until there is much to do, `eager` until it is worthwhile, `thorough` does everything. */
 export type CompactionMode = 'lazy' | 'eager' | 'thorough'
 
-/** Fragments of one size that are merged. */
+/** Minimum number of fragments of one size to merge. */
 const mergedAtOnce: Readonly<Record<CompactionMode, number>> = { lazy: 8, eager: 4, thorough: 2 }
-/** Fragments of fewer bytes count as having so many. */
+/** Smaller fragments count as this many bytes. */
 const smallBytes = 4 * 1024
-/** One size is so many times the next smaller one. */
+/** Ratio of adjacent size tiers. */
 const sizeFactor = 8
-/** A fragment of so many rows is large enough, whatever their bytes. */
+/** A fragment with this many rows is full, whatever its bytes. */
 const fullRows = 512 * 1024
-/** A fragment is written anew when more than this share of its rows is dead: */
+/** A fragment is rewritten if more than this share of its rows is deleted. */
 const deadShare: Readonly<Record<CompactionMode, number>> = { lazy: 0.2, eager: 0.2, thorough: 0.1 }
-/** Its dead parts become one when they are so many. */
+/** The deletion vectors of a fragment are merged from this number on. */
 const deadParts: Readonly<Record<CompactionMode, number>> = { lazy: 32, eager: 8, thorough: 2 }
-/** Bytes read for one commit: work that is lost when the table is replaced meanwhile. */
+/** Maximum bytes to read for one commit: this work is lost if the table is replaced meanwhile. */
 const roundBytes = 512 * 1024 * 1024
 
-/** `fullBytes`: from which a fragment is large enough. */
+/** Plan a compaction. `fullBytes`: a fragment with this many bytes is full. */
 export function planCompaction(
   { fragments }: Layout,
   mode: CompactionMode,
@@ -76,7 +76,7 @@ function* groupsOf(
   yield* groupsInStretch(stretch, mode, fullBytes)
 }
 
-/** Of fragments that follow each other, none of them full. */
+/** Groups among adjacent fragments, none of which is full. */
 function* groupsInStretch(
   stretch: readonly Fragment[],
   mode: CompactionMode,
@@ -85,7 +85,7 @@ function* groupsInStretch(
   let rest = stretch
   while (rest.length > 0) {
     const sizes = rest.map(fragment => (mode === 'thorough' ? 0 : sizeOf(fragment)))
-    // Smaller ones in between go with the larger ones around them.
+    // Smaller fragments between larger ones are merged with them.
     const run = rest.slice(0, sizes.lastIndexOf(Math.max(...sizes)) + 1)
     rest = rest.slice(run.length)
     if (run.length >= mergedAtOnce[mode]) yield* piecesOf(run, mode, fullBytes)
@@ -93,7 +93,7 @@ function* groupsInStretch(
   }
 }
 
-/** Cut where a fragment would be full. */
+/** Split a run so that no new fragment exceeds the full size by much. */
 function* piecesOf(
   run: readonly Fragment[],
   mode: CompactionMode,
@@ -104,7 +104,7 @@ function* piecesOf(
   for (const fragment of run) {
     piece.push(fragment)
     bytes += bytesOf(fragment)
-    rows += livingRows(fragment)
+    rows += liveRows(fragment)
     if (bytes < fullBytes && rows < fullRows) continue
     yield piece
     piece = []
@@ -114,14 +114,14 @@ function* piecesOf(
   if (piece.length > 1 || piece.some(fragment => isWorthIt(fragment, mode))) yield piece
 }
 
-function livingRows({ rows, dead }: Fragment): number {
+function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }
 
-/** Of the living rows. */
+/** Estimated bytes of the live rows. */
 function bytesOf(fragment: Fragment): number {
   const bytes = fragment.files.reduce((sum, file) => sum + file.bytes, 0)
-  return (bytes * livingRows(fragment)) / Math.max(1, fragment.rows)
+  return (bytes * liveRows(fragment)) / Math.max(1, fragment.rows)
 }
 
 function sizeOf(fragment: Fragment): number {
@@ -130,10 +130,10 @@ function sizeOf(fragment: Fragment): number {
 }
 
 function isFull(fragment: Fragment, fullBytes: number): boolean {
-  return livingRows(fragment) >= fullRows || bytesOf(fragment) >= fullBytes
+  return liveRows(fragment) >= fullRows || bytesOf(fragment) >= fullBytes
 }
 
-/** Whether a fragment is to be written anew on its own account: rows that ride in a slot keep it from being let go. */
+/** Whether to rewrite a single fragment: it has many deleted rows, or inline rows, which keep an old slot in use. */
 function isWorthIt({ rows, dead, files }: Fragment, mode: CompactionMode): boolean {
   if (dead.count > deadShare[mode] * rows) return true
   return mode === 'thorough' && files.some(file => 'slot' in file)

@@ -1,6 +1,6 @@
 /**
- * Makes incoming batches fit a table: columns by name and in its order, cast to the types of its schema where that loses
- * nothing, no null where none may be, no NaN or infinity inside a vector.
+ * Makes incoming batches fit a table: columns in the table's order, lossless casts to its types, no null in columns that are not
+ * nullable, no NaN or infinity in vectors.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -15,8 +15,8 @@ import { definingPart } from './definitions.js'
 import { castColumn, castRefusal } from './lossless-cast.js'
 
 /**
- * Refuses what can be told from the schemas alone: unknown columns (code 12); columns given twice, of a type that is not cast
- * to that of the table, or missing where the table allows no null (code 20).
+ * Check whether rows of a schema fit a table. Throws `ColumnNotFound` for unknown columns, `SchemaValidation` for repeated
+ * columns, for types without a lossless cast, and for missing columns that are not nullable.
  */
 export function checkFits(incoming: Schema, schema: Schema): void {
   checkColumns(incoming, schema)
@@ -26,7 +26,7 @@ export function checkFits(incoming: Schema, schema: Schema): void {
   }
 }
 
-/** As `checkFits`, but any column may be missing. */
+/** As `checkFits`, but columns may be missing. */
 export function checkColumns(incoming: Schema, schema: Schema): void {
   checkNames(incoming)
   for (const { name, type } of incoming.fields) {
@@ -42,7 +42,7 @@ export function checkColumns(incoming: Schema, schema: Schema): void {
   }
 }
 
-/** `incoming` with the types of the columns of `schema` that have the same names, where there is a cast to them. */
+/** Return `incoming` with the table's types for columns of the same name, where a cast is possible. */
 export function fittingSchema(incoming: Schema, schema: Schema): Schema {
   const fields = incoming.fields.map(field => {
     const known = schema.fields.find(({ name }) => name === field.name)
@@ -53,18 +53,18 @@ export function fittingSchema(incoming: Schema, schema: Schema): Schema {
 }
 
 /**
- * `batch` with exactly the fields of `schema`; a nullable field that is missing is null.
- * `rows` is what the rows of the batch are called in messages. Throws code 20.
+ * Return `batch` with exactly the fields of `schema`; missing nullable fields become null. `rows`: how messages number the rows.
+ * Throws `SchemaValidation`.
  */
 export function conformBatch(batch: Batch, schema: Schema, rows: RowNumbering): Batch {
   const columns = schema.fields.map(field => conformColumn(batch, field, rows))
   return { schema, length: batch.length, columns }
 }
 
-/** Rows looked at in one go, between two turns of whoever reads the batches. */
+/** Maximum rows processed without a pause. */
 const rowsAtOnce = 8 * 1024
 
-/** `conformBatch` over a whole source; rows count on from batch to batch. */
+/** `conformBatch` for a stream of batches, whose rows are numbered consecutively. */
 export async function* conformBatches(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
@@ -80,9 +80,8 @@ export async function* conformBatches(
 }
 
 /**
- * The schema of a table made from rows of `incoming`: the same, but a column of nulls may be null whatever it says, and
- * none follows from others: rows copied from a table where one did bring its values. Throws code 20 for names a table
- * cannot have.
+ * Return the schema of a table created from rows of `incoming`. Columns of type null become nullable. No column is computed, even
+ * if it was in its old table: copied rows bring its values. Throws `SchemaValidation` for names that a table cannot have.
  */
 export function schemaOfTable(incoming: Schema): Schema {
   checkNames(incoming)
@@ -93,7 +92,7 @@ export function schemaOfTable(incoming: Schema): Schema {
   return { ...incoming, fields }
 }
 
-/** Names are unique and not empty, and keep clear of the columns that queries compute. Throws code 20. */
+/** Check that names are unique, not empty and not reserved for columns that queries compute. Throws `SchemaValidation`. */
 export function checkNames(schema: Schema): void {
   const seen = new Set<string>()
   for (const { name } of schema.fields) {
@@ -138,8 +137,8 @@ function float16Values(child: Column, count: number): Float32Array {
 }
 
 /**
- * Refuses a vector that holds NaN or infinity, which has no distance to anything: in a column, in a field inside of structs, in a list. `counts`: whether
- * what holds the value is there itself.
+ * Refuse NaN and infinity in vectors, which would have no distance: in columns, struct fields and lists. `counts`: whether the
+ * value that contains a vector is not null.
  */
 function checkVectors(column: Column, place: Place, counts: (index: number) => boolean): void {
   const { type, children, offsets } = column

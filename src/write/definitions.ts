@@ -1,9 +1,9 @@
 /**
- * What stands behind a column that is filled by an expression or a function, kept in its metadata.
+ * Definitions of columns that an expression or a function fills, in the metadata of the column.
  *
- *     sheaf:computed         SQL that holds for all rows, now and later
- *     sheaf:virtual_column   the definition of a function's column as JSON, as it was given
- *     sheaf:struct_field     which field of the function's result the column is, where it has several
+ *     sheaf:computed         SQL expression that holds for all rows, now and later
+ *     sheaf:virtual_column   the definition of a function's column as JSON, as given by the caller
+ *     sheaf:struct_field     the field of the function's result, for functions with several results
  */
 import type { Field, Schema } from '../arrow/types.js'
 import { corrupted, invalidInput, quote } from '../errors.js'
@@ -16,6 +16,7 @@ const ownPrefix = 'sheaf:'
 
 type Metadata = Readonly<Record<string, string>>
 
+/** A definition, parsed. */
 export type Definition =
   | { readonly kind: 'computed'; readonly expression: string }
   | {
@@ -24,7 +25,7 @@ export type Definition =
       readonly structField: string | null
     }
 
-/** Null: a column like any other. */
+/** Return the definition of a column; null for a plain column. */
 export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'>): Definition | null {
   const expression = metadata?.[computedKey]
   if (expression !== undefined) return { kind: 'computed', expression }
@@ -33,33 +34,34 @@ export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'
   try {
     return { kind: 'virtual', column: JSON.parse(text), structField: metadata?.[structFieldKey] ?? null }
   } catch (cause) {
-    throw corrupted(`the definition of column ${quote(name)} is no JSON`, { cause })
+    throw corrupted(`the definition of column ${quote(name)} is not JSON`, { cause })
   }
 }
 
-/** Whether the column has its values from its definition alone, in every row there will be: nobody else writes it. */
+/** Return whether every value of the column comes from its definition, now and later, so that no caller can write it. */
 export function isMaintained(field: Pick<Field, 'name' | 'metadata'>): boolean {
   const definition = definitionOf(field)
   return definition?.kind === 'computed' || definition?.column.auto_backfill === true
 }
 
-/** `schema` with nulls allowed where definitions fill them. */
+/** Return `schema` with nullable columns where definitions fill them. */
 export function withNulls(schema: Schema): Schema {
   if (!schema.fields.some(isMaintained)) return schema
   const fields = schema.fields.map(field => (isMaintained(field) ? { ...field, nullable: true } : field))
   return { ...schema, fields }
 }
 
-/** Equal for columns that the same call of the same function fills. */
+/** Return a text that is equal for columns that the same call of the same function fills. */
 export function definitionText({ metadata }: Pick<Field, 'metadata'>): string | undefined {
   return metadata?.[computedKey] ?? metadata?.[virtualKey]
 }
 
+/** Return the metadata of a computed column. */
 export function computedMetadata(expression: string): Metadata {
   return { [computedKey]: expression }
 }
 
-/** Throws code 13 for entries of `field_metadata` that no caller may set. */
+/** Return the metadata of a virtual column. Throws `InvalidInput` for reserved keys in `field_metadata`. */
 export function virtualMetadata(column: NewVirtualColumn, structField: string | null): Metadata {
   return {
     ...fieldMetadata(column),
@@ -68,7 +70,7 @@ export function virtualMetadata(column: NewVirtualColumn, structField: string | 
   }
 }
 
-/** `metadata` of a column whose definition becomes `now`: what callers noted besides stays. */
+/** Return `metadata` with the new definition `now`. Keeps metadata that callers set. */
 export function redefined(metadata: Metadata, before: NewVirtualColumn, now: NewVirtualColumn): Metadata {
   const known = Object.keys(fieldMetadata(before))
   const others = Object.entries(metadata).filter(([key]) => !known.includes(key))
@@ -86,16 +88,16 @@ function fieldMetadata({ field_metadata = {} }: NewVirtualColumn): Metadata {
   )
 }
 
-/** Refuses metadata keys that are for definitions (code 13). */
+/** Refuse metadata keys that are reserved for definitions (`InvalidInput`). */
 export function checkFree(keys: readonly string[]): void {
   const own = keys.find(key => key.startsWith(ownPrefix))
   if (own === undefined) return
-  throw invalidInput(`metadata ${quote(own)} is not for callers to set`, {
+  throw invalidInput(`metadata ${quote(own)} cannot be set by callers`, {
     hint: `keys that begin with ${quote(ownPrefix)} define columns; add or alter the column instead`,
   })
 }
 
-/** Of some metadata, those that define a column, or all others. */
+/** Return the metadata entries that define a column, or all others. */
 export function definingPart(metadata: Metadata, defining: boolean): Metadata {
   return Object.fromEntries(
     Object.entries(metadata).filter(([key]) => key.startsWith(ownPrefix) === defining),

@@ -2,7 +2,7 @@
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 
-/** The folders that Sheaf and Lance engines make for a table. */
+/** The folders that Sheaf and Lance engines create in a table's folder. */
 const folders = [
   'data',
   'dead',
@@ -17,8 +17,8 @@ const folders = [
 ]
 
 /**
- * Deletes what Sheaf and Lance engines keep at `location`, and nothing else that may have got there. Can be begun again
- * at any point. Whether all is gone: what cannot be deleted now is passed over.
+ * Delete the files of Sheaf and Lance engines at `location`, and no others. Safe to repeat after any failure. Returns whether
+ * all are deleted; skips files that cannot be deleted now.
  */
 export async function deleteTableFiles(store: BlobStore, location: string): Promise<boolean> {
   let isGone = true

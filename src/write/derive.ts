@@ -1,4 +1,4 @@
-/** Columns that follow from others: what fills them, and what they read. */
+/** Columns that are computed from others: how to compute them, and which columns they read. */
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
@@ -13,42 +13,44 @@ import { callFunction } from './call-function.js'
 import { type Definition, definitionOf, definitionText } from './definitions.js'
 import { type ColumnFunction, type FunctionCaller, findFunction } from './functions.js'
 
-/** What definitions are carried out with. */
+/** The functions and the clock that definitions need. */
 export interface Deriver {
   readonly functions: readonly ColumnFunction[]
   readonly clock: Clock
 }
 
+/** Context of one batch of rows. */
 export interface DeriveOptions {
-  /** What the first row is called in messages. */
+  /** Number of the first row in error messages. */
   readonly firstRow: number
   readonly signal: AbortSignal | undefined
-  /** Default: nobody who could be told. */
+  /** Passed on to functions; absent for jobs. */
   readonly caller?: FunctionCaller
 }
 
+/** A way to compute one or more columns. */
 export interface Derivation {
-  /** The columns it fills. */
+  /** The columns that it computes. */
   readonly fields: readonly TableField[]
-  /** Columns of the table it reads. */
+  /** The columns of the table that it reads. */
   readonly inputs: readonly string[]
   /** Null for a function. */
   readonly expression: BoundExpression | null
-  /** The values of `fields` for rows that have the columns `inputs`; of types that fit. */
+  /** Compute `fields` for rows that have the columns `inputs`. The types fit after a lossless cast. */
   readonly values: (rows: Batch, options: DeriveOptions) => Batch | Promise<Batch>
 }
 
-/** Rows of one column, of the type that its values came to be. */
+/** Return a batch of one column, with the type of its values. */
 export function soleBatch(field: TableField, column: Column): Batch {
   return { schema: { fields: [{ ...field, type: column.type }] }, length: column.length, columns: [column] }
 }
 
-/** Calls of a function that are under way at the same time. */
+/** Default number of parallel calls of a function. */
 const callsAtOnce = 4
 
 /**
- * How columns with one definition are filled; a function that is not known here gives nulls. Throws code 12 where a
- * column that is read is not there.
+ * Return how to compute columns that share one definition. An unknown function gives nulls. Throws `ColumnNotFound` for a missing
+ * input column.
  */
 export function deriving(
   definition: Definition,
@@ -87,7 +89,7 @@ function structFieldOf(field: TableField): string | null {
   return definition?.kind === 'virtual' ? definition.structField : null
 }
 
-/** The columns that are filled together with `field`: those of one function with several results. */
+/** Return the columns that are computed together with `field`: those of one function with several results. */
 export function filledWith(field: TableField, schema: TableSchema): readonly TableField[] {
   if (structFieldOf(field) === null) return [field]
   const text = definitionText(field)
@@ -95,8 +97,8 @@ export function filledWith(field: TableField, schema: TableSchema): readonly Tab
 }
 
 /**
- * Refuses a schema in which a column that follows from others would read anything else than before: a column of another
- * type, one that bears the name of an input that went, or none at all (code 20, naming the column).
+ * Refuse a schema change that gives a computed column other inputs: a column of another type, another column with the name of an
+ * input, or none. Throws `SchemaValidation` and names the computed column.
  */
 export function checkDependents(before: TableSchema, after: TableSchema, deriver: Deriver): void {
   for (const field of after.fields) {
@@ -111,15 +113,15 @@ export function checkDependents(before: TableSchema, after: TableSchema, deriver
     if (isSame) continue
     const names = read.map(({ name }) => quote(name)).join(', ')
     throw schemaMismatch(
-      `column ${quote(field.name)} is made of ${names}, which would not be there as before`,
+      `column ${quote(field.name)} is computed from ${names}, which this change would remove or replace`,
       {
-        hint: `drop ${quote(field.name)} first, and add it anew afterwards`,
+        hint: `drop ${quote(field.name)} first, and add it again afterwards`,
       },
     )
   }
 }
 
-/** The columns a definition reads; null where it cannot be bound any more. */
+/** The columns that a definition reads; null if it can no longer be bound. */
 function inputsOf(
   definition: Definition,
   field: TableField,

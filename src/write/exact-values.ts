@@ -1,9 +1,7 @@
 /**
- * The table of casts on write, for types that hold no others: how the values of one become those of another, when none of
- * them changes. `lossless-cast.ts` has lists, structs, maps and dictionaries.
+ * Lossless casts between types without children. `lossless-cast.ts` has lists, structs, maps and dictionaries.
  *
- * A value fits when the new type holds exactly that number, that instant, that text, those bytes. Only elements of vectors
- * are rounded.
+ * A value fits if the new type has exactly the same number, instant, text or bytes. Only elements of vectors are rounded.
  */
 import { bitmapBytes } from '../arrow/bits.js'
 import type { Column, Values } from '../arrow/column.js'
@@ -17,28 +15,29 @@ import { powerOfTen } from '../sql/values/decimals.js'
 import { integerRange } from '../sql/values/literal.js'
 import { nanosPerCount } from '../sql/values/temporal.js'
 
-/** Which rows hold a value that counts, one bit each; null: all of them. */
+/** Rows whose values count, one bit each; null: all rows. */
 export type Present = Uint8Array | null
 
 export function isPresent(bits: Present, row: number): boolean {
   return bits === null || ((bits[row >>> 3]! >>> (row & 7)) & 1) === 1
+  /** Return whether the value of a row counts. */
 }
 
-/** A cast under way. */
+/** The input of a cast. */
 export interface ValueCast {
   readonly column: Column
   readonly to: DataType
-  /** Other rows may hold anything, and become anything. */
+  /** Values of other rows are arbitrary, before and after the cast. */
   readonly present: Present
-  /** Whether numbers become the nearest float. */
+  /** Whether numbers may be rounded to the nearest float. */
   readonly rounds: boolean
-  /** Throws that the value of a row does not fit. */
+  /** Throw the error for a value that does not fit. */
   readonly refuse: (row: number) => never
 }
 
 type Cast = (cast: ValueCast) => Column
 
-/** How values of `from` become values of `to`; null: they never are. Neither type holds others. */
+/** Return the cast from `from` to `to`; null if there is none. Both types must be without children. */
 export function exactCast(from: DataType, to: DataType): Cast | null {
   if (equalTypes(from, to)) return relabeled
   switch (to.kind) {
@@ -70,7 +69,7 @@ export function exactCast(from: DataType, to: DataType): Cast | null {
   }
 }
 
-/** The same buffers mean the same. */
+/** For types whose buffers have the same meaning. */
 function relabeled({ column, to }: ValueCast): Column {
   return { ...column, type: to }
 }
@@ -83,7 +82,7 @@ function isNarrow(...types: readonly DataType[]): boolean {
   return types.every(type => type.kind === 'int' && type.bits < 64)
 }
 
-/** Among integers of up to 32 bits. */
+/** Between integers of up to 32 bits. */
 function integers({ column, to, present, refuse }: ValueCast): Column {
   const { length } = column
   const from = column.values as NumberArray
@@ -95,7 +94,7 @@ function integers({ column, to, present, refuse }: ValueCast): Column {
   return { ...column, type: to, values }
 }
 
-/** Floats and integers to floats. */
+/** From floats and integers to floats. */
 function floats(cast: ValueCast): Column {
   const { column, to, present, rounds, refuse } = cast
   const { length, type } = column
@@ -121,7 +120,7 @@ function floats(cast: ValueCast): Column {
   return { ...column, type: to, values }
 }
 
-/** Floats and integers as doubles; integers of 64 bits as the nearest one. */
+/** Floats and integers as doubles. Integers of 64 bits are rounded to the nearest double. */
 function numbersOf({ type, values, length }: Column): Float32Array | Float64Array {
   if (values instanceof Float32Array || values instanceof Float64Array) return values.subarray(0, length)
   const numbers = new Float64Array(length)
@@ -136,8 +135,8 @@ function numbersOf({ type, values, length }: Column): Float32Array | Float64Arra
 }
 
 /**
- * As `numbersOf`, for numbers that are rounded to at most 24 bits: the low bits of large integers count as one. Rounding
- * them to a double first could make a tie of what is none.
+ * As `numbersOf`, for numbers that will be rounded to at most 24 bits. The low bits of large integers become a sticky bit, because
+ * rounding twice could turn a value above or below a tie into a tie.
  */
 function numbersToRound(column: Column): Float32Array | Float64Array {
   const numbers = numbersOf(column)
@@ -152,7 +151,7 @@ function numbersToRound(column: Column): Float32Array | Float64Array {
   return numbers
 }
 
-/** Floats without a fraction to integers. No integer is negative zero. */
+/** From floats without a fraction to integers. Refuses -0, which no integer represents. */
 function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
   const { length } = column
   const numbers = numbersOf(column)
@@ -172,8 +171,8 @@ function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
 // ---- integers of any unit
 
 /**
- * Integers, decimals, dates, times, timestamps and durations: integers that count units. Null where the units of the two
- * types do not measure the same.
+ * For integers, decimals, dates, times, timestamps and durations: all are integers that count units. Null if the units of the two
+ * types do not measure the same quantity.
  */
 function counts(from: DataType, to: DataType): Cast | null {
   const ratio = unitRatio(from, to)
@@ -194,7 +193,7 @@ function counts(from: DataType, to: DataType): Cast | null {
   }
 }
 
-/** How many units of `to` are one of `from`. */
+/** Number of units of `to` in one unit of `from`. */
 function unitRatio(
   from: DataType,
   to: DataType,
@@ -249,7 +248,7 @@ function zeroCells(type: DataType, length: number): Values {
   return viewCells(type, new Uint8Array(cellBytes(type) * length), length)
 }
 
-/** The rows that are in both. */
+/** Return the rows that are in both sets. */
 export function bothPresent(a: Present, b: Present, length: number): Present {
   if (a === null || b === null) return a ?? b
   const bits = new Uint8Array(bitmapBytes(length))

@@ -1,37 +1,39 @@
+/** Functions of the application that fill virtual columns. */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions } from '../protocol/calls.js'
 import { callback, either, integer, kept, options, type Shape, string } from '../protocol/shape.js'
 
-/** The input columns of a row by their paths; values as `Search.toArray` gives them. */
+/** Values of the input columns of one row, by column path, as `Search.toArray` returns them. */
 export type FunctionInput = Readonly<Record<string, unknown>>
 
-/** Who wrote the rows, as far as the caller said; a job that fills columns has nobody to ask. */
+/** The caller that writes the rows, as far as known. A job that fills columns has no caller. */
 export interface FunctionCaller {
   readonly context?: CallOptions['context']
   readonly identity?: CallOptions['identity']
 }
 
+/** Second argument of a function: its caller, and a signal. */
 export interface FunctionCall extends FunctionCaller {
-  /** Fires when the values are not wanted any more. */
+  /** Aborts when the values are no longer needed; undefined if the caller gave no signal. */
   readonly signal: AbortSignal | undefined
 }
 
 interface NamedFunction {
-  /** The `udf_name` of the columns it fills. */
+  /** The `udf_name` of the columns that the function fills. */
   readonly name: string
-  /** Columns that name another version are not filled by it. */
+  /** If a column names a version, only the function with that version fills it. */
   readonly version?: string
 }
 
-/** Gives the value for one row; null and undefined are null. What it throws ends the call or the job, naming the row. */
+/** A function that returns the value for one row; undefined becomes null. If it throws, the call or job fails and names the row. */
 export interface RowFunction extends NamedFunction {
   readonly batch?: undefined
   readonly call: (row: FunctionInput, call: FunctionCall) => unknown
 }
 
-/** Gives the values of several rows at once, as many as it got: for functions that ask a model, or a service. */
+/** A function that returns the values of several rows, one per row: for functions that call a model or a service. */
 export interface BatchFunction extends NamedFunction {
-  /** Rows of one call at most. */
+  /** Maximum number of rows of one call, at least 1. */
   readonly batch: number
   readonly call: (
     rows: readonly FunctionInput[],
@@ -39,9 +41,16 @@ export interface BatchFunction extends NamedFunction {
   ) => readonly unknown[] | Promise<readonly unknown[]>
 }
 
-/** The same row must get the same value: rows are computed again when a commit loses its race. */
+/**
+ * A function that fills virtual columns, for the option `functions` of `connect`. It must return the same value for the same row:
+ * rows are computed again if their commit lost a race.
+ *
+ *     const embed = { name: 'embed', batch: 64, call: async rows => model.embed(rows.map(row => row.title)) }
+ *     const ns = await connect('./data', { functions: [embed] })
+ */
 export type ColumnFunction = RowFunction | BatchFunction
 
+/** Shape of the option `functions`. */
 export const functionShape = either<ColumnFunction>(
   {
     is: value => typeof value === 'object' && value !== null && 'batch' in value && value.batch !== undefined,
@@ -73,7 +82,7 @@ export const functionShape = either<ColumnFunction>(
   },
 )
 
-/** Throws code 13 where two have one name. */
+/** Check that names are unique. Throws `InvalidInput`. */
 export function checkFunctions(functions: readonly ColumnFunction[]): readonly ColumnFunction[] {
   const seen = new Set<string>()
   for (const each of functions) {
@@ -84,12 +93,12 @@ export function checkFunctions(functions: readonly ColumnFunction[]): readonly C
   return functions
 }
 
-/** Names a function and its version. */
+/** Return `name`, or `name@version`. */
 export function functionKey({ name, version }: Pick<ColumnFunction, 'name' | 'version'>): string {
   return version === undefined ? name : `${name}@${version}`
 }
 
-/** The function of that name; where a version is asked for, of that version. */
+/** Return the function of that name, and of that version if one is given. */
 export function findFunction(
   functions: readonly ColumnFunction[],
   name: string | undefined,

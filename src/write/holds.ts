@@ -1,37 +1,39 @@
 /**
- * What callers come back to by a token, and this process serves: uploads in parts, and read sessions. Each is a pin on the slot it began
- * in, so that its files are kept (write/pins).
+ * Sessions that callers continue with a token: multipart uploads and read sessions. Each one pins the slot in which it began, so
+ * that its files are kept (write/pins).
  *
- * A process lets go of one that saw no request for a while, by its own clock that never goes back; the next request
- * takes it up again, here or in another process. No end is written down anywhere.
+ * A process releases a session that had no request for a while, by its monotonic clock. The next request pins it again, in this
+ * process or another. The end of a session is not recorded anywhere.
  */
 import type { Clock } from '../primitives/clock.js'
 
-/** How often it is looked whether they are still open, and asked for. */
-const lookMs = 60_000
+/** Interval of the check for idle or ended sessions, milliseconds. */
+const checkIntervalMs = 60_000
 
 interface Held {
   readonly pinned: Promise<() => Promise<void>>
-  /** When the first request came, by `elapsed`. */
+  /** Time of the first request, by `elapsed`. */
   readonly since: number
-  /** When the last one ended. */
+  /** End time of the last request. */
   last: number
-  /** Requests under way. */
+  /** Number of running requests. */
   calls: number
-  /** Whether it has ended, and the last request lets go of it. */
+  /** Whether the session has ended: its last request releases the pin. */
   hasEnded: boolean
 }
 
+/** Options of `Holds`. */
 export interface HoldsOptions {
-  /** Pins a slot for the one with that id; what it gives lets go of it. */
+  /** Pin a slot for the session with that id; the returned function releases the pin. */
   readonly pin: (slot: number, id: string) => Promise<() => Promise<void>>
   readonly clock: Clock
-  /** How long one without a request stays held, milliseconds. */
+  /** A session without a request is released after this time, milliseconds. */
   readonly idleMs: number
-  /** Whether it has not ended, as far as this process knows. Default: nobody else ends it. */
+  /** Whether the session is open, as far as this process knows. Default: only this process can end it. */
   readonly isOpen?: (id: string) => boolean
 }
 
+/** The open sessions of one kind in this process. */
 export class Holds {
   readonly #options: HoldsOptions
   readonly #held = new Map<string, Held>()
@@ -42,14 +44,14 @@ export class Holds {
     this.#options = options
   }
 
-  /** How many are held. */
+  /** Number of sessions that this process has pinned. */
   get size(): number {
     return this.#held.size
   }
 
   /**
-   * Runs a request for the one with that id, which began in `slot`, while a pin keeps its files. Rejects as `pin` does where the slot cannot be
-   * pinned; else whether the files are still there is for `pin` or for `work` to ask: a sweep may have been faster than the pin.
+   * Run a request of a session that began in `slot`, while a pin keeps the session's files. Rejects as `pin` does if the slot cannot be
+   * pinned. `pin` or `work` must check whether the files still exist: garbage collection may have run before the pin was written.
    */
   async run<T>(id: string, slot: number, work: () => Promise<T>): Promise<T> {
     const { pin, clock } = this.#options
@@ -72,25 +74,25 @@ export class Holds {
     } finally {
       held.calls--
       held.last = clock.elapsed()
-      // A pin that stays is let go of by `close`, or after ten minutes by the others.
+      // If the release fails: `close` releases the pin, or other processes ignore it after ten minutes.
       if (held.hasEnded) await this.end(id).catch(() => {})
       if (!this.#closing.signal.aborted) this.#watching ??= this.#watch()
     }
   }
 
-  /** Notes that somebody still reads what a request gave. */
+  /** Record activity: a caller still reads the result of a request. */
   touch(id: string): void {
     const held = this.#held.get(id)
     if (held !== undefined) held.last = this.#options.clock.elapsed()
   }
 
-  /** For how long this process has held one, milliseconds. */
-  heldMs(id: string): number {
+  /** Return for how long this process has pinned a session, milliseconds. */
+  pinnedMs(id: string): number {
     const held = this.#held.get(id)
     return held === undefined ? 0 : this.#options.clock.elapsed() - held.since
   }
 
-  /** Lets go of one that has ended; where requests of it are under way the last of them does. */
+  /** Release a session that has ended; if requests are running, the last of them releases it. */
   async end(id: string): Promise<void> {
     const held = this.#held.get(id)
     if (held === undefined) return
@@ -100,7 +102,7 @@ export class Holds {
     await (await held.pinned)()
   }
 
-  /** Stops looking. The pins themselves go with `Pins.close`. */
+  /** Stop checking. `Pins.close` releases the pins. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#watching
@@ -110,7 +112,7 @@ export class Holds {
   async #watch(): Promise<void> {
     const { clock, idleMs, isOpen } = this.#options
     while (this.#held.size > 0) {
-      await clock.sleep(Math.min(lookMs, idleMs), this.#closing.signal).catch(() => {})
+      await clock.sleep(Math.min(checkIntervalMs, idleMs), this.#closing.signal).catch(() => {})
       if (this.#closing.signal.aborted) return
       const now = clock.elapsed()
       for (const [id, { last, calls }] of this.#held) {
@@ -122,7 +124,7 @@ export class Holds {
   }
 }
 
-/** Whether the pin could not be written: the next request tries again. */
+/** Whether the pin could not be written. The next request tries again. */
 function isBroken({ pinned }: Held): Promise<boolean> {
   return pinned.then(
     () => false,

@@ -1,15 +1,16 @@
-/** How much of one commit can ride in the slot besides its rows (STORAGE S11); what is over goes into files. */
+/** Counts the bytes of one commit that are inline in the slot, in addition to its rows (STORAGE S11). The rest goes into files. */
 import { inlineBytes } from './stage.js'
 
+/** The inline bytes that one commit has left. */
 export class InlineRoom {
   #left: number
 
-  /** `taken`: bytes that have their place already. */
+  /** `taken`: bytes that are used already. */
   constructor(taken = 0) {
     this.#left = inlineBytes - taken
   }
 
-  /** Whether there was room, which is taken now. */
+  /** Reserve space; return whether there was enough. */
   takes(bytes: number): boolean {
     if (bytes > this.#left) return false
     this.#left -= bytes

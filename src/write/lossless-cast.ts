@@ -1,6 +1,6 @@
 /**
- * Columns of one Arrow type brought to another without losing anything, value by value: what every write does with the
- * columns it is given. `exact-values.ts` has the table for types that hold no others.
+ * Casts columns to another Arrow type without loss, value by value. Every write applies it to incoming columns.
+ * `exact-values.ts` has the casts between types without children.
  */
 import { bitmapBytes, setBits } from '../arrow/bits.js'
 import { type Column, isValid } from '../arrow/column.js'
@@ -21,7 +21,7 @@ import { bothPresent, exactCast, isPresent, type Present } from './exact-values.
 
 type TypeOf<K extends DataType['kind']> = DataType & { readonly kind: K }
 
-/** Whether any value of `from` can become one of `to`; else why not, for a column called `path`. */
+/** Return null if some values of `from` can be cast to `to`; else the error, for a column called `path`. */
 export function castRefusal(from: DataType, to: DataType, path: string): SheafError | null {
   try {
     cast(emptyColumn(from), to, Place.column(path), null, false)
@@ -33,14 +33,14 @@ export function castRefusal(from: DataType, to: DataType, path: string): SheafEr
 }
 
 /**
- * `column` as one of the type of `field`. `place`: its name and rows in messages. Throws code 20 for types that are not cast
- * to each other, for a value that the new type does not hold, and for a null where the field allows none.
+ * Cast `column` to the type of `field`. `place`: its name and rows in messages. Throws `SchemaValidation` for types without a
+ * cast, for a value that does not fit the new type, and for a null if the field is not nullable.
  */
 export function castColumn(column: Column, field: Field, place: Place): Column {
   return castField(column, field, place, null, false)
 }
 
-/** `within`: rows of which something is wanted; what stands in others is arbitrary. `rounds`: whether numbers become the nearest float. */
+/** `within`: the rows that count; values of other rows are arbitrary. `rounds`: whether numbers may be rounded to the nearest float. */
 function castField(column: Column, field: Field, place: Place, within: Present, rounds: boolean): Column {
   const made = cast(column, field.type, place, within, rounds)
   if (field.nullable || made.nullCount === 0) return made
@@ -49,7 +49,7 @@ function castField(column: Column, field: Field, place: Place, within: Present, 
       throw schemaMismatch(`${place.rowName(row)}: column ${quote(place.path)} may not be null`)
     }
   }
-  // Null below nulls only: a field that is never null has no bitmap. An index into no dictionary would be out of bounds.
+  // All nulls are in rows that do not count, so the bitmap can go. Dictionary columns keep it: their null indices may be out of bounds.
   const mustStay = made.type.kind === 'null' || made.dictionary !== null
   return mustStay ? made : { ...made, validity: null, nullCount: 0 }
 }
@@ -89,7 +89,7 @@ function cast(column: Column, to: DataType, place: Place, within: Present, round
   throw typeRefused(from, to, place)
 }
 
-// ---- types that hold others
+// ---- types with children
 
 function toList(column: Column, to: TypeOf<'list'>, place: Place, present: Present): Column {
   const { length } = column
@@ -106,7 +106,7 @@ function toList(column: Column, to: TypeOf<'list'>, place: Place, present: Prese
   }
 }
 
-/** Offsets as they are, around another child. */
+/** Keep the offsets, cast the child. */
 function castOffsets(column: Column, to: DataType, field: Field, place: Place, present: Present): Column {
   const offsets = column.offsets!
   const wanted = present && presentElements(present, offsets, column.length)
@@ -114,7 +114,7 @@ function castOffsets(column: Column, to: DataType, field: Field, place: Place, p
   return { ...column, type: to, children: [child] }
 }
 
-/** Vectors: lists of floats of 16 or 32 bits that are all as long. Their elements are rounded. */
+/** Vectors: fixed-size lists of floats of 16 or 32 bits. Their elements are rounded. */
 function isVector({ child: { type } }: TypeOf<'fixed_size_list'>): boolean {
   return type.kind === 'float' && type.bits < 64
 }
@@ -144,7 +144,7 @@ function toEqualLists(
   return { ...column, type: to, offsets: null, children: [made] }
 }
 
-/** Where the elements of lists that are `size` long lie, -1 for those of a list that does not count. */
+/** For each element of lists of length `size`: its index in the child, or -1 in a list that does not count. */
 function evenRows(offsets: Int32Array, length: number, size: number, present: Present): Int32Array {
   const rows = new Int32Array(length * size).fill(-1)
   for (let row = 0; row < length; row++) {
@@ -154,7 +154,7 @@ function evenRows(offsets: Int32Array, length: number, size: number, present: Pr
   return rows
 }
 
-/** The elements of the lists that count; `ends`: their offsets, or one length for all. */
+/** The elements of the lists that count. `ends`: offsets of the lists, or one length for all. */
 function presentElements(present: Uint8Array, ends: Int32Array | number, length: number): Uint8Array {
   const offsetOf = (row: number) => (typeof ends === 'number' ? row * ends : ends[row]!)
   const bits = new Uint8Array(bitmapBytes(offsetOf(length)))
@@ -164,7 +164,7 @@ function presentElements(present: Uint8Array, ends: Int32Array | number, length:
   return bits
 }
 
-/** Fields are found by name. One that is missing is null. */
+/** Match fields by name. Missing fields become null. */
 function toStruct(column: Column, to: TypeOf<'struct'>, place: Place, present: Present): Column {
   const given = (column.type as TypeOf<'struct'>).children
   const known = new Set(to.children.map(({ name }) => name))
@@ -184,7 +184,7 @@ function toStruct(column: Column, to: TypeOf<'struct'>, place: Place, present: P
   return { ...column, type: to, children }
 }
 
-/** Keys and values are found by their order, whatever they are called. */
+/** Match keys and values by position, not by name. */
 function toMap(column: Column, to: TypeOf<'map'>, place: Place, present: Present): Column {
   const given = column.children[0]!
   const entries = to.child.type as TypeOf<'struct'>
@@ -194,7 +194,7 @@ function toMap(column: Column, to: TypeOf<'map'>, place: Place, present: Present
   return castOffsets({ ...column, children: [named] }, to, to.child, place, present)
 }
 
-/** Each value once, and which of them a row has. */
+/** Encode a column as a dictionary. */
 function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, within: Present): Column {
   if (!isOrdered(to.value)) throw typeRefused(values.type, to, place)
   const present: number[] = []
@@ -204,13 +204,13 @@ function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, 
   const grouper = new Grouper([to.value], 0)
   const groups = grouper.add([takeColumn(values, Uint32Array.from(present))])
   const { bits, signed } = to.index
-  const room = 2 ** Math.min(bits - (signed ? 1 : 0), 31)
+  const most = 2 ** Math.min(bits - (signed ? 1 : 0), 31)
   const indices = viewCells(to, new Uint8Array(values.length * (bits / 8)), values.length)
   for (const [i, row] of present.entries()) {
     const group = groups[i]!
-    if (group >= room) {
+    if (group >= most) {
       throw schemaMismatch(
-        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${room} distinct values that its ` +
+        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${most} distinct values that its ` +
           `${typeName(to.index)} indices can tell apart`,
       )
     }
@@ -232,12 +232,12 @@ function typeRefused(from: DataType, to: DataType, place: Place): SheafError {
 function valueRefused(column: Column, to: DataType, row: number, place: Place): SheafError {
   const holder = `${place.rowName(row)}: column ${quote(place.path)} is ${typeName(to)}`
   return schemaMismatch(`${holder}, which does not hold ${valueText(column, row)}`, {
-    hint: wayOut(column.type, to),
+    hint: hintFor(column.type, to),
   })
 }
 
-/** Undefined: there is nothing to say beside the type. */
-function wayOut(from: DataType, to: DataType): string | undefined {
+/** A hint; undefined if the type says enough. */
+function hintFor(from: DataType, to: DataType): string | undefined {
   const areFloats = from.kind === 'float' && to.kind === 'float'
   if (areFloats)
     return `round the values to ${typeName(to)} before they are written, or make the column wider`

@@ -1,4 +1,4 @@
-/** Columns that are kept up to date: filled in rows that come, and in rows whose other columns change. */
+/** Maintained columns: computed for new rows, and again for rows whose input columns change. */
 import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
@@ -12,21 +12,23 @@ import { type Derivation, type Deriver, deriving, filledWith, soleBatch } from '
 import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
+/** Rows that a caller writes. */
 export interface IncomingRows {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }
 
+/** The maintained columns of a table. */
 export class MaintainedColumns {
-  /** Of the table, nulls allowed where they are filled. */
+  /** Schema of the table, with maintained columns nullable. */
   readonly incoming: Schema
   readonly #schema: Schema
-  /** In an order in which each reads only what is there. */
+  /** Sorted so that each one reads only columns that are computed before. */
   readonly #derivations: readonly Derivation[]
   readonly #names: ReadonlySet<string>
   readonly #caller: FunctionCaller
 
-  /** `caller`: who brings the rows, or changes them. */
+  /** `caller`: the caller that writes the rows. */
   constructor(schema: TableSchema, deriver: Deriver, caller: FunctionCaller) {
     this.#caller = caller
     this.#schema = arrowSchema(schema)
@@ -39,7 +41,7 @@ export class MaintainedColumns {
     return this.#names.has(name)
   }
 
-  /** Rows as they come, without these columns, which may only be null there. Throws code 20 for those that are not. */
+  /** Remove maintained columns from incoming rows. They may only be null there: other values throw `SchemaValidation`. */
   withoutOwn(incoming: IncomingRows): IncomingRows {
     if (!incoming.schema.fields.some(({ name }) => this.#names.has(name))) return incoming
     const kept = [...incoming.schema.fields.keys()].filter(
@@ -54,14 +56,14 @@ export class MaintainedColumns {
     for await (const batch of batches) {
       for (const [i, { name }] of batch.schema.fields.entries()) {
         const row = this.#names.has(name) ? firstPresent(batch.columns[i]!) : null
-        if (row !== null) throw isGiven(name, `row ${firstRow + row} brings a value`)
+        if (row !== null) throw settingRefused(name, `row ${firstRow + row} brings a value`)
       }
       firstRow += batch.length
       yield { schema, length: batch.length, columns: kept.map(i => batch.columns[i]!) }
     }
   }
 
-  /** New rows that have the schema `incoming`, completed; counted from batch to batch. */
+  /** Compute the maintained columns of new rows with the schema `incoming`. Rows are numbered consecutively in messages. */
   async *completed(batches: IncomingRows['batches'], signal: AbortSignal | undefined): AsyncGenerator<Batch> {
     let firstRow = 0
     for await (const batch of batches) {
@@ -70,10 +72,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** The new values of rows of which only `changed` were set, with what follows from them. */
+  /** Return new values that also include the maintained columns that depend on the columns `changed`. */
   after(values: NewValues, changed: readonly string[], signal: AbortSignal | undefined): NewValues {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
-    // What follows from one that is filled again is in the list of those too.
+    // If this is false, no other maintained column is affected either.
     if (!isConcerned) return values
     return async (source, hits, pacer, ids) => {
       const rows = conformBatch(await values(source, hits, pacer, ids), this.incoming, ids)
@@ -81,7 +83,7 @@ export class MaintainedColumns {
     }
   }
 
-  /** `changed`: null for rows that are new. */
+  /** `changed`: null for new rows. */
   async #complete(
     batch: Batch,
     changed: readonly string[] | null,
@@ -108,18 +110,18 @@ export class MaintainedColumns {
   }
 }
 
-/** Refuses to set a column that is kept up to date (code 20). */
+/** Refuse to set a maintained column (`SchemaValidation`). */
 export function checkSettable(field: TableField): void {
-  if (isMaintained(field)) throw isGiven(field.name, 'it cannot be set')
+  if (isMaintained(field)) throw settingRefused(field.name, 'it cannot be set')
 }
 
-function isGiven(name: string, what: string) {
+function settingRefused(name: string, what: string) {
   return schemaMismatch(`column ${quote(name)} is kept up to date by its definition: ${what}`, {
     hint: 'leave it out',
   })
 }
 
-/** Whether the columns that are kept up to date are the same, made in the same way. */
+/** Return whether two schemas have the same maintained columns with the same definitions. */
 export function maintainsAlike(a: TableSchema, b: TableSchema): boolean {
   const texts = ({ fields }: TableSchema) =>
     fields
@@ -129,7 +131,7 @@ export function maintainsAlike(a: TableSchema, b: TableSchema): boolean {
   return texts(a).join('\n') === texts(b).join('\n')
 }
 
-/** A column is made of such as were there before it, so those with small ids come first. */
+/** Columns read only older columns, so ids in ascending order are a valid order. */
 function derivationsIn(schema: TableSchema, deriver: Deriver): readonly Derivation[] {
   const derivations: Derivation[] = []
   const done = new Set<number>()

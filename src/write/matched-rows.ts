@@ -1,10 +1,9 @@
 /**
- * The rows of a table for which a predicate is true, worked out on one version and brought up to date on a newer one.
+ * Finds the rows of a table for which a predicate is true, on one version, and updates the result for newer versions.
  *
- * A predicate reads nothing but its own row, so what it says of a row in a fragment stays true as long as the row lives
- * there. On a newer version only fragments that were added are looked at (and those in which rows live again, after a
- * restore), and rows that died since are left out: so a
- * change that lost the race for its slot is decided on exactly the version it will follow, at the cost of what changed.
+ * A predicate depends only on its own row. So its value stays valid as long as the row is live in the same fragment.
+ * On a newer version, only added fragments are searched (and fragments with rows that a restore made live again). Rows deleted
+ * since are removed. So a change that lost a race is decided exactly on the version that it follows, at the cost of what changed.
  */
 
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
@@ -12,33 +11,33 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { streamTask } from '../primitives/task.js'
-import { candidatesIn, matchingRows, mayHold, type Sieve, sieveFor } from '../query/filter.js'
+import { candidatesIn, matchingRows, mayHold, type PreparedFilter, prepareFilter } from '../query/filter.js'
 import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 
-/** Living rows by fragment: ascending offsets, none empty; fragments in the order of the layout. */
+/** Live rows by fragment: ascending offsets, never empty; fragments in the order of the manifest. */
 export type RowSet = ReadonlyMap<Fragment, Uint32Array>
 
-/** Which of some rows of one part stay, by offset in the part. */
+/** Select some rows of one part; return their offsets in the part. */
 export type Narrow = (source: RowSource, hits: RowHits) => Promise<Uint32Array>
 
-/** What was found on a version. */
-interface Looked {
+/** The result for a version. */
+interface Result {
   readonly layout: Layout
   readonly found: RowSet
 }
 
 const none = new Uint32Array(0)
 
+/** The matches of one predicate. Keeps the result of the last call for the next one. */
 export class MatchedRows {
-  #last: Looked | null = null
+  #last: Result | null = null
 
   /**
-   * The rows of a version for which `filter` is true, all of them for null, and that `narrow` leaves. From one call to the
-   * next these say the same of a row; the filter is bound to the schema of the version. Offsets that did not change are
-   * the same array as before.
+   * Return the rows of a version for which `filter` is true (null: all) and that `narrow` selects. Both must be consistent between
+   * calls. The filter is bound to the schema of the version. Unchanged offsets are the same array as in the last call.
    */
   async find(
     reader: TableReader,
@@ -49,7 +48,7 @@ export class MatchedRows {
     const source = new RowSource(reader, pacer)
     const { layout } = reader
     const { fragments } = layout
-    // Where a row stands among all others is not in the row.
+    // The offset of a row in the table depends on other rows.
     const isOfRow = !filter?.columns.includes(rowOffsetField.name)
     const last = isOfRow && this.#last?.layout.schema.id === layout.schema.id ? this.#last : null
     const before = last === null ? null : new Map(last.layout.fragments.map(each => [each.id, each]))
@@ -58,7 +57,7 @@ export class MatchedRows {
       return known?.files === fragment.files && onlyLostRows(known, fragment)
     }
     const open = before === null ? fragments : fragments.filter(fragment => !isKnown(fragment))
-    const sieve = await sieveFor(source, filter, { fragments: open }, pacer)
+    const prepared = await prepareFilter(source, filter, { fragments: open }, pacer)
     const found = new Map<Fragment, Uint32Array>()
     for (const fragment of fragments) {
       if (pacer.due()) await pacer.pause()
@@ -67,10 +66,10 @@ export class MatchedRows {
         const known = before!.get(fragment.id)!
         offsets = last!.found.get(known) ?? none
         if (offsets.length > 0 && known.dead.count !== fragment.dead.count) {
-          offsets = await stillLiving(source, fragment, offsets, pacer)
+          offsets = await stillLive(source, fragment, offsets, pacer)
         }
-      } else if (mayHold(source, sieve, fragment)) {
-        offsets = await matchingIn(source, fragment, sieve, narrow, pacer)
+      } else if (mayHold(source, prepared, fragment)) {
+        offsets = await matchingIn(source, fragment, prepared, narrow, pacer)
       }
       if (offsets.length > 0) found.set(fragment, offsets)
     }
@@ -79,6 +78,7 @@ export class MatchedRows {
   }
 }
 
+/** Count the rows of a set. */
 export function countIn(rows: RowSet): number {
   let count = 0
   for (const offsets of rows.values()) count += offsets.length
@@ -88,22 +88,22 @@ export function countIn(rows: RowSet): number {
 async function matchingIn(
   source: RowSource,
   fragment: Fragment,
-  sieve: Sieve,
+  prepared: PreparedFilter,
   narrow: Narrow,
   pacer: Pacer,
 ): Promise<Uint32Array> {
   const pieces: Uint32Array[] = []
-  for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
+  for await (const candidate of streamTask(candidatesIn(source, fragment, prepared, { names: [] }, pacer))) {
     const { part } = candidate
     for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
-      const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: noComputedColumns })
+      const rows = await narrow(source, { parts: [part], partOf: null, offsets, computed: noComputedColumns })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }
   }
   return joinNumbers(Uint32Array, pieces)
 }
 
-async function stillLiving(
+async function stillLive(
   { reader }: RowSource,
   fragment: Fragment,
   offsets: Uint32Array,

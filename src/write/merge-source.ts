@@ -1,4 +1,4 @@
-/** The rows that are merged into a table, all in memory, found by their keys. */
+/** The rows of a merge, all in memory, with a lookup by key. */
 import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -14,20 +14,21 @@ import { namedColumn } from '../query/named-column.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { doublesOf } from '../sql/values/vector.js'
 
+/** The source of a merge. */
 export class MergeSource {
-  /** The columns that the rows bring, with the types of the table. */
+  /** The columns of the rows, with the table's types. */
   readonly schema: Schema
   readonly keys: readonly string[]
-  /** Their values, by key column, where they can stand in the list of an IN; else null. */
+  /** Values of each key column, if they can be the list of an IN condition; else null. */
   readonly members: readonly (Members | null)[]
   readonly #batches: readonly Batch[]
-  /** Rows before each batch. */
+  /** Number of rows before each batch. */
   readonly #starts: readonly number[]
   readonly #count: number
   readonly #groups: Grouper
   /** The first row of each group. */
   readonly #rowOf: Uint32Array
-  readonly #twins: ReadonlyMap<number, readonly number[]>
+  readonly #duplicates: ReadonlyMap<number, readonly number[]>
 
   private constructor(schema: Schema, keys: readonly string[], batches: readonly Batch[], found: FoundKeys) {
     this.schema = schema
@@ -35,7 +36,7 @@ export class MergeSource {
     this.#batches = batches
     this.#groups = found.groups
     this.#rowOf = Uint32Array.from(found.rows)
-    this.#twins = found.twins
+    this.#duplicates = found.duplicates
     this.members = found.members
     let count = 0
     this.#starts = batches.map(batch => {
@@ -46,8 +47,8 @@ export class MergeSource {
   }
 
   /**
-   * `rows` have the columns of the table that they bring, with its types. A row whose key has a NULL matches nothing.
-   * Throws code 12 for keys the table does not have, 13 for keys that the rows do not bring, 20 for rows that do not fit.
+   * Read the rows of a merge. `rows` have some columns of the table, with its types. A row with NULL in a key matches nothing. Throws
+   * `ColumnNotFound` for unknown keys, `InvalidInput` for keys that the rows do not have, `SchemaValidation` for rows that do not fit.
    */
   static async read(
     {
@@ -80,7 +81,7 @@ export class MergeSource {
     return this.#count
   }
 
-  /** The first row with each key, -1 where there is none. `columns`: those of the keys. */
+  /** Return the first row with each key, or -1. `columns`: the key columns. */
   find(columns: readonly Column[]): Int32Array {
     const groups = this.#groups.find(columns)
     for (let row = 0; row < groups.length; row++) {
@@ -90,25 +91,25 @@ export class MergeSource {
     return groups
   }
 
-  /** The other rows with the key of a row that `find` gave. */
-  twinsOf(row: number): readonly number[] {
-    return this.#twins.get(row) ?? []
+  /** Return the other rows with the same key. `row`: as returned by `find`. */
+  duplicatesOf(row: number): readonly number[] {
+    return this.#duplicates.get(row) ?? []
   }
 
-  /** Throws code 13 where two rows have the key of one of `rows`, which `find` gave: a row of the table cannot become both. */
+  /** Check that each row of the table matches one row only. `rows`: as returned by `find`. Throws `InvalidInput`. */
   checkSingle(rows: Int32Array): void {
-    if (this.#twins.size === 0) return
-    const row = rows.find(each => this.#twins.has(each))
+    if (this.#duplicates.size === 0) return
+    const row = rows.find(each => this.#duplicates.has(each))
     if (row === undefined) return
     const [values] = batchToRows(this.take(Uint32Array.of(row)))
     const key = this.keys.map(name => `${name} = ${quote(values![name])}`).join(', ')
     throw invalidInput(
-      `rows ${row} and ${this.#twins.get(row)![0]} have the same key (${key}), which a row of the table has too`,
+      `rows ${row} and ${this.#duplicates.get(row)![0]} have the same key (${key}), which a row of the table has too`,
       { hint: 'a row of the table can be replaced by one row only; keep one of them' },
     )
   }
 
-  /** Some of the rows, at least one, in that order. */
+  /** Return some of the rows, at least one, in the given order. */
   take(rows: Uint32Array): Batch {
     const order = Uint32Array.from({ length: rows.length }, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!)
     const position = new Uint32Array(rows.length)
@@ -130,7 +131,7 @@ export class MergeSource {
     return { schema: this.schema, length: rows.length, columns }
   }
 
-  /** The rows that are not in `left`, in their order. */
+  /** Stream the rows that are not in `left`. */
   async *without(left: Bitset): AsyncGenerator<Batch> {
     for (const [i, batch] of this.#batches.entries()) {
       const start = this.#starts[i]!
@@ -148,22 +149,22 @@ export class MergeSource {
   }
 }
 
-/** More keys are not worth a condition before they are looked up: to make it takes too long. Of floats a set takes twice as long. */
+/** With more keys, no IN condition is made: building it would take too long. For floats it takes twice as long. */
 const membersMax = 32 * 1024
 const floatsMax = 16 * 1024
 
-/** Values of a parameter. */
+/** A list of values, as a parameter of an expression. */
 type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float64Array
 
 /**
- * The column that a key of a merge names: by its name, or as a path with backticks where the name has dots or the like.
- * Throws code 12 where there is none, code 0 for a field of a struct.
+ * Return the column that a merge key names: its name, or a path with backticks for names with dots. Throws `ColumnNotFound` for
+ * unknown columns, `Unsupported` for struct fields.
  */
 export function mergeKey(key: string, schema: Schema): Field {
   const { path } = namedColumn(key, schema)
   if (path.length > 1) {
     throw unsupported(`the merge key ${quote(key)} is a field of a struct`, {
-      hint: 'merge by columns of the table; add_columns can make one of the field',
+      hint: 'merge by columns of the table; addColumns can add a column with the value of the field',
     })
   }
   return schema.fields.find(({ name }) => name === path[0])!
@@ -173,18 +174,18 @@ function keyType(field: Field, brought: ReadonlySet<string>): DataType {
   const key = field.name
   if (!brought.has(key)) throw invalidInput(`the rows have no column ${quote(key)}, by which they are merged`)
   if (isOrdered(field.type)) return field.type
-  throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values are not compared`, {
+  throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values cannot be compared`, {
     hint: 'merge by columns of numbers, texts, bytes or times',
   })
 }
 
-/** The keys of rows, as they come. */
+/** Collects the keys of rows. */
 class FoundKeys {
   readonly groups: Grouper
   /** The first row of each group. */
   readonly rows: number[] = []
-  /** The others, by the first. */
-  readonly twins = new Map<number, number[]>()
+  /** Further rows with the same key, by the first row. */
+  readonly duplicates = new Map<number, number[]>()
   readonly #names: readonly string[]
   readonly #types: readonly DataType[]
   #count = 0
@@ -210,8 +211,8 @@ class FoundKeys {
       const first = this.rows[groups[i]!]
       if (first === undefined) this.rows.push(row)
       else {
-        const others = this.twins.get(first)
-        if (others === undefined) this.twins.set(first, [row])
+        const others = this.duplicates.get(first)
+        if (others === undefined) this.duplicates.set(first, [row])
         else others.push(row)
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Merges rows into a table by their keys (SQL's MERGE): rows that both have are replaced, those that only the source has
- * are inserted, those that only the table has are deleted, as far as each is asked for.
+ * Merges rows into a table by key (SQL's MERGE). Depending on the rules, matching rows are replaced, rows that only the source
+ * has are inserted, and rows that only the table has are deleted.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
@@ -18,29 +18,31 @@ import { selectRows } from '../sql/evaluate.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
 import { conformBatches } from './conform.js'
-import { type KilledRows, killRows } from './kill-rows.js'
 import type { MaintainedColumns } from './maintained.js'
 import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import type { MergeSource } from './merge-source.js'
 import { type NewValues, RewrittenRows } from './rewrite-rows.js'
 import { type Draft, type StageTarget, stageRows } from './stage.js'
+import { type StagedDeletions, stageDeletions } from './stage-deletions.js'
 
+/** Which rows a merge replaces, inserts and deletes. */
 export interface MergeRules {
-  /** Whether rows that both have are replaced; with a condition only where it is true. */
+  /** Whether to replace matching rows; with `updateIf`, only those for which it is true. */
   readonly update: boolean
   /** SQL over `source.x` and `target.x`. */
   readonly updateIf: string | undefined
   readonly insert: boolean
-  /** Whether rows that only the table has are deleted; with a condition only where it is true. */
+  /** Whether to delete rows that only the table has; with `removeIf`, only those for which it is true. */
   readonly remove: boolean
   /** SQL over the columns of the table. */
   readonly removeIf: string | undefined
-  /** Values of the parameters in both conditions. */
+  /** Parameters of both conditions. */
   readonly parameters: ParameterList
 }
 
+/** The staged effect of a merge on one version. */
 export interface Merged {
-  readonly killed: KilledRows
+  readonly deletions: StagedDeletions
   readonly moved: readonly MovedDraft[]
   readonly drafts: readonly Draft[]
   readonly updated: number
@@ -49,8 +51,8 @@ export interface Merged {
 }
 
 /**
- * The conditions of a merge. `brought`: the columns of the rows that are merged in; `schema`: those of the table. Throws codes 12, 13 and 20 for
- * conditions that do not fit.
+ * Bind the conditions of a merge. `brought`: schema of the merged rows. `schema`: that of the table. Throws `ColumnNotFound`,
+ * `InvalidInput` or `SchemaValidation` for conditions that do not fit.
  */
 export function mergeConditions(
   { updateIf, removeIf, parameters }: MergeRules,
@@ -66,7 +68,7 @@ export function mergeConditions(
   return bound
 }
 
-/** One merge, from its first attempt to its last. */
+/** One merge, with all its attempts. */
 export class RowMerge {
   readonly #source: MergeSource
   readonly #rules: MergeRules
@@ -75,15 +77,15 @@ export class RowMerge {
   readonly #replaced = new MatchedRows()
   readonly #removed = new MatchedRows()
   readonly #rewritten = new RewrittenRows()
-  /** True for the rows whose keys the source has, and perhaps for others. */
+  /** True for all rows whose keys the source has, and perhaps for others. */
   readonly #among: BoundExpression | null
   readonly #updateIf: BoundExpression | null
   readonly #removeIf: BoundExpression | null
   #inserted: { readonly met: Bitset; readonly drafts: readonly Draft[] } | null = null
 
   /**
-   * `schema`: that of the table as long as the merge lasts; `maintained`: its columns that are kept up to date. Throws codes
-   * 12, 13 and 20 for conditions that do not fit.
+   * `schema`: that of the table, which must not change during the merge. `maintained`: its maintained columns. Throws
+   * `ColumnNotFound`, `InvalidInput` or `SchemaValidation` for conditions that do not fit.
    */
   constructor(source: MergeSource, rules: MergeRules, schema: TableSchema, maintained: MaintainedColumns) {
     const { updateIf, removeIf } = mergeConditions(rules, source.schema, schema)
@@ -95,7 +97,7 @@ export class RowMerge {
     this.#removeIf = removeIf
   }
 
-  /** What the merge does to this version. */
+  /** Work out the effect of the merge on a version, and stage it. */
   async prepare(reader: TableReader, target: StageTarget, pacer: Pacer): Promise<Merged> {
     const { schema } = reader
     const source = this.#source
@@ -111,29 +113,29 @@ export class RowMerge {
     let replaced: RowSet = new Map()
     if (update && condition === null) replaced = matched
     else if (update) {
-      const passes: Narrow = (rows, hits) => passing(source, schema, condition!, rows, hits)
-      // Where a row stands among all others may be another place by the next attempt.
-      const places = targetColumns(condition!.expr)
-      const isOfRow = places !== null && !places.includes(rowOffsetField.name)
+      const passes: Narrow = (rows, hits) => rowsPassing(source, schema, condition!, rows, hits)
+      // The offset of a row in the table may differ in the next attempt.
+      const names = targetColumns(condition!.expr)
+      const isOfRow = names !== null && !names.includes(rowOffsetField.name)
       const matcher = isOfRow ? this.#replaced : new MatchedRows()
       replaced = await matcher.find(reader, among, pacer, passes)
     }
     let removed: RowSet = new Map()
     if (remove) {
-      const strange: Narrow = async (rows, hits) =>
+      const unmatched: Narrow = async (rows, hits) =>
         kept(hits, await keyRows(source, rows, hits), row => row < 0)
-      removed = await this.#removed.find(reader, this.#removeIf, pacer, strange)
+      removed = await this.#removed.find(reader, this.#removeIf, pacer, unmatched)
     }
     const arrow = arrowSchema(schema)
     const brought = source.schema.fields.map(({ name }) => name)
     const newValues = this.#maintained.after(mergedValues(source, schema), brought, pacer.signal)
-    // One is made while the other is on its way to the disk.
-    const [moved, drafts] = await both(
+    // Stage both in parallel: one is computed while the other is written to disk.
+    const [moved, drafts] = await waitForBoth(
       this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer),
       insert ? this.#insert(reader, arrow, matched, target, pacer) : Promise.resolve([]),
     )
     return {
-      killed: await killRows(union(reader, replaced, removed), target, pacer.signal),
+      deletions: await stageDeletions(union(reader, replaced, removed), target, pacer.signal),
       moved,
       drafts,
       updated: countIn(replaced),
@@ -142,9 +144,9 @@ export class RowMerge {
     }
   }
 
-  /** Whether rows that were appended meanwhile change what `prepare` found. */
+  /** Return whether rows that were appended since affect the result of `prepare`. */
   concerns(rows: Batch): boolean {
-    // They are perhaps to be deleted.
+    // Appended rows may have to be deleted.
     if (this.#rules.remove) return true
     const columns = this.#source.keys.map(key => {
       return rows.columns[rows.schema.fields.findIndex(({ name }) => name === key)]
@@ -153,7 +155,7 @@ export class RowMerge {
     return this.#source.find(columns as Column[]).some(row => row >= 0)
   }
 
-  /** Stages the rows that match none of the table; those of the attempt before, if they are the same. */
+  /** Stage the rows without a match. Reuses the drafts of the last attempt if the rows are the same. */
   async #insert(
     reader: TableReader,
     arrow: Schema,
@@ -172,11 +174,11 @@ export class RowMerge {
           parts: [part],
           partOf: null,
           offsets: own.map(offset => offset - part.first),
-          made: noComputedColumns,
+          computed: noComputedColumns,
         }
         for (const row of await keyRows(source, rows, hits)) {
           met.add(row)
-          for (const twin of source.twinsOf(row)) met.add(twin)
+          for (const duplicate of source.duplicatesOf(row)) met.add(duplicate)
         }
         await pacer.turn()
       }
@@ -191,15 +193,15 @@ export class RowMerge {
   }
 }
 
-/** What two tasks come to; both have ended when it fails. */
-async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+/** Wait for both, also if one fails. */
+async function waitForBoth<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   const [first, second] = await Promise.allSettled([a, b])
   if (first.status === 'rejected') throw first.reason
   if (second.status === 'rejected') throw second.reason
   return [first.value, second.value]
 }
 
-/** True for all rows of the table with a key of the source, and perhaps for others; null: nothing is known. */
+/** A filter that is true for all rows with a key of the source, and perhaps for others. Null if there is none. */
 function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
   const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
   if (known.length === 0) return null
@@ -208,7 +210,7 @@ function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundEx
   return bindFilter(conditions.join(' AND '), sourceSchema(schema), { parameters })
 }
 
-/** The row of the source for each row of the table, -1 for none. */
+/** The matching row of the source for each row of the table, or -1. */
 async function keyRows(source: MergeSource, rows: RowSource, hits: RowHits): Promise<Int32Array> {
   return source.find((await rows.batch(hits, source.keys, false)).columns)
 }
@@ -217,7 +219,7 @@ function kept({ offsets }: RowHits, rows: Int32Array, stays: (row: number) => bo
   return offsets.filter((_, i) => stays(rows[i]!))
 }
 
-/** The new values: those of the source, and what it does not bring as it was. */
+/** New values: those of the source, and the old values of columns that the source does not have. */
 function mergedValues(source: MergeSource, schema: TableSchema): NewValues {
   const brought = new Map(source.schema.fields.map(({ name }, i) => [name, i]))
   const others = schema.fields.map(({ name }) => name).filter(name => !brought.has(name))
@@ -245,7 +247,7 @@ function pairSchema(source: Schema, target: TableSchema): Schema {
 }
 
 /** Rows with a key of the source for which `condition` is true. */
-async function passing(
+async function rowsPassing(
   source: MergeSource,
   schema: TableSchema,
   condition: BoundExpression,
@@ -273,7 +275,7 @@ async function passing(
     .map(i => offsets[i]!)
 }
 
-/** The columns of the target that a condition reads; null: the row as a whole. */
+/** The columns of the target that a condition reads; null: the whole row. */
 function targetColumns(node: Bound): readonly string[] | null {
   if (node.kind === 'column') {
     const [first, second] = node.path
@@ -301,7 +303,7 @@ function structOf(children: readonly Field[], columns: readonly Column[], length
   }
 }
 
-/** Both, which share no row, fragment by fragment. */
+/** The union of disjoint sets of rows. */
 function union({ layout }: TableReader, a: RowSet, b: RowSet): RowSet {
   if (b.size === 0) return a
   const all = new Map<(typeof layout.fragments)[number], Uint32Array>()

@@ -1,12 +1,12 @@
 /**
- * What snapshots show stays: files that a state at some slot refers to are not deleted while that slot is pinned, by this
- * process or another (STORAGE S8).
+ * Pins keep the files of snapshots: garbage collection deletes no file that a state at a pinned slot refers to, whichever process
+ * holds the pin (STORAGE S8).
  *
- *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, where that can be told>,"upload":<of an upload: its id>}
+ *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, if it can be identified>,"upload":<id of an upload>}
  *
- * - A process that holds a pin writes the next counter every minute and deletes the one before; no name is written twice.
- * - Others honour a pin for as long as its process is alive, where they can tell.
- * - Where they cannot they honour it until its counter was seen to stand still for ten minutes, by all of them together (storage/stillness).
+ * - Every minute, the process of a pin writes the file with the next counter and deletes the last one. No name is written twice.
+ * - Other processes honour a pin as long as its process is alive, if they can tell.
+ * - If they cannot tell, they honour it until all of them together saw the same counter for ten minutes (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -16,52 +16,53 @@ import { isStillnessRecord, Stillness } from '../storage/stillness.js'
 const directory = '_pins/'
 const pattern = /^_pins\/(.+)-(\d{1,15})$/
 const renewMs = 60_000
-const honouredMs = 10 * 60_000
+const staleAfterMs = 10 * 60_000
 const pinBytesMax = 1024
 
-/** Somebody keeps the state at a slot from being collected. */
+/** A pin on the state at a slot. */
 export interface Pin {
   readonly slot: number
-  /** The file that says so; null for a pin of this process. */
+  /** The pin's file; null for a pin of this process. */
   readonly key: string | null
-  /** The id of the upload whose files it keeps; null for a reader. */
+  /** Id of the upload whose files the pin keeps; null for a reader. */
   readonly upload: string | null
-  /** The id of the process, where that is one of this machine. */
+  /** Process id, if the process runs on this machine. */
   readonly process: number | null
-  /** For how long it was seen to stand still, milliseconds. */
+  /** For how long the pin was not renewed, as observed, milliseconds. */
   readonly stillMs: number
 }
 
-/** What the file of a pin says. */
-interface Said {
+/** The content of a pin's file. */
+interface PinContent {
   readonly slot: number
   readonly by: ProcessMark | null
   readonly upload: string | null
 }
 
-/** What is pinned by who cannot be understood. */
-const everything: Said = { slot: 0, by: null, upload: null }
+/** Content of a pin that cannot be parsed: pins unreadable. */
+const unreadable: PinContent = { slot: 0, by: null, upload: null }
 
-/** A pin of another process, as it was listed. */
+/** A pin of another process, as listed. */
 interface Listed {
   readonly counter: number
   readonly keys: readonly string[]
 }
 
+/** The pins of a root, as seen by this process. */
 export class Pins {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #readOnly: boolean
-  /** Pinned by this process, by pin. */
+  /** Pins of this process, by id. */
   readonly #own = new Map<string, Pick<Pin, 'slot' | 'upload'>>()
   readonly #closing = new AbortController()
   readonly #kept = new Set<Promise<void>>()
-  /** By pin of another. */
-  #said: ReadonlyMap<string, Said> = new Map()
+  /** Contents of pins of other processes, by id. */
+  #contents: ReadonlyMap<string, PinContent> = new Map()
   readonly #stillness: Stillness
   #watching: Promise<void> | null = null
 
-  /** `readOnly`: pins are not written, so other processes do not know of them. */
+  /** `readOnly`: pins are not written, so other processes do not see them. */
   constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
     this.#store = store
     this.#clock = clock
@@ -69,7 +70,7 @@ export class Pins {
     this.#stillness = new Stillness(store, clock, renewMs)
   }
 
-  /** Pins `slot`, durably, until the returned function is called or this is closed. `upload`: the one for which it is held. */
+  /** Pin `slot`, durably, until the caller calls the returned function or closes this object. `upload`: id of the upload, if any. */
   async hold(slot: number, signal?: AbortSignal, upload: string | null = null): Promise<() => Promise<void>> {
     const id = this.#clock.uuid()
     const release = new AbortController()
@@ -83,7 +84,7 @@ export class Pins {
         this.#own.delete(id)
         throw error
       }
-      kept = this.#keep(id, bytes, AbortSignal.any([release.signal, this.#closing.signal]))
+      kept = this.#renew(id, bytes, AbortSignal.any([release.signal, this.#closing.signal]))
       this.#kept.add(kept)
     }
     return async () => {
@@ -94,14 +95,14 @@ export class Pins {
     }
   }
 
-  /** The oldest slot that somebody pins; infinity when nobody does. Takes away pins whose processes are gone. */
+  /** Return the oldest pinned slot; infinity if there is none. Deletes pins of dead processes. */
   async oldest(): Promise<number> {
     return Math.min(Number.POSITIVE_INFINITY, ...(await this.all()).map(({ slot }) => slot))
   }
 
-  /** All pins that are honoured. Takes away those whose processes are gone. */
+  /** Return all honoured pins. Deletes pins of dead processes. */
   async all(): Promise<readonly Pin[]> {
-    const { pins, lost } = await this.#look()
+    const { pins, lost } = await this.#check()
     for (const key of lost) {
       await this.#store.delete(key)
       await this.#stillness.forget(key)
@@ -113,52 +114,58 @@ export class Pins {
     return [...own, ...pins]
   }
 
-  /** Lets go of every pin, and writes down what was seen of those of others. */
+  /** Release every pin of this process, and save what it observed of other pins. */
   async close(): Promise<void> {
     this.#own.clear()
     this.#closing.abort()
     await Promise.all(this.#kept)
     await this.#watching
     if (!this.#stillness.isWatching || this.#readOnly) return
-    await this.#look()
+    await this.#check()
       .then(() => this.#stillness.save())
       .catch(() => {})
   }
 
-  /** Pins of others that are honoured, and the keys of those that are not. */
-  async #look(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
+  /** Honoured pins of other processes, and files of pins that are no longer honoured. */
+  async #check(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
     const began = this.#clock.elapsed()
     const { listed, records } = await this.#list()
-    const said = new Map<string, Said>()
+    const contents = new Map<string, PinContent>()
     const liveness = new Map<string, Liveness>()
     const unsure: string[] = []
     for (const [id, { counter }] of listed) {
       const key = keyOf(id, counter)
-      const known = this.#said.get(id) ?? (await this.#read(key))
-      if (known !== null) said.set(id, known)
+      const known = this.#contents.get(id) ?? (await this.#read(key))
+      if (known !== null) contents.set(id, known)
       const by = known?.by ?? null
       const state = (by !== null && this.#store.processes?.livenessOf(by)) || 'unknown'
       liveness.set(id, state)
       if (state === 'unknown') unsure.push(key)
     }
-    this.#said = said
+    this.#contents = contents
     const still = this.#stillness.look(unsure, records, began)
     const pins: Pin[] = []
     const lost: string[] = []
     for (const [id, { counter, keys }] of listed) {
       const key = keyOf(id, counter)
       const stillMs = still.get(key) ?? 0
-      if (liveness.get(id) === 'dead' || stillMs >= honouredMs) lost.push(...keys)
+      if (liveness.get(id) === 'dead' || stillMs >= staleAfterMs) lost.push(...keys)
       else {
-        const { slot, by, upload } = said.get(id) ?? everything
-        pins.push({ slot, key, upload, process: by !== null && this.#isNear(by) ? by.pid : null, stillMs })
+        const { slot, by, upload } = contents.get(id) ?? unreadable
+        pins.push({
+          slot,
+          key,
+          upload,
+          process: by !== null && this.#isOnThisMachine(by) ? by.pid : null,
+          stillMs,
+        })
       }
     }
     return { pins, lost }
   }
 
-  /** Whether the id of a process means that process here, too. */
-  #isNear({ boot, space }: ProcessMark): boolean {
+  /** Whether the process runs on this machine, so that its id is valid here. */
+  #isOnThisMachine({ boot, space }: ProcessMark): boolean {
     const own = this.#store.processes?.own
     return boot === own?.boot && space === own.space
   }
@@ -180,7 +187,7 @@ export class Pins {
     return { listed, records }
   }
 
-  /** Looks now and then, for as long as nobody can tell whether all processes are alive that hold pins. Never rejects. */
+  /** Check at intervals, as long as there are pins whose process cannot be checked. Never rejects. */
   async #watch(): Promise<void> {
     while (this.#stillness.isWatching) {
       await this.#clock.sleep(this.#stillness.pauseMs, this.#closing.signal).catch(() => {})
@@ -192,8 +199,8 @@ export class Pins {
     this.#watching = null
   }
 
-  /** Never rejects: a sign of life that could not be left is left a minute later. */
-  async #keep(id: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  /** Renew a pin every minute. Never rejects: a failed renewal is tried again a minute later. */
+  async #renew(id: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     const written = [keyOf(id, 0)]
     for (let counter = 1; ; counter++) {
       await this.#clock.sleep(renewMs, signal).catch(() => {})
@@ -207,22 +214,22 @@ export class Pins {
           written.shift()
         }
       } catch {
-        // The next one may fare better.
+        // Try again a minute later.
       }
     }
     for (const key of written) await this.#store.delete(key).catch(() => {})
   }
 
-  /** What a pin says; null when another one has taken its place. */
-  async #read(key: string): Promise<Said | null> {
+  /** Read a pin; null if a newer file has replaced it. */
+  async #read(key: string): Promise<PinContent | null> {
     const bytes = await this.#store.get(key)
     if (bytes === null) return null
     try {
       const { slot, by, upload } = JSON.parse(Buffer.from(bytes).toString())
-      if (!Number.isSafeInteger(slot)) return everything
+      if (!Number.isSafeInteger(slot)) return unreadable
       return { slot, by: parseMark(by), upload: typeof upload === 'string' ? upload : null }
     } catch {
-      return everything
+      return unreadable
     }
   }
 }
@@ -231,7 +238,7 @@ function keyOf(id: string, counter: number): string {
   return `${directory}${id}-${counter}`
 }
 
-function encode({ slot, by, upload }: Said): Uint8Array {
-  const said = { slot, ...(by !== null && { by }), ...(upload !== null && { upload }) }
-  return Buffer.from(JSON.stringify(said))
+function encode({ slot, by, upload }: PinContent): Uint8Array {
+  const contents = { slot, ...(by !== null && { by }), ...(upload !== null && { upload }) }
+  return Buffer.from(JSON.stringify(contents))
 }

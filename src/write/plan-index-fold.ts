@@ -1,6 +1,6 @@
 /**
- * Which segments of an index are built anew, with the rows that no segment has: as in a log-structured merge, so that a row is
- * indexed once for each of a few sizes, and there are few segments to be asked.
+ * Chooses index segments to merge, and adds unindexed rows. Works as a log-structured merge: each row is indexed once per size
+ * tier, and the number of segments to search stays small.
  */
 import { maxTextSegmentRows } from '../indexes/text/build.js'
 import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
@@ -22,32 +22,33 @@ import { segmentRows } from './build-index.js'
 import type { CompactionMode } from './compaction-plan.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
+/** A planned merge of segments. */
 export interface IndexFold {
-  /** Files of the segments that go. */
+  /** Files of the segments to replace. */
   readonly from: readonly string[]
-  /** Rows of the new ones. */
+  /** Rows of the new segments. */
   readonly stretches: readonly Stretch[]
-  /** One of those that go: the new one keeps its rows, and has the others behind them. */
+  /** One of the replaced segments: the new segment keeps its rows and appends the others. Null: built from scratch. */
   readonly base: CoveredSegment | null
 }
 
-/** How the segments of an index are kept few. */
-interface Manner {
-  /** Rows that no segment has, as a part of the table and at least, before they are seen to while the table is changed, */
+/** When segments of an index are merged. */
+interface MergePolicy {
+  /** Unindexed rows, as a share of the table and as a minimum, from which they are indexed while the table changes. */
   readonly lazyShare: number
   readonly lazyMin: number
-  /** and when it has come to rest. */
+  /** The minimum when the table no longer changes. */
   readonly eagerMin: number
-  /** A segment is built anew when fewer than this share of its rows is still there. */
+  /** A segment is rebuilt if fewer than this share of its rows is left. */
   readonly coveredShare: number
   readonly rowsMax: number
-  /** A segment is merged with what is at least this part of it. */
+  /** A segment is merged with segments of at least this share of its size. */
   readonly ratio: number
-  /** The largest of merged segments keeps its rows, as long as it gets no more than so many times the vectors it was begun with; 0: never. */
+  /** The largest merged segment is extended up to this multiple of the vectors that it was trained on; 0: never. */
   readonly growth: number
 }
 
-const scalarManner: Manner = {
+const scalarPolicy: MergePolicy = {
   lazyShare: 1 / 64,
   lazyMin: 16 * 1024,
   eagerMin: 1,
@@ -58,29 +59,30 @@ const scalarManner: Manner = {
 }
 
 /**
- * To find the neighbours of a row takes a graph up to a millisecond; to measure one that no segment has takes a query less than a
- * microsecond, and ten thousand of them are a few milliseconds, after which its answer is exact for these. So rows wait until there are many. Then they are
- * put behind those of a segment up to sixteen times as large: to write that again is a copy, for each row a small part of what it takes
- * to place it, and every segment less is one less that each query walks through. Its partitions and codes stay those of the vectors it was
- * begun with, so that it is built anew before it has grown out of them; and when a fifth of its rows is gone, of which its graph is
- * still made.
+ * Finding the neighbours of a row for a graph takes up to a millisecond. Measuring an unindexed row takes a query less than a
+ * microsecond, so ten thousand rows cost a few milliseconds, and their results are exact. So rows wait until there are many.
+ *
+ * Then they are appended to a segment up to sixteen times as large. Writing that segment again is a copy, which costs little per
+ * row compared with placing a row in the graph. And each query searches every segment, so fewer segments are faster. An
+ * extended segment keeps the partitions and codes of the vectors it was trained on. So it is rebuilt before it grows too large for
+ * them, and when a fifth of its rows is gone, which its graph still has.
  */
-const vectorManner: Omit<Manner, 'rowsMax' | 'ratio' | 'growth'> = {
+const vectorPolicy: Omit<MergePolicy, 'rowsMax' | 'ratio' | 'growth'> = {
   lazyShare: 1 / 16,
   lazyMin: 10_000,
   eagerMin: 10_000,
   coveredShare: 0.8,
 }
-/** Where a segment cannot be extended, merging is building anew. */
+/** Segments that cannot be extended are rebuilt when merged. */
 const extending = { ratio: 16, growth: 4 }
 const rebuilding = { ratio: 1, growth: 0 }
 
 /**
- * Who searches cuts every row that no segment has into terms: half a microsecond each, so a thousand rows of a hundred terms take as
- * long as a query may. A row is cut again whenever what it lies in doubles. Rows that are dead count in scores until a segment is built
- * without them: at the latest when a fifth is.
+ * A search splits every unindexed row into terms: half a microsecond per term, so a thousand rows of a hundred terms take as long
+ * as a query may. A row is indexed again whenever its segment doubles. Deleted rows count in scores until a segment is
+ * built without them: at the latest when a fifth of the rows is deleted.
  */
-const textManner: Manner = {
+const textPolicy: MergePolicy = {
   lazyShare: 0,
   lazyMin: 1024,
   eagerMin: 1,
@@ -91,8 +93,8 @@ const textManner: Manner = {
 }
 
 /**
- * Null: there is nothing worth doing, or nothing that can be done for a column that holds no vectors or no text any more. `isCurrent`:
- * whether a segment is one that would be built like that again; others are built anew.
+ * Plan a merge. Null if there is nothing worth doing, or if the column no longer has vectors or text. `isCurrent`: whether a
+ * segment would be built the same way today; others are rebuilt.
  */
 export function planIndexFold(
   index: TableIndex,
@@ -100,8 +102,8 @@ export function planIndexFold(
   mode: CompactionMode,
   isCurrent: (segment: IndexSegment) => boolean = () => true,
 ): IndexFold | null {
-  const manner = mannerOf(index, layout)
-  if (manner === null) return null
+  const policy = policyOf(index, layout)
+  if (policy === null) return null
   const fragments = fragmentsById(layout)
   const covered = coverAt(index, layout, fragments)
   const uncovered = uncoveredStretches(
@@ -110,22 +112,22 @@ export function planIndexFold(
   )
   const missing = rowsIn(uncovered)
   const total = layout.fragments.reduce((sum, { rows }) => sum + rows, 0)
-  const isWaiting = missing < leastMissing(manner, total, mode)
-  const kept = covered.map(segment => sized(segment, manner, fragments)).sort((a, b) => b.size - a.size)
-  const thin = kept.filter(({ rows, there, begun, covered }) => {
-    return rows === 0 || there < begun * manner.coveredShare || !isCurrent(covered.segment)
+  const isWaiting = missing < leastMissing(policy, total, mode)
+  const kept = covered.map(segment => sized(segment, policy, fragments)).sort((a, b) => b.size - a.size)
+  const sparse = kept.filter(({ rows, there, begun, covered }) => {
+    return rows === 0 || there < begun * policy.coveredShare || !isCurrent(covered.segment)
   })
-  if ((missing === 0 || isWaiting) && thin.length === 0) return null
-  // To merge a full one would make two of two.
-  const whole = kept.filter(each => !thin.includes(each) && each.covered.segment.text?.full !== true)
-  const rest = missing + thin.reduce((sum, { rows }) => sum + rows, 0)
+  if ((missing === 0 || isWaiting) && sparse.length === 0) return null
+  // Merging a full segment would again give two segments.
+  const whole = kept.filter(each => !sparse.includes(each) && each.covered.segment.text?.full !== true)
+  const rest = missing + sparse.reduce((sum, { rows }) => sum + rows, 0)
   const start =
     rest === 0
       ? whole.length
-      : mergedFrom([...whole.map(({ size }) => size), rest], manner.rowsMax, manner.ratio)
-  const merged = [...whole.slice(start), ...thin]
+      : mergedFrom([...whole.map(({ size }) => size), rest], policy.rowsMax, policy.ratio)
+  const merged = [...whole.slice(start), ...sparse]
   const added = missing + merged.slice(1).reduce((sum, { rows }) => sum + rows, 0)
-  const base = start < whole.length && canGrow(whole[start]!, added, manner) ? whole[start]! : null
+  const base = start < whole.length && canGrow(whole[start]!, added, policy) ? whole[start]! : null
   const stretches = merged
     .filter(each => each !== base)
     .flatMap(({ covered: { items } }) =>
@@ -142,72 +144,76 @@ export function planIndexFold(
   }
 }
 
-function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
+function policyOf(index: TableIndex, { schema }: Layout): MergePolicy | null {
   const type = typeOf(findFieldById(schema, index.field)!.at(-1)!)
-  if (index.text !== undefined) return holdsText(type) ? textManner : null
+  if (index.text !== undefined) return holdsText(type) ? textPolicy : null
   const spec = vectorSpecOf(index)
-  if (spec === null) return scalarManner
+  if (spec === null) return scalarPolicy
   const vectors = vectorType(type)
   if (vectors === null) return null
   const most = maxSegmentRows(spec, vectors.size)
   if (holdsVectorLists(type))
-    return { ...vectorManner, ...rebuilding, rowsMax: Math.max(1, Math.floor(most / vectorsPerRow(index))) }
-  return { ...vectorManner, ...(isExtendable(spec) ? extending : rebuilding), rowsMax: most }
+    return { ...vectorPolicy, ...rebuilding, rowsMax: Math.max(1, Math.floor(most / vectorsPerRow(index))) }
+  return { ...vectorPolicy, ...(isExtendable(spec) ? extending : rebuilding), rowsMax: most }
 }
 
-/** How many vectors the lists of a row hold on average, as far as segments tell. */
+/** Average number of vectors per row, from the existing segments. */
 function vectorsPerRow({ segments }: TableIndex): number {
   const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
   const vectors = segments.reduce((sum, { vectors = 0 }) => sum + vectors, 0)
   return Math.max(1, vectors / Math.max(1, rows))
 }
 
-function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, mode: CompactionMode): number {
+function leastMissing(
+  { lazyShare, lazyMin, eagerMin }: MergePolicy,
+  total: number,
+  mode: CompactionMode,
+): number {
   if (mode === 'thorough') return 1
   return mode === 'lazy' ? Math.max(lazyMin, total * lazyShare) : eagerMin
 }
 
 interface SizedSegment {
   readonly covered: CoveredSegment
-  /** Rows of it that are still there. Dead ones are as long as their fragments have them: a new segment would have them too. */
+  /** Rows of the segment that are left. Includes deleted rows that are still in their fragments, as a new segment would. */
   readonly rows: number
-  /** Those of them that count, */
+  /** Number of rows left that count for `coveredShare`, */
   readonly there: number
-  /** and how many did when it was built. */
+  /** and the same number when the segment was built. */
   readonly begun: number
-  /** Rows it brings into one that it is merged into, at most. */
+  /** Maximum number of rows that it adds to a merged segment. */
   readonly size: number
 }
 
-function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth }: Manner): boolean {
+function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth }: MergePolicy): boolean {
   const { rows, begun = rows } = segment
   return rows + added <= begun * growth
 }
 
-/** What a segment that keeps its rows has lost takes room all the same. */
+/** Lost rows of a segment that can be extended still use space, so they count in `size`. */
 function sized(
   covered: CoveredSegment,
-  manner: Manner,
+  policy: MergePolicy,
   fragments: ReadonlyMap<number, Fragment>,
 ): SizedSegment {
   const { segment, items } = covered
   const rows = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
-  const size = manner.growth > 0 ? segment.rows : rows
+  const size = policy.growth > 0 ? segment.rows : rows
   if (segment.text === undefined) return { covered, rows, there: rows, begun: segment.rows, size }
-  return { covered, rows, there: livingAmong(items, fragments), begun: segment.text.living, size }
+  return { covered, rows, there: liveAmong(items, fragments), begun: segment.text.living, size }
 }
 
 /**
- * How many rows of items live, at most: of a fragment of which they have only a part, dead rows are taken to be in the rest. So what was
- * just built of the living ones is not thin.
+ * Maximum number of live rows in the items. If items cover only a part of a fragment, its deleted rows are assumed to be in the
+ * other part. So a segment just built from live rows never counts as sparse.
  */
-function livingAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
-  let living = 0
+function liveAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
+  let live = 0
   for (const [id, own] of itemsByFragment(items)) {
     const rows = own.reduce((sum, item) => sum + rowsOfItem(item), 0)
-    living += Math.min(rows, liveRows(fragments.get(id)!))
+    live += Math.min(rows, liveRows(fragments.get(id)!))
   }
-  return living
+  return live
 }
 
 function uncoveredStretches(fragments: readonly Fragment[], items: readonly CoverItem[]): readonly Stretch[] {
@@ -221,7 +227,7 @@ function uncoveredStretches(fragments: readonly Fragment[], items: readonly Cove
   const stretches: Stretch[] = []
   for (const fragment of fragments) {
     let from = 0
-    // Rows that have all died need no index.
+    // Fragments without live rows need no index.
     if (liveRows(fragment) === 0) continue
     for (const { at, end } of (byFragment.get(fragment.id) ?? []).sort((a, b) => a.at - b.at)) {
       if (at > from) stretches.push({ fragment, from, to: at })
@@ -233,8 +239,8 @@ function uncoveredStretches(fragments: readonly Fragment[], items: readonly Cove
 }
 
 function inOrder(stretches: readonly Stretch[], { fragments }: Layout): readonly Stretch[] {
-  const place = new Map(fragments.map(({ id }, i) => [id, i]))
+  const position = new Map(fragments.map(({ id }, i) => [id, i]))
   return [...stretches].sort(
-    (a, b) => place.get(a.fragment.id)! - place.get(b.fragment.id)! || a.from - b.from,
+    (a, b) => position.get(a.fragment.id)! - position.get(b.fragment.id)! || a.from - b.from,
   )
 }

@@ -1,7 +1,6 @@
 /**
- * Whether rows that were appended since a change was worked out have anything to do with it (STORAGE S3). Where they do not,
- * the change is the same on the newer version, and need not be worked out again. Synchronous: what would have to be read
- * first counts as having to do with it.
+ * Checks whether rows that were appended since a change was prepared affect the change (STORAGE S3). If not, the change is the
+ * same on the newer version and need not be prepared again. Synchronous: rows that would have to be read count as affecting it.
  */
 import type { Batch } from '../arrow/column.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -13,12 +12,12 @@ import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import { readZone } from '../sql/zones/zone.js'
 
-/** Says of some rows, all columns of them, whether any has to do with the change. */
+/** Return whether any of some rows, given with all columns, affects the change. */
 export type Concerns = (rows: Batch) => boolean
 
 /**
- * Whether a change is an append of rows that neither `filter`, where there is one, nor `concerns` has a say about.
- * `schema`: that of the table, before and after.
+ * Return whether a change only appends rows that neither `filter` (if given) nor `concerns` selects. `schema`: that of the table,
+ * before and after.
  */
 export function isUnrelated(
   { change, slot }: RecentChange,
@@ -40,11 +39,11 @@ export function isUnrelated(
   })
 }
 
-/** For a change of the rows that a predicate is true for. */
+/** For a change of the rows that match a predicate. */
 export function matchedBy(filter: BoundExpression): Concerns {
   return rows => {
     const names = new Set(rows.schema.fields.map(({ name }) => name))
-    // What is not in the row itself is not known yet.
+    // `_rowid` and `_rowoffset` are not known before the commit.
     if (!filter.columns.every(name => names.has(name))) return true
     return selectRows(filter, rows).count() > 0
   }

@@ -1,4 +1,4 @@
-/** Cuts and joins incoming batches of any size into batches that are bounded in rows and bytes. */
+/** Splits and joins incoming batches into batches that are bounded in rows and bytes. */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { batchBytes, rowBytes } from '../arrow/layout.js'
@@ -6,11 +6,11 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 
-/** Incoming batches of fewer rows, and fewer bytes, are joined. */
+/** Incoming batches with fewer rows and fewer bytes are joined. */
 const smallRows = 1024
 const smallBytes = 256 * 1024
 
-/** Most bytes of what `take` gives, dictionaries not counted. A single row may have more. */
+/** Maximum bytes of a result of `take`, without dictionaries. A single row may exceed them. */
 export interface ByteLimits {
   /** Of each column. */
   readonly column: number
@@ -18,7 +18,7 @@ export interface ByteLimits {
   readonly batch: number
 }
 
-/** Holds at most one batch more than it was asked for. */
+/** Buffers at most one batch more than requested. */
 export class Rebatcher {
   readonly #source: AsyncIterator<Batch> | Iterator<Batch>
   readonly #pacer: Pacer
@@ -32,7 +32,7 @@ export class Rebatcher {
     this.#limits = limits
   }
 
-  /** Everything there is, if it is at most `bytes`; else null, and nothing is lost. */
+  /** Return all rows if they have at most `bytes` bytes; else null, without losing rows. */
   async drainUpTo(bytes: number): Promise<Batch[] | null> {
     let size = 0
     while (await this.#pull()) {
@@ -42,7 +42,7 @@ export class Rebatcher {
     return this.#waiting.splice(0)
   }
 
-  /** Tells the source that no more is wanted; after its end that does nothing. */
+  /** Close the source. No effect after its end. */
   async close(): Promise<void> {
     await this.#source.return?.()
   }
@@ -51,9 +51,7 @@ export class Rebatcher {
     return this.#waiting.length === 0 && !(await this.#pull())
   }
 
-  /**
-   * The next rows: at most `rows` of them (at least 1), and together within the byte limits, or one row. No batch at the end.
-   */
+  /** Return the next rows: at most `rows` (at least 1) and within the byte limits, or a single row. Empty at the end. */
   async take(rows: number): Promise<Batch[]> {
     const taken: Batch[] = []
     const bytes: number[] = []
@@ -74,7 +72,7 @@ export class Rebatcher {
     return taken
   }
 
-  /** How many of the first `most` rows of a batch fit behind rows that take so many bytes of each column. */
+  /** How many of the first `most` rows of a batch fit, given the bytes already taken of each column. */
   #fitting({ columns }: Batch, most: number, bytes: readonly number[]): number {
     const { column: columnLimit, batch: batchLimit } = this.#limits
     const isTooMuch = (rows: number) => {
@@ -90,7 +88,7 @@ export class Rebatcher {
     return partitionPoint(most, i => !isTooMuch(i + 1))
   }
 
-  /** Fetches the next batch, or several small ones made one: what follows costs by the piece. False at the end. */
+  /** Fetch the next batch, or join several small ones, because later steps have a cost per piece. False at the end. */
   async #pull(): Promise<boolean> {
     const pieces: Batch[] = []
     let rows = 0

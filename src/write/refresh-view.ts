@@ -1,6 +1,6 @@
 /**
- * Brings the rows of a materialized view up to date with its source. Row `n` of the source is row `firstRow + n` of the view, so
- * what became of the one says what becomes of the other.
+ * Refreshes the rows of a materialized view. Row `n` of the source is row `firstRow + n` of the view, so changes of the source
+ * map directly to changes of the view.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -22,18 +22,19 @@ import { decoded } from '../sql/kernels/dictionary.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { ChangeParts } from './build-change.js'
 import { conformBatch } from './conform.js'
-import { killRows } from './kill-rows.js'
 import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import { type NewValues, RewrittenRows, type RowsElsewhere } from './rewrite-rows.js'
 import { streamsById } from './rows-by-id.js'
 import type { StageTarget } from './stage.js'
+import { stageDeletions } from './stage-deletions.js'
 import type { BoundView } from './view-query.js'
 
-/** Rows looked at together, in the source and in the view. */
+/** Rows compared at a time, in the source and in the view. */
 const idsAtOnce = 4 * 1024
 
+/** The input of a refresh. */
 export interface RefreshWork {
-  /** The version of the source that the view is to show. */
+  /** The version of the source that the view will show. */
   readonly source: TableReader
   readonly view: TableReader
   readonly query: BoundView
@@ -42,11 +43,12 @@ export interface RefreshWork {
   readonly progress: (done: number, total: number) => void
 }
 
+/** The staged effect of a refresh. */
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**
- * Ids of rows that do not live at the same place in both versions of one of the pairs, ascending, each once; null for more than
- * `most` on either side.
+ * Return the ids of rows whose position differs between the two versions of a pair: ascending, without duplicates. Null if there
+ * are more than `most` on one side.
  */
 export async function movedIds(
   pairs: readonly (readonly [TableReader, TableReader])[],
@@ -69,7 +71,7 @@ export async function movedIds(
   return distinct(await ascendingIds(found, pacer), pacer)
 }
 
-/** Of ascending ids each once. */
+/** Remove duplicates from ascending ids. */
 async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> {
   let count = 0
   for (let from = 0; from < ids.length; from += 64 * 1024) {
@@ -80,7 +82,7 @@ async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> 
   return ids.subarray(0, count)
 }
 
-/** All rows of the view anew. */
+/** Rebuild all rows of the view. */
 export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<RefreshedRows> {
   const { source, view, query } = work
   const rows = await new MatchedRows().find(source, query.filter, pacer)
@@ -95,15 +97,15 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
 }
 
-/** The rows whose ids in the source are given: those that are gone or have other values leave the view, those that are there come. */
+/** Refresh the rows with the given ids of the source: removed and changed rows leave the view, changed and new rows are added. */
 export async function updatedRows(
   work: RefreshWork,
   ids: Float64Array,
   pacer: Pacer,
 ): Promise<RefreshedRows> {
   const { source, view, query, place, target } = work
-  const coming = new Gathered()
-  const leaving = new Gathered()
+  const added = new Gathered()
+  const removed = new Gathered()
   const passes: Narrow = async (rows, hits) => {
     if (query.filter === null) return hits.offsets
     const passing = selectRows(query.filter, await rows.batch(hits, query.filter.columns, false))
@@ -119,11 +121,11 @@ export async function updatedRows(
       pacer,
     )
     const same = await unchanged(work, now, before, pacer)
-    await coming.add(source, now, id => !same.has(id), pacer)
-    await leaving.add(view, before, id => !same.has(id - place.firstRow), pacer)
+    await added.add(source, now, id => !same.has(id), pacer)
+    await removed.add(view, before, id => !same.has(id - place.firstRow), pacer)
   }
-  const moved = await stage(work, coming.rows(source), pacer)
-  const { dead, drop } = await killRows(leaving.rows(view), target, pacer.signal)
+  const moved = await stage(work, added.rows(source), pacer)
+  const { dead, drop } = await stageDeletions(removed.rows(view), target, pacer.signal)
   return { moved, dead, drop }
 }
 
@@ -139,7 +141,7 @@ function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?
   return new MatchedRows().find(reader, named, pacer, narrow)
 }
 
-/** Ids in the source of those rows whose values in the view are what they would be now. */
+/** Ids in the source of rows whose values in the view are up to date. */
 async function unchanged(
   { source, view, query, place }: RefreshWork,
   now: RowSet,
@@ -153,12 +155,12 @@ async function unchanged(
   const made = await valuesOf(source, now, schema, query.values, pacer)
   const namedOf: NewValues = async (rows, hits) => rows.batch(hits, names, false)
   const kept = await valuesOf(view, before, schema, namedOf, pacer)
-  const places = new Map([...kept.ids].map((id, row) => [id - place.firstRow, row]))
-  const both = [...made.ids.keys()].filter(row => places.has(made.ids[row]!))
+  const positions = new Map([...kept.ids].map((id, row) => [id - place.firstRow, row]))
+  const both = [...made.ids.keys()].filter(row => positions.has(made.ids[row]!))
   const a = takeBatch(made.rows, Uint32Array.from(both))
   const b = takeBatch(
     kept.rows,
-    Uint32Array.from(both, row => places.get(made.ids[row]!)!),
+    Uint32Array.from(both, row => positions.get(made.ids[row]!)!),
   )
   const differing = new Bitset(both.length)
   for (const [i, column] of a.columns.entries()) {
@@ -189,7 +191,7 @@ async function valuesOf(
   return { ids: joinNumbers(Float64Array, ids), rows: concatBatches(batches) }
 }
 
-/** Rows of one version, put together from some at a time, in the order of their ids. */
+/** Collects rows of one version, fragment by fragment, in the order of ids. */
 class Gathered {
   readonly #pieces = new Map<Fragment, Uint32Array[]>()
 

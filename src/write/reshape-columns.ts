@@ -1,4 +1,4 @@
-/** Columns whose types change: their values are cast, and nested fields that went are left out. */
+/** Casts columns whose types change, and leaves out nested fields that were dropped. */
 import type { Batch, Column } from '../arrow/column.js'
 import { Place } from '../arrow/place.js'
 import { retyped } from '../arrow/retype.js'
@@ -19,7 +19,7 @@ interface Reshaped {
   readonly now: FieldNode
 }
 
-/** How columns get from their types in `before` to those in `after`, and their ids; null when all stay as they are stored. */
+/** Return how columns change from `before` to `after`, and their field ids; null if no stored value changes. */
 export function reshapedValues(
   before: TableSchema,
   after: TableSchema,
@@ -42,13 +42,13 @@ export function reshapedValues(
       const values = changed.map(({ old, now }, i) => reshaped(rows.columns[i]!, old, now, old.name))
       return { schema: { fields: columns }, length: rows.length, columns: values }
     },
-    // Where nothing was ever written all rows are null, whatever the type.
+    // Fragments without a file for the column are null there, whatever the type.
     concerns: ({ files }) => files.some(file => file.fields.some(id => fields.includes(id))),
   }
   return { work, fields }
 }
 
-/** Whether the bytes of one are those of the other: names, nullability and metadata are not stored with the values. */
+/** Whether both types have the same stored bytes: names, nullability and metadata are not stored with the values. */
 function isStoredAlike(old: FieldNode, now: FieldNode): boolean {
   return equalTypes(storedType(old), storedType(now))
 }
@@ -60,12 +60,12 @@ function storedType(node: FieldNode): DataType {
   return typeOf(anonymous(node))
 }
 
-/** Throws code 20 when values of one type are never values of the other, 13 for a time zone that does not exist. */
+/** Check that a cast exists. Throws `SchemaValidation` if there is none, `InvalidInput` for an unknown time zone. */
 export function checkCastable(from: DataType, to: DataType, path: string): void {
   if (equalTypes(from, to)) return
   if (!castable(from, to)) {
     throw schemaMismatch(`column ${quote(path)} is ${typeName(from)}, which cannot become ${typeName(to)}`, {
-      hint: 'add a column with an expression that makes one of the other',
+      hint: 'add a column with an expression that converts the values',
     })
   }
   const tighter = childFields(to).find(

@@ -1,6 +1,6 @@
 /**
- * Writes rows anew under the ids they have. What was written for one version serves the next as far as its rows are still
- * the ones to be written: a change that lost the race for its slot adds what came since.
+ * Writes rows again with new values, under their ids. Drafts of one attempt are reused by the next as long as their rows are
+ * still to be written. So after a lost race only the rows added since are written.
  */
 import type { Batch } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
@@ -19,34 +19,35 @@ import { type Chunk, streamsById } from './rows-by-id.js'
 import { type StageTarget, stageRows } from './stage.js'
 import { stageIds } from './stage-runs.js'
 
-/** The new values of some rows, which have those ids: all columns of the table, row by row. */
+/** Return the new values of some rows, with the ids `ids`: all columns of the table, in the same order. */
 export type NewValues = (source: RowSource, hits: RowHits, pacer: Pacer, ids: Float64Array) => Promise<Batch>
 
-/** Where rows are written that come from another table. */
+/** How to write rows of another table (a view's source). */
 export interface RowsElsewhere {
-  /** What the ids there are greater by. */
+  /** Added to every row id. */
   readonly firstRow: number
-  /** Most rows of a fragment there. */
+  /** Maximum rows of a fragment. */
   readonly rowsMax: number | undefined
 }
 
+/** Stages rewritten rows over several attempts of one change. */
 export class RewrittenRows {
   readonly #elsewhere: RowsElsewhere
   #schemaId: number | undefined
-  /** By fragment id: the rows that the drafts hold. */
+  /** By fragment id: offsets of the rows in the drafts. */
   #written = new Map<number, Uint32Array>()
   #drafts: MovedDraft[] = []
-  /** For the ids of the drafts. */
+  /** Inline space for the row ids of the drafts. */
   #room = new InlineRoom()
 
-  /** `elsewhere`: absent where they stay in their table. */
+  /** `elsewhere`: absent if the rows stay in their table. */
   constructor(elsewhere: RowsElsewhere = { firstRow: 0, rowsMax: undefined }) {
     this.#elsewhere = elsewhere
   }
 
   /**
-   * Stages the rows with their new values, in the very schema of the version that is to have them. From one call to the next the same row of a
-   * fragment has the same new values.
+   * Stage rows with their new values, in the schema of the version that will have them. Between calls, the same row of a fragment
+   * must have the same new values.
    */
   async stage(
     reader: TableReader,
@@ -89,7 +90,7 @@ export class RewrittenRows {
   }
 }
 
-/** Notes in `ids` whose rows it gives. */
+/** Appends the ids of the rows to `ids`. */
 async function* newBatches(
   chunks: AsyncIterable<Chunk>,
   source: RowSource,
@@ -109,7 +110,7 @@ async function* newBatches(
   }
 }
 
-/** The new values of some rows, in parts where they are too many bytes for one. */
+/** The new values of some rows; in several batches if one would be too large. */
 async function* valuesOf(
   { hits, ids }: Chunk,
   source: RowSource,

@@ -1,9 +1,9 @@
 /**
- * Rows of several fragments in the order of their ids, a few thousand at a time: what is written anew under the ids it had
- * must ascend within a fragment.
+ * Streams rows of several fragments in the order of their ids, a few thousand at a time: rewritten rows must have ascending ids
+ * within a fragment.
  *
- * Fragments seldom overlap, and then follow each other. Those that do are put in order together as long as they have
- * few rows, else they begin a stream, and so a fragment, of their own.
+ * The id ranges of fragments seldom overlap. Overlapping fragments are sorted together if they have few rows. Otherwise an
+ * overlapping fragment begins a stream of its own, and so a new fragment.
  */
 
 import type { Fragment } from '../manifest/layout.js'
@@ -16,11 +16,11 @@ import type { RowSource } from '../query/source.js'
 import type { Part } from '../table/table-reader.js'
 import type { RowSet } from './matched-rows.js'
 
-/** Rows of one chunk. */
+/** Rows of a chunk. */
 const chunkRows = 8 * 1024
-/** Overlapping fragments are put in order together up to this many rows. */
+/** Overlapping fragments are sorted together up to this many rows. */
 const togetherMax = 128 * 1024
-/** As long as the ids of so many span less than this, an id and the number of a row fit one double, and sort as such. */
+/** If ids span less than this, an id and a row index fit into one double, which sorts by id. */
 const spanMax = 2 ** 36
 
 /** Some rows, ascending by id. */
@@ -39,7 +39,7 @@ interface Piece {
   readonly isAscending: boolean
 }
 
-/** Streams of chunks; ids ascend through each of them. */
+/** Return streams of chunks. Ids ascend within each stream. */
 export async function streamsById(
   source: RowSource,
   rows: RowSet,
@@ -74,7 +74,7 @@ export async function streamsById(
   return streams.map(clusters => () => chunksOf(source, clusters, pacer))
 }
 
-/** The numbers with so many before them. */
+/** The ids at some positions of a list of runs. */
 function picked(runs: RunSequence, ranks: Uint32Array): Float64Array {
   if (16 * ranks.length < runs.count) return Float64Array.from(ranks, rank => runs.at(rank))
   const all = new Float64Array(runs.count)
@@ -115,7 +115,7 @@ async function* chunksOfOne(
       const to = Math.min(from + chunkRows, end)
       const inPart = offsets.subarray(from, to).map(offset => offset - part.first)
       yield {
-        hits: { parts: [part], partOf: null, offsets: inPart, made: noComputedColumns },
+        hits: { parts: [part], partOf: null, offsets: inPart, computed: noComputedColumns },
         ids: ids.subarray(from, to),
       }
     }
@@ -151,13 +151,13 @@ async function* chunksOfMany(
       parts,
       partOf: some.map(i => partOf[i]!),
       offsets: some.map(i => offsets[i]!),
-      made: noComputedColumns,
+      computed: noComputedColumns,
     }
     yield { hits, ids: Float64Array.from(some, i => ids[i]!) }
   }
 }
 
-/** The numbers of some rows, all of a cluster, by their ids. */
+/** The indexes of all rows of a cluster, sorted by id. */
 async function orderOf(ids: Float64Array, cluster: readonly Piece[], pacer: Pacer): Promise<Uint32Array> {
   const least = Math.min(...cluster.map(piece => piece.least))
   const greatest = Math.max(...cluster.map(piece => piece.greatest))
@@ -166,7 +166,7 @@ async function orderOf(ids: Float64Array, cluster: readonly Piece[], pacer: Pace
   return Uint32Array.from(keys, key => key % togetherMax)
 }
 
-/** The first of some ascending offsets of a fragment that lies in a part, by number. */
+/** The index of the first of some ascending offsets that is in a part. */
 function startOf({ first }: Part, offsets: Uint32Array): number {
   return partitionPoint(offsets.length, i => offsets[i]! < first)
 }

@@ -1,6 +1,6 @@
 /**
- * A digest of rows that depends on their values alone: not on how they are cut into batches, in which order their columns come,
- * whether texts come as dictionaries, or how wide offsets are. A column of nulls counts like one that is not there.
+ * Computes a digest of rows that depends only on their values: not on batch boundaries, the order of columns, dictionary encoding
+ * or the width of offsets. A column of nulls counts like a missing column.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { type Batch, type Column, isValid } from '../arrow/column.js'
@@ -12,9 +12,10 @@ import type { DataType } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 
-/** Bytes that are hashed in one go: a millisecond or two. */
+/** Bytes hashed without a pause: one or two milliseconds. */
 const bytesAtOnce = 1024 * 1024
 
+/** Call `add` for each batch, then `finish` once. */
 export class RowsDigest {
   readonly #columns = new Map<string, ColumnDigest>()
   #rows = 0
@@ -31,7 +32,7 @@ export class RowsDigest {
     this.#rows += length
   }
 
-  /** Of all rows that were added, and of `about`, what else is to be told apart. */
+  /** Return the digest of all added rows and of `about`, a text that must be equal too. */
   finish(about: string): string {
     const columns = [...this.#columns]
       .filter(([, column]) => column.present > 0)
@@ -47,14 +48,14 @@ class ColumnDigest {
   present = 0
   #rows = 0
   #layout = ''
-  /** Where the nulls are, by row. */
+  /** Row numbers of nulls. */
   readonly #nulls = createHash('sha256')
   /** Lengths of texts and lists. */
   readonly #lengths = createHash('sha256')
   readonly #values = createHash('sha256')
   readonly #children: ColumnDigest[] = []
 
-  /** The rows after those that were added before. */
+  /** Add the next rows. */
   async add(given: Column, pacer: Pacer): Promise<void> {
     const column = await this.#withoutNulls(decoded(given), pacer)
     const { type, length } = column
@@ -101,7 +102,7 @@ class ColumnDigest {
   }
 }
 
-/** The name of a type without what says how wide offsets are, or how its children are called and what they may be. */
+/** Name of a type, independent of the width of offsets and of its children's names and nullability. */
 function layoutName(type: DataType): string {
   switch (type.kind) {
     case 'utf8':
@@ -118,7 +119,7 @@ function layoutName(type: DataType): string {
   }
 }
 
-/** Those of a column without nulls, without what lies beyond its rows. */
+/** Children of a column without nulls, limited to its rows. */
 function childrenOf({ type, offsets, length, children }: Column): readonly Column[] {
   const rows =
     offsets !== null ? offsets[length]! : type.kind === 'fixed_size_list' ? length * type.size : length

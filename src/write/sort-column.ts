@@ -1,4 +1,4 @@
-/** The rows of a column in the order of their values: what a scalar index is built from. */
+/** Sorts the rows of a column by value, to build a scalar index. */
 import { type Column, isValid } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
@@ -12,24 +12,25 @@ import { prefixBytes, sortTexts } from '../sql/kernels/sort-texts.js'
 import { bitAt, byteRowsOf } from '../sql/values/vector.js'
 
 const order: KeyOrder = { ascending: true, nullsFirst: false }
-/** Rows handled between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 32 * 1024
 
+/** A sorted column. */
 export interface SortedColumn {
-  /** The rows that hold a value, ascending as filters compare (sql/kernels/compare); equal ones by number. */
+  /** The rows with a value, sorted as filters compare (sql/kernels/compare); equal values by row number. */
   readonly rows: Uint32Array
   /**
-   * The values in that order, equal to those of the rows, where the sort has them at hand: looked up row by row they would
-   * take as long again. Else null.
+   * The values in that order, if the sort has them in memory; else null. Looking up each row would take as long again.
    */
   readonly values: Column | null
 }
 
-/** `sortColumn` without the values. */
+/** As `sortColumn`, without the values. */
 export async function sortedRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
   return (await sortColumn(column, pacer)).rows
 }
 
+/** Sort the rows of a column by value, without nulls. */
 export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedColumn> {
   if (column.dictionary !== null) {
     return { rows: await sortedByEntry(column, column.dictionary, pacer), values: null }
@@ -41,7 +42,7 @@ export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedCo
   for (let from = 0; from < length; from += rowsAtOnce) {
     const part = sliceColumn(column, from, Math.min(rowsAtOnce, length - from))
     const batch = keyBatch([part], [order])
-    // The first one is about nulls.
+    // The first word encodes nulls.
     const own = batch.words.slice(1)
     if (from === 0) words = own.map(() => new Uint32Array(length))
     for (const [w, word] of own.entries()) words[w]!.set(word, from)
@@ -66,7 +67,7 @@ async function presentRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
   return rows
 }
 
-/** Only the entries are compared; a row goes where its entry does. */
+/** Sorts only the dictionary entries; rows follow their entries. */
 async function sortedByEntry(column: Column, dictionary: Column, pacer: Pacer): Promise<Uint32Array> {
   const { ranks, count: ranksUsed } = await ranksOf(dictionary, pacer)
   const word = new Uint32Array(column.length)
@@ -83,7 +84,7 @@ async function sortedByEntry(column: Column, dictionary: Column, pacer: Pacer): 
   return (await sortedByWords([word], word.length, pacer)).subarray(0, count)
 }
 
-/** Of each entry, how many distinct values come before its own; of null, how many there are. */
+/** The rank of each entry among the distinct values; a null entry has the number of distinct values. */
 async function ranksOf(
   dictionary: Column,
   pacer: Pacer,

@@ -1,9 +1,9 @@
 /**
- * Stages columns of rows that are there already: new ones, or all values of old ones anew.
+ * Stages columns for existing rows: new columns, or all values of existing columns again.
  *
- * Each fragment gets its columns in one file, in batches as long as those it has; a few small ones ride in the slot. The
- * values of a row are made of nothing but the row, so what was staged for a fragment stays good as long as its
- * files do: a change that lost the race for its slot adds the fragments that came since.
+ * Each fragment gets its columns in one file, in batches of the same lengths as its own; a few small ones are stored inline in
+ * the slot. The values of a row depend only on the row. So what was staged for a fragment stays valid as long as its files do:
+ * after a lost race, only fragments added since are staged.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -29,28 +29,28 @@ import { InlineRoom } from './inline-room.js'
 import { type Draft, inlineBytes, newFileName, type StageTarget } from './stage.js'
 import { ZoneCollector } from './zone-collector.js'
 
-/** Fragments worked on at a time. */
+/** Fragments processed in parallel. */
 const fragmentsAtOnce = 4
-/** Rows of one step at most, and bytes of what it reads: what is not in an expression has its cost in the bytes. */
+/** Most rows of a step, and most bytes of its input: the bytes bound the cost of work that is not in an expression. */
 const stepRows = 8 * 1024
 const stepBytes = 1024 * 1024
 
-/** What columns are to be written. */
+/** The columns to write. */
 export interface ColumnsWork {
   /** The columns, as the table will have them. */
   readonly schema: Schema
-  /** Columns the values are made of. */
+  /** Input columns of the values. */
   readonly names: readonly string[]
-  /** Expressions among them, by which the work is cut into short steps. */
+  /** The expressions among the values: their cost bounds the length of a step. */
   readonly expressions: readonly BoundExpression[]
-  /** The values for some living rows, of types that fit `schema`. `firstRow` living rows of the version come before them. */
+  /** Compute the values for some live rows, of types that fit `schema`. `firstRow`: number of live rows of the version before them. */
   readonly values: (
     rows: Batch,
     options: { readonly firstRow: number; readonly signal: AbortSignal | undefined },
   ) => Batch | Promise<Batch>
-  /** Whether a fragment gets the columns at all. */
+  /** Whether a fragment gets the columns. */
   readonly concerns: (fragment: Fragment) => boolean
-  /** Told how many rows are done. */
+  /** Called with the number of rows done since the last call. */
   readonly progress?: (rows: number) => void
 }
 
@@ -59,14 +59,15 @@ interface Staged {
   readonly draft: Draft
 }
 
+/** Stages columns over several attempts of one change. */
 export class StagedColumns {
   #schemaId: number | undefined
   /** By fragment id. */
   #staged = new Map<number, Staged>()
 
   /**
-   * The columns for the rows of a version. From one call to the next the values of a row are the same as long as the schema
-   * of the version is.
+   * Stage the columns for the rows of a version. As long as the schema of the version is the same, later calls reuse what was
+   * staged.
    */
   async stage(
     reader: TableReader,
@@ -75,14 +76,14 @@ export class StagedColumns {
     pacer: Pacer,
   ): Promise<readonly ColumnsDraft[]> {
     const { schema, fragments } = reader.layout
-    // Where a row stands among all others is not in the row.
+    // The offset of a row in the table depends on other rows.
     if (this.#schemaId !== schema.id || work.names.includes(rowOffsetField.name)) this.#staged.clear()
     this.#schemaId = schema.id
     const concerned = fragments.filter(work.concerns)
     const kept = new Map<number, Staged>()
     for (const fragment of concerned) {
       const known = this.#staged.get(fragment.id)
-      // Rows that were dead have no values.
+      // Rows that were deleted when the file was staged have no values in it.
       if (known?.fragment.files === fragment.files && onlyLostRows(known.fragment, fragment)) {
         kept.set(fragment.id, known)
       }
@@ -118,7 +119,7 @@ async function stageFragment(
   let first: readonly Batch[] | null = null
   if (parts.length === 1) {
     first = await columnsOfPart(source, parts[0]!, work, pacer)
-    // A batch of few bytes has no message longer than it by much.
+    // If a batch has few bytes, its message is hardly longer.
     if (first.reduce((sum, piece) => sum + batchBytes(piece), 0) <= inlineBytes) {
       const blob = encodeBatch(concatBatches(first))
       if (room.takes(blob.length)) return { rows, content: { blob }, zones: new Map() }
@@ -142,7 +143,7 @@ async function stageFragment(
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 
-/** The columns for all rows of a part, piece by piece. Dead ones are null: what they hold must not make anything fail. */
+/** The columns for all rows of a part, in pieces. Deleted rows are null: their old values must not make an expression fail. */
 async function columnsOfPart(
   source: RowSource,
   part: Part,
@@ -176,18 +177,18 @@ async function columnsOfPart(
     const rows = own === null ? sliceBatch(input, from, count) : takeBatch(input, own)
     const made = values(rows, { firstRow, signal: pacer.signal })
     const batch = conformBatch(made instanceof Promise ? await made : made, schema, firstRow)
-    pieces.push(own === null || count === to - from ? batch : takeBatch(batch, placesOf(own, from, to)))
+    pieces.push(own === null || count === to - from ? batch : takeBatch(batch, indexesOf(own, from, to)))
     if (!(made instanceof Promise)) steps.took(to - from, pacer.worked() - begun)
     progress?.(count)
   }
   return pieces
 }
 
-/** For each row of a stretch which of the living ones it is; -1 for a dead one. */
-function placesOf(live: Uint32Array, from: number, to: number): Int32Array {
-  const places = new Int32Array(to - from).fill(-1)
-  for (let i = 0; i < live.length; i++) places[live[i]! - from] = i
-  return places
+/** For each row of a range: its index among the live rows, or -1 for a deleted row. */
+function indexesOf(live: Uint32Array, from: number, to: number): Int32Array {
+  const indexes = new Int32Array(to - from).fill(-1)
+  for (let i = 0; i < live.length; i++) indexes[live[i]! - from] = i
+  return indexes
 }
 
 function nullBatch(schema: Schema, length: number): Batch {

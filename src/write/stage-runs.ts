@@ -1,4 +1,4 @@
-/** Makes row ids and offsets of dead rows ready for a commit: few bytes ride in the slot, more go into a file. */
+/** Stages row ids and offsets of deleted rows: few bytes are stored inline in the slot, more in a file. */
 import type { ConsecutiveIds, IdBounds } from '../manifest/change.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32 } from '../primitives/checksum.js'
@@ -7,7 +7,7 @@ import { runSequence } from '../primitives/unordered-runs.js'
 import type { InlineRoom } from './inline-room.js'
 import { newFileName, type StageTarget } from './stage.js'
 
-/** Numbers where a commit can refer to them. */
+/** Numbers that a commit can refer to. */
 export type RunsContent = { readonly blob: Uint8Array } | StoredRuns
 
 /** Numbers that no commit refers to yet. */
@@ -19,7 +19,7 @@ export interface RunsDraft {
 /** Row ids that no commit refers to yet. */
 export type IdsDraft = ConsecutiveIds | (IdBounds & { readonly content: RunsContent })
 
-/** `inline`: what stands for them in a slot, where there is room for it. */
+/** Stage a deletion vector. `inline`: its encoding in a slot, used if there is space. */
 export async function stageRuns(
   runs: NumberRuns,
   inline: Uint8Array,
@@ -31,7 +31,7 @@ export async function stageRuns(
   return { runs, content: await storeRuns(runs.encode(), target, signal) }
 }
 
-/** `ids`: those of a fragment's rows, by offset; there are some. */
+/** Stage the row ids of a fragment. `ids`: by offset; at least one. */
 export async function stageIds(
   ids: Float64Array,
   room: InlineRoom,
@@ -46,7 +46,7 @@ export async function stageIds(
   return { content, least, greatest, ...(!runs.isAscending && { ascending: false }) }
 }
 
-/** Numbers in a file of their own, as runs. */
+/** Write encoded runs of numbers to a file of their own. */
 export async function storeRuns(
   bytes: Uint8Array,
   target: StageTarget,

@@ -1,9 +1,10 @@
-/** Puts the file of a segment where a commit can refer to it. */
+/** Stages an index segment. */
 import type { SegmentBytes } from '../indexes/sections/section-file.js'
 import { filePath } from '../manifest/file-names.js'
 import type { IndexSegment } from '../manifest/table-index.js'
 import { newFileName, type StageTarget } from './stage.js'
 
+/** Write the file of a segment, so that a commit can refer to it. */
 export async function storeSegment(
   { chunks, end }: SegmentBytes,
   target: StageTarget,

@@ -1,6 +1,6 @@
 /**
- * Puts rows where a commit can refer to them: a few ride in the slot as a blob, more go to data files. Nothing
- * refers to a staged file yet, so nothing is visible and nothing needs to be undone.
+ * Stages rows: few rows become a blob inline in the slot, more become data files. Nothing refers to a staged file before the
+ * commit, so staged rows are invisible, and a failure needs no undo.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -18,47 +18,49 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { Rebatcher } from './rebatcher.js'
 import { ZoneCollector } from './zone-collector.js'
 
-/** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
+/** Rows of an entry up to this many bytes are stored inline in the slot (STORAGE S11). */
 export const inlineBytes = 64 * 1024
-/** Rows of one record batch, unless a column would pass a vector segment, or all of them together `batchBytesMax`. */
+/** Rows of a record batch, unless one column would exceed a vector segment, or all columns together `batchBytesMax`. */
 const batchRows = 128 * 1024
-/** A batch is gathered in memory before it is written. */
+/** Bytes of a batch, which is gathered in memory before it is written. */
 const batchBytesMax = 128 * 1024 * 1024
-/** Rows of one fragment. */
+/** Most rows of a fragment. */
 const fragmentRows = 1024 * 1024
 
-/** One fragment to be, without the numbers that only the commit can give. */
+/** A staged fragment, without the numbers that only the commit can give. */
 export interface Draft {
   readonly rows: number
   readonly content:
     | { readonly blob: Uint8Array }
     | { readonly file: string; readonly bytes: number; readonly crc: number }
-  /** By column; none for rows that ride in the slot, which cost no read. */
+  /** Min/max statistics by column. Empty for inline rows, which are read with the slot anyway. */
   readonly zones: ReadonlyMap<number, ZoneRecord>
 }
 
+/** Where to stage files. */
 export interface StageTarget {
   readonly store: BlobStore
   readonly clock: Clock
   /** The table's folder. */
   readonly location: string
-  /** The newest slot the writer knew when it began; goes into file names (STORAGE S7). */
+  /** The newest slot that the writer knew when it began; part of file names (STORAGE S7). */
   readonly birth: number
 }
 
-/** A name that nobody else gives: it says what its writer knew, so that it is known to be young (STORAGE S7). */
+/** Return a unique file name. It contains the newest slot that the writer knew, so garbage collection can tell new files (STORAGE S7). */
 export function newFileName({ birth, clock }: StageTarget): string {
   return fileName(birth, clock.uuid())
 }
 
+/** Staged rows, in one draft per fragment. */
 export interface StagedRows {
   readonly drafts: readonly Draft[]
   readonly rows: number
 }
 
 /**
- * Stages batches that already have exactly `schema`. An empty source gives no draft. `rowsMax`: most rows of a fragment, where
- * those are fewer than there are anyway.
+ * Stage batches that already have exactly `schema`. An empty source gives no draft. `rowsMax`: most rows of a fragment,
+ * default and maximum 1,048,576.
  */
 export async function stageRows(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
@@ -68,24 +70,24 @@ export async function stageRows(
   rowsMax = fragmentRows,
 ): Promise<StagedRows> {
   const pacer = new Pacer(signal)
-  return fromSource(batches, pacer, async source => {
+  return withRebatcher(batches, pacer, async source => {
     const small = await source.drainUpTo(inlineBytes)
     const most = Math.min(rowsMax, fragmentRows)
     return small === null ? stageFiles(source, schema, target, pacer, most) : stageInline(small, most)
   })
 }
 
-/** As `stageRows`, but none ride in the slot. */
+/** As `stageRows`, but never inline in the slot. */
 export function stageIntoFiles(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
 ): Promise<StagedRows> {
-  return fromSource(batches, pacer, source => stageFiles(source, schema, target, pacer, fragmentRows))
+  return withRebatcher(batches, pacer, source => stageFiles(source, schema, target, pacer, fragmentRows))
 }
 
-async function fromSource<T>(
+async function withRebatcher<T>(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   pacer: Pacer,
   work: (source: Rebatcher) => Promise<T>,
@@ -139,7 +141,7 @@ async function stageFragment(
   const zones = new ZoneCollector(schema)
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
-  /** Those of one record batch; none at the end. */
+  /** The chunks of the next record batch; empty at the end. */
   const nextChunks = async (): Promise<Uint8Array[]> => {
     const pending = rows < rowsMax ? await source.take(Math.min(batchRows, rowsMax - rows)) : []
     if (pending.length === 0) return []
@@ -152,7 +154,7 @@ async function stageFragment(
       const written = await nextChunks()
       if (written.length === 0) break
       while (written.length > 0) yield written.shift()!
-      // Whoever passes chunks on holds each until the next one comes: here that would be all of a batch, while another is gathered.
+      // A consumer holds a chunk until it gets the next one. The empty chunk frees the batch while the next one is gathered.
       yield nothing
     }
     const { chunks: last, ...totals } = writer.finish(await zones.stretches(pacer))

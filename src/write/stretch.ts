@@ -1,40 +1,41 @@
-/** Rows of a table that an index is to have. */
+/** Ranges of rows to index. */
 import { columnFile, type Fragment } from '../manifest/layout.js'
 import type { CoverItem } from '../manifest/table-index.js'
 
-/** Rows `from` to `to - 1` of a fragment. */
+/** The rows `from` to `to - 1` of a fragment. */
 export interface Stretch {
   readonly fragment: Fragment
   readonly from: number
   readonly to: number
 }
 
+/** Count the rows of stretches. */
 export function rowsIn(stretches: readonly Stretch[]): number {
   return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
-/** The stretches in their order, cut so that each list has `most` rows, and the last one what is left. */
+/** Split stretches, in their order, into lists of `most` rows; the last list has the rest. */
 export function cutStretches(stretches: readonly Stretch[], most: number): readonly (readonly Stretch[])[] {
   return cutInto(stretches, () => most)
 }
 
-/** The stretches in their order, cut into lists of as many rows as `roomFrom` says by the number of the first; at least one. */
+/** Split stretches, in their order, into lists. `rowsFrom` returns the number of rows of a list, at least 1, given its first row. */
 export function cutInto(
   stretches: readonly Stretch[],
-  roomFrom: (row: number) => number,
+  rowsFrom: (row: number) => number,
 ): readonly (readonly Stretch[])[] {
   const lists: Stretch[][] = []
-  let room = 0
+  let left = 0
   let row = 0
   for (const { fragment, from, to } of stretches) {
     for (let at = from; at < to; ) {
-      if (room === 0) {
+      if (left === 0) {
         lists.push([])
-        room = roomFrom(row)
+        left = rowsFrom(row)
       }
-      const end = Math.min(to, at + room)
+      const end = Math.min(to, at + left)
       lists.at(-1)!.push({ fragment, from: at, to: end })
-      room -= end - at
+      left -= end - at
       row += end - at
       at = end
     }
@@ -42,7 +43,7 @@ export function cutInto(
   return lists
 }
 
-/** Where rows of a segment are that are those of stretches, from row `first` on. `column`: id of the indexed column. */
+/** Return the row mapping of a segment: positions of its rows from row `first` on. `column`: id of the indexed column. */
 export function coverOf(stretches: readonly Stretch[], column: number, first: number): readonly CoverItem[] {
   const items: CoverItem[] = []
   let row = first

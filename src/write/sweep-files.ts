@@ -1,17 +1,17 @@
 /**
- * Deletes files of tables that nothing refers to any more and nothing can refer to again: those that were born before the
- * sweep floor, judged on a state in which that floor stands (STORAGE S7, S8).
+ * Garbage collection: deletes files of tables that no version refers to and none can refer to again. These are files created
+ * before the GC watermark, judged on a state that contains this watermark (STORAGE S7, S8).
  *
- * - Only names that Sheaf gave are deleted, and only in folders of its own: `tables/<uuid>/`. What lies at a location that a
- *   caller chose stays.
- * - Files of dropped tables are left to who empties the queue of drops.
- * - Manifests that clients staged for Lance tables go by the store's own time, a day after they were written, and never one
- *   that a version in the log still needs.
- * - A file that cannot be deleted now (open on Windows) is deleted by a later sweep.
+ * - Only files with names that Sheaf generates are deleted, and only in folders of its own: `tables/<uuid>/`. Files at locations
+ *   that callers chose stay.
+ * - Files of dropped tables are deleted by the task that empties the queue of drops.
+ * - Manifests that clients staged for Lance tables are deleted a day after they were written, by the store's clock. A manifest
+ *   that a version in the log still needs is never deleted.
+ * - A file that cannot be deleted now (open on Windows) is deleted by a later garbage collection.
  */
-import { heldVersions } from '../catalog/retention.js'
+import { versionsWithData } from '../catalog/retention.js'
 import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
-import { birthOfPath } from '../manifest/file-names.js'
+import { creationSlotOfPath } from '../manifest/file-names.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import { type Reach, type ReachSource, reachOf } from '../manifest/reach.js'
 import { hasNumber, type Runs } from '../manifest/runs.js'
@@ -21,14 +21,16 @@ import type { Pacer } from '../primitives/pacer.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
-/** How long a manifest that a client staged waits to be committed. */
+/** How long a staged manifest may wait for its commit. */
 const stagedMs = 24 * 60 * 60 * 1000
 
+/** The services that garbage collection needs. */
 export interface SweepSource extends ReachSource {
   readonly store: BlobStore
   readonly layouts: Pick<LayoutStore, 'at' | 'ensureBase'>
 }
 
+/** Number and bytes of deleted files. */
 export interface Swept {
   readonly files: number
   readonly bytes: number
@@ -36,13 +38,13 @@ export interface Swept {
 
 interface Candidate {
   readonly key: string
-  /** From the table's folder on. */
+  /** Relative to the table's folder. */
   readonly path: string
   readonly size: number
   readonly modified: number
 }
 
-/** `storeNow`: a time by the store's own clock that has passed. Ends early, with an error, when `pacer.signal` fires. */
+/** Delete unreferenced files. `storeNow`: a past time by the store's own clock. Rejects when `pacer.signal` aborts. */
 export async function sweepFiles(
   source: SweepSource,
   state: CatalogState,
@@ -71,7 +73,7 @@ export async function sweepFiles(
 class Sweeper implements Swept {
   files = 0
   bytes = 0
-  /** What kept a table from being swept: the others were. */
+  /** The first error of a table. The other tables are collected anyway. */
   trouble: unknown = null
   readonly #source: SweepSource
   readonly #state: CatalogState
@@ -82,7 +84,7 @@ class Sweeper implements Swept {
   constructor(source: SweepSource, state: CatalogState, storeNow: number, pacer: Pacer) {
     this.#source = source
     this.#state = state
-    this.#held = heldVersions(state)
+    this.#held = versionsWithData(state)
     this.#storeNow = storeNow
     this.#pacer = pacer
   }
@@ -96,14 +98,14 @@ class Sweeper implements Swept {
     }
   }
 
-  /** `files`: all there are in the folder of a table. */
+  /** Collect the files of a table. `files`: all files in its folder. */
   async table(uuid: string, files: readonly Candidate[]): Promise<void> {
     const location = ownLocation(uuid)
     const { tables, detached, drops, external, sweep } = this.#state
-    // Somebody may have chosen the folder of a table that is gone.
+    // A caller may have created another table in the folder of a dropped table.
     if (drops.has(location) || external.has(location)) return
     const head = tables.get(uuid) ?? detached.get(location)
-    const old = files.filter(({ path }) => (birthOfPath(path) ?? sweep.floor) < sweep.floor)
+    const old = files.filter(({ path }) => (creationSlotOfPath(path) ?? sweep.floor) < sweep.floor)
     const manifests = files.filter(({ path }) => path.startsWith('_versions/'))
     if (head?.kind !== 'sheaf') {
       for (const file of old) await this.#delete(file)
@@ -118,11 +120,11 @@ class Sweeper implements Swept {
     await this.#sweepBases(head, bases, reach)
   }
 
-  /** Of the stored layouts of versions that are gone those stay that a fold begins with. */
+  /** Delete stored manifests of expired versions, unless a later manifest is built from them. */
   async #sweepBases(head: TableHead, bases: readonly Candidate[], reach: Reach): Promise<void> {
     const needless = bases.filter(({ path }) => !reach.bases.has(versionOf(path)!))
     if (needless.length === 0) return
-    // One that was lost is made again while it still can be.
+    // Write missing base manifests again while their source still exists.
     for (const version of reach.bases) {
       await this.#source.layouts.ensureBase(head, version, this.#pacer.signal)
     }
@@ -142,7 +144,7 @@ class Sweeper implements Swept {
     }
   }
 
-  /** Whether a version has its own manifest under its final name: it may be missing, or a Lance engine may have taken the name. */
+  /** Whether a version has its manifest under the final name. It may be missing, or a Lance engine may have taken the name. */
   async #isFinal(final: string, { crc }: ManifestFile): Promise<boolean> {
     const bytes = await this.#source.store.get(final, this.#pacer.signal)
     return bytes !== null && crc32(bytes) === crc
@@ -160,13 +162,13 @@ class Sweeper implements Swept {
   }
 }
 
-/** Whether a path is that of the stored layout of a version that is gone, and is not what newer folds begin with. */
+/** Whether a path is the stored manifest of an expired version, other than the version from which newer manifests start. */
 function isPastBase(path: string, { mark, start }: TableHead, held: Runs): boolean {
   const version = versionOf(path)
   return version !== null && version <= mark && version !== start && !hasNumber(held, version)
 }
 
-/** The version whose stored layout would lie at a path; null for other names. */
+/** The version whose stored manifest has this path; null for other names. */
 function versionOf(path: string): number | null {
   const name = parseManifestName(path)
   return name === null || name.staging !== null || name.scheme !== 'V2' ? null : Number(name.version)

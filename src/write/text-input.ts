@@ -1,4 +1,4 @@
-/** The texts of rows of a table, as segments of a text index are built over them. */
+/** Reads the texts of rows, as input of a text segment. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import type { TextInput, TextPiece } from '../indexes/text/input.js'
@@ -10,19 +10,19 @@ import { bytesBefore, onlyRows, plainTexts } from '../table/text-column.js'
 import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
-/** Rows of a piece, */
+/** Maximum rows of a piece, */
 const pieceRows = 2048
-/** and bytes of its texts, as long as it has more than one row. */
+/** and maximum bytes of its texts. A single row may have more. */
 const pieceBytes = 4 * 1024 * 1024
 
-/** Texts as they are read from the table. */
+/** A text column to read. */
 export interface TextColumn {
   readonly reader: TableReader
-  /** From the column down to the field. */
+  /** Fields from the column down to the text field. */
   readonly chain: readonly FieldNode[]
 }
 
-/** The rows of stretches, dead ones as if they were null, of which there may be as many passes as a builder likes. */
+/** Return the rows of stretches as input. Deleted rows are null. A builder may read the pieces several times. */
 export function textInput(column: TextColumn, stretches: readonly Stretch[], pacer: Pacer): TextInput {
   return { rows: rowsIn(stretches), pieces: () => pieces(column, stretches, pacer) }
 }
@@ -50,23 +50,23 @@ async function* pieces(
   }
 }
 
-/** The row until which rows from `from` on have as many bytes as there is room for: one at least. */
-function rowAfter(texts: Column, from: number, room: number): number {
-  const end = bytesBefore(texts, from) + room
+/** The end of the longest range of rows from `from` on with at most `bytes` bytes; at least one row. */
+function rowAfter(texts: Column, from: number, bytes: number): number {
+  const end = bytesBefore(texts, from) + bytes
   const fit = partitionPoint(texts.length - from, i => bytesBefore(texts, from + i + 1) <= end)
   return from + Math.max(1, fit)
 }
 
-/** How many rows of stretches live. */
-export async function rowsRead(
+/** Count the live rows of stretches. */
+export async function countLiveRows(
   { reader }: TextColumn,
   stretches: readonly Stretch[],
   pacer: Pacer,
 ): Promise<number> {
-  let living = 0
+  let live = 0
   for (const { fragment, from, to } of stretches) {
-    living += (await reader.liveIn(fragment, pacer)).slice(from, to).count
+    live += (await reader.liveIn(fragment, pacer)).slice(from, to).count
     await pacer.turn()
   }
-  return living
+  return live
 }

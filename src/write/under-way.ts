@@ -1,9 +1,9 @@
-/** Writes of this process that are under way: what they began with is not swept away under them. */
+/** Running writes of this process: garbage collection must keep files that they created. */
 export class UnderWay {
-  /** The newest slot each of them knew when it began. */
+  /** For each write, the newest slot that it knew when it began. */
   readonly #births = new Set<{ readonly slot: number }>()
 
-  /** Runs a write that began when `slot` was the newest. */
+  /** Run a write that began when `slot` was the newest. */
   async run<T>(slot: number, write: () => Promise<T>): Promise<T> {
     const birth = { slot }
     this.#births.add(birth)
@@ -14,7 +14,7 @@ export class UnderWay {
     }
   }
 
-  /** The oldest of those slots; infinity when nothing is under way. */
+  /** Return the oldest of these slots; infinity if no write is running. */
   oldest(): number {
     let oldest = Number.POSITIVE_INFINITY
     for (const { slot } of this.#births) oldest = Math.min(oldest, slot)

@@ -1,4 +1,4 @@
-/** The new values of rows that an update sets: expressions over the old row. */
+/** The new values of updated rows: expressions over the old row. */
 import type { Batch } from '../arrow/column.js'
 import { columnNotFound } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
@@ -6,8 +6,8 @@ import type { Clock } from '../primitives/clock.js'
 import type { Request } from '../protocol/calls.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { inColumn } from '../query/in-column.js'
-import { parametersOf } from '../query/settle.js'
-import { madeFields, rowOffsetField, sourceSchema } from '../query/source.js'
+import { parametersOf } from '../query/plan-query.js'
+import { computedFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -19,19 +19,19 @@ interface Assignment {
   readonly value: BoundExpression
 }
 
-interface SettledUpdate {
+interface PlannedUpdate {
   readonly filter: BoundExpression | null
   readonly assignments: readonly Assignment[]
-  /** Whether what a row gets depends on nothing but the row. */
+  /** Whether the new values of a row depend only on the row. */
   readonly isOfRow: boolean
 }
 
-/** Which rows, and what they get. Throws code 12 for unknown columns, 13 and 20 for expressions that do not fit. */
-export function settleUpdate(
+/** Plan an update. Throws `ColumnNotFound` for unknown columns, `InvalidInput` or `SchemaValidation` for expressions that do not fit. */
+export function planUpdate(
   { predicate, parameters, updates, update_parameters }: Request<'updateTable'>,
   schema: TableSchema,
   clock: Clock,
-): SettledUpdate {
+): PlannedUpdate {
   const shared = parametersOf(parameters)
   const own = update_parameters === undefined ? shared : parametersOf(update_parameters)
   const assignments = bindUpdates(updates, schema, { parameters: own, clock })
@@ -60,21 +60,21 @@ function bindUpdates(
 }
 
 /**
- * Every expression sees the row as it was, so that `a = b, b = a` swaps. `schema`: that of the assignments, or a copy of it:
- * a layout that was stored and read again has its own.
+ * Return the new values of rows. Every expression reads the old row, so that `a = b, b = a` swaps. `schema`: that of the
+ * assignments, or a copy (a manifest that was stored and read again has its own).
  */
 export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
   const read = new Set(assignments.flatMap(({ value }) => value.columns))
-  const places = new Map(assignments.map(({ field }, i) => [field.id, i]))
-  const kept = schema.fields.filter(field => !places.has(field.id) || read.has(field.name))
-  const made = madeFields.filter(({ name }) => read.has(name))
+  const positions = new Map(assignments.map(({ field }, i) => [field.id, i]))
+  const kept = schema.fields.filter(field => !positions.has(field.id) || read.has(field.name))
+  const made = computedFields.filter(({ name }) => read.has(name))
   const names = [...kept, ...made].map(({ name }) => name)
   const expressions = assignments.map(({ value }) => value)
   return async (source, hits, pacer) => {
     const old = await source.batch(hits, names, false)
     const set = await evaluateInSteps(expressions, old, pacer)
     const columns = schema.fields.map(
-      field => set[places.get(field.id) ?? -1] ?? old.columns[names.indexOf(field.name)]!,
+      field => set[positions.get(field.id) ?? -1] ?? old.columns[names.indexOf(field.name)]!,
     )
     const fields = schema.fields.map((field, i) => ({ ...field, type: columns[i]!.type }))
     return { schema: { fields }, length: old.length, columns } satisfies Batch

@@ -1,4 +1,4 @@
-/** The vectors of rows of a table, dead ones included, as a segment is built over them: one of each row, or those of lists. */
+/** Reads the vectors of rows, including deleted rows, as input of a vector segment: one vector per row, or lists of vectors. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { assert } from '../errors.js'
@@ -11,12 +11,12 @@ import { copyElements, elementKind, presentVectors, vectorLists, vectorType } fr
 import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
-/** Rows of a piece: few enough that converting them is no pause, enough that the work on one is more than asking for it. */
+/** Rows of a piece: few enough to convert without a pause, and enough to amortize the request. */
 const pieceRows = 4096
 
 /**
- * `chain`: from the column down to the field of vectors. `first`: ordinal of the first row. Each pass over the pieces reads the
- * column again.
+ * Return the rows of stretches as input. `chain`: fields from the column down to the vector field. `first`: ordinal of the first
+ * row. The column is read again for each iteration over the pieces.
  */
 export function vectorInput(
   reader: TableReader,
@@ -37,8 +37,8 @@ export function vectorInput(
 }
 
 /**
- * The same for a column of lists of vectors, of which each is numbered. `ends`: for each row, where its vectors end (`endsOfLists`). Vectors of a
- * list that is null are there without being present.
+ * The same for a column of lists of vectors: each vector is numbered. `ends`: for each row, the end of its vectors
+ * (`endsOfLists`). Vectors of a null list are numbered, but not present.
  */
 export function listedInput(
   reader: TableReader,
@@ -58,7 +58,7 @@ export function listedInput(
   }
 }
 
-/** How many vectors the lists of rows hold, up to each row. Reads the column. */
+/** Return, for each row, the total number of vectors up to and including it. Reads the column. */
 export async function endsOfLists(
   reader: TableReader,
   chain: readonly FieldNode[],
@@ -105,7 +105,7 @@ async function* listedPieces(
   }
 }
 
-/** By vector: whether it lies in a list that is null. Null: none does. */
+/** The vectors that are in null lists; null: none. */
 function vectorsOfNulls(offsets: Int32Array, valid: Bitset, rows: number): Bitset | null {
   const absent = new Bitset(offsets[rows]!)
   for (let row = 0; row < rows; row++) if (!valid.has(row)) absent.addRange(offsets[row]!, offsets[row + 1]!)

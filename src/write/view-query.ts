@@ -1,4 +1,4 @@
-/** The query of a materialized view, bound to a version of its source: which rows, and what becomes of each. */
+/** Binds the query of a materialized view to a version of its source: which rows, and their values. */
 import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
 import type { Schema } from '../arrow/types.js'
@@ -7,8 +7,8 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { ViewQuery } from '../protocol/view-shapes.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
+import { planQuery } from '../query/plan-query.js'
 import { namesOf } from '../query/run.js'
-import { settleQuery } from '../query/settle.js'
 import { rowOffsetField } from '../query/source.js'
 import * as bind from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -16,24 +16,25 @@ import { costOf } from '../sql/cost.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
+/** A query of a view, bound to a version of its source. */
 export interface BoundView {
-  /** Of the rows it makes. */
+  /** Schema of the view's rows. */
   readonly schema: Schema
   readonly filter: BoundExpression | null
   readonly values: NewValues
-  /** Columns of the source, and such as queries make, that it reads. */
+  /** Columns of the source that it reads, including computed ones such as `_rowid`. */
   readonly reads: readonly string[]
-  /** Whether a row of the view depends on nothing but its row of the source. */
+  /** Whether a row of the view depends only on its row of the source. */
   readonly isOfRow: boolean
 }
 
-/** Throws code 12, 13 or 20 for a query that does not fit the source, 13 for one whose rows are not those of the source. */
+/** Bind a query. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` if it does not fit, `InvalidInput` for aggregates. */
 export function bindView(
   { columns, filter }: Pick<ViewQuery, 'columns' | 'filter'>,
   source: TableSchema,
   clock: Clock,
 ): BoundView {
-  const { watched, wasAsked } = watching(clock)
+  const { watched, wasRead } = watchedClock(clock)
   const request = {
     id: [],
     vector: null,
@@ -41,7 +42,7 @@ export function bindView(
     ...(columns !== undefined && { columns }),
     ...(filter !== undefined && { filter }),
   }
-  const plan = settleQuery(request, source, bind, watched)
+  const plan = planQuery(request, source, bind, watched)
   if (plan.grouping !== null) {
     throw invalidInput('a view has a row for each row of its source: its columns cannot be aggregates', {
       hint: 'aggregate in queries of the view',
@@ -63,16 +64,16 @@ export function bindView(
     },
     reads,
     isOfRow:
-      !reads.includes(rowOffsetField.name) && !all.some(({ expr }) => costOf(expr).isVolatile) && !wasAsked(),
+      !reads.includes(rowOffsetField.name) && !all.some(({ expr }) => costOf(expr).isVolatile) && !wasRead(),
   }
 }
 
-/** A clock that notes whether anybody wants to know the time: `now()` is a constant once it is bound. */
-function watching(clock: Clock): { readonly watched: Clock; readonly wasAsked: () => boolean } {
-  let asked = false
+/** A clock that records whether the time was read: `now()` becomes a constant when the query is bound. */
+function watchedClock(clock: Clock): { readonly watched: Clock; readonly wasRead: () => boolean } {
+  let wasTimeRead = false
   const watched: Clock = {
     now: () => {
-      asked = true
+      wasTimeRead = true
       return clock.now()
     },
     elapsed: () => clock.elapsed(),
@@ -81,32 +82,32 @@ function watching(clock: Clock): { readonly watched: Clock; readonly wasAsked: (
     sleep: (ms, signal, awaited) => clock.sleep(ms, signal, awaited),
     yield: () => clock.yield(),
   }
-  return { watched, wasAsked: () => asked }
+  return { watched, wasRead: () => wasTimeRead }
 }
 
-/** Throws code 13 naming the first column in which the rows that a query makes are not those that are expected. */
+/** Check that a query returns the expected schema. Throws `InvalidInput` and names the first column that differs. */
 export function checkMakes(made: Schema, expected: Schema): void {
   for (const [i, field] of expected.fields.entries()) {
     const own = made.fields[i]
-    if (own === undefined) throw differs(field.name, 'the query does not give it')
+    if (own === undefined) throw differs(field.name, 'the query does not return it')
     if (own.name !== field.name) {
-      throw differs(field.name, `the query gives ${quote(own.name)} in the place of column ${i}`)
+      throw differs(field.name, `the query returns ${quote(own.name)} as column ${i}`)
     }
     if (!equalTypes(own.type, field.type)) {
-      throw differs(field.name, `it is to be ${typeName(field.type)}, the query gives ${typeName(own.type)}`)
+      throw differs(field.name, `it must be ${typeName(field.type)}, the query returns ${typeName(own.type)}`)
     }
     if (own.nullable && !field.nullable)
-      throw differs(field.name, 'the query may give null, which it excludes')
+      throw differs(field.name, 'the query may return null, which the column does not allow')
   }
   const more = made.fields[expected.fields.length]
-  if (more !== undefined) throw differs(more.name, 'the query gives it')
+  if (more !== undefined) throw differs(more.name, 'the query returns it, the schema does not have it')
 }
 
 function differs(name: string, what: string) {
   return invalidInput(`the schema of the view differs from its query in column ${quote(name)}: ${what}`)
 }
 
-/** Whether the columns that a query reads are the very same in two schemas of its source. */
+/** Return whether the columns that a query reads are identical in two schemas of its source. */
 export function readsTheSame(reads: readonly string[], a: TableSchema, b: TableSchema): boolean {
   return reads.every(name => {
     const [own, other] = [a, b].map(({ fields }) => fields.find(field => field.name === name))

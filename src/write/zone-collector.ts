@@ -1,4 +1,4 @@
-/** Gathers the zones of a data file's columns, record batch by record batch: of all its rows, and of stretches of them. */
+/** Collects min/max statistics of a data file's columns, batch by batch: for all rows, and for stretches of rows. */
 import type { Batch } from '../arrow/column.js'
 import { stretchRows, type ZonesEntry } from '../arrow/file-layout.js'
 import { sliceColumn } from '../arrow/slice.js'
@@ -7,13 +7,14 @@ import type { Pacer } from '../primitives/pacer.js'
 import { tellApart, writeStretches } from '../sql/zones/stretches.js'
 import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
 
-/** Columns whose zones are kept: the first of those that have any. */
+/** Maximum number of columns with statistics: the first ones whose type allows them. */
 const maxZones = 64
 
+/** Call `add` for each record batch, then `records` and `stretches`. */
 export class ZoneCollector {
   readonly #columns: readonly number[]
   readonly #zones = new Map<number, Zone>()
-  /** By column, for each record batch those of its stretches. */
+  /** By column: for each record batch, the statistics of its stretches. */
   readonly #stretches: Map<number, Zone[][]>
 
   constructor({ fields }: Schema) {
@@ -21,14 +22,14 @@ export class ZoneCollector {
     this.#stretches = new Map(this.#columns.map(column => [column, []]))
   }
 
-  /** The rows of the next record batch, in pieces. */
+  /** Add the rows of the next record batch, in pieces. */
   async add(pieces: readonly Batch[], pacer: Pacer): Promise<void> {
     for (const number of this.#columns) {
       const stretches: Zone[] = []
       let row = 0
       for (const { columns } of pieces) {
         const column = columns[number]!
-        // Every look at a stretch is one at all values of a dictionary.
+        // Statistics of a stretch read the whole dictionary, so columns with large dictionaries have none.
         if ((column.dictionary?.length ?? 0) > stretchRows) this.#stretches.delete(number)
         const rows = this.#stretches.has(number) ? stretchRows : Number.POSITIVE_INFINITY
         for (let from = 0, to: number; from < column.length; from = to) {
@@ -45,12 +46,12 @@ export class ZoneCollector {
     }
   }
 
-  /** As a slot holds them, by column. */
+  /** Return the statistics of all rows, by column, as a slot stores them. */
   records(): ReadonlyMap<number, ZoneRecord> {
     return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
   }
 
-  /** As the file holds those of stretches, of columns of which they tell something. */
+  /** Return the statistics of stretches as the file stores them, for columns in which they can exclude stretches. */
   async stretches(pacer: Pacer): Promise<readonly ZonesEntry[]> {
     const entries: ZonesEntry[] = []
     for (const [column, batches] of this.#stretches) {

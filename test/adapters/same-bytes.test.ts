@@ -9,7 +9,7 @@ import { shipped } from './built.js'
 const freshRoot = temporaryRoots()
 const { connectWorker } = await import(shipped('worker'))
 
-test('A-076 one query on one version gives the same bytes through every door', async () => {
+test('A-076 one query on one version gives the same bytes through every transport', async () => {
   const root = freshRoot()
   const direct = await connect(root)
   const rows = Array.from({ length: 3000 }, (_, id) => {
@@ -54,7 +54,7 @@ test('A-076 one query on one version gives the same bytes through every door', a
   await direct.close()
 })
 
-test('groups and distinct rows without an order are cut into batches of the same length each time', async () => {
+test('groups and distinct rows without an order are cut into batches of the same length every time', async () => {
   const ns = await connect(freshRoot())
   const table = await ns.createTable(
     't',

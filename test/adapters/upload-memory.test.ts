@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { UploadMemory } from '../../adapters/upload-memory.js'
 
 describe('memory that uploads share', () => {
-  test('is waited for in turn, by those who hold none', async () => {
+  test('is given in turn to calls that hold none', async () => {
     const memory = new UploadMemory(100)
     const [a, b, c] = [memory.account(), memory.account(), memory.account()]
     await a.take(70, undefined)
@@ -20,7 +20,7 @@ describe('memory that uploads share', () => {
     expect(memory.used).toBe(0)
   })
 
-  test('is had by one message alone that is larger than all of it', async () => {
+  test('is given to a single message larger than all of it', async () => {
     const memory = new UploadMemory(100)
     const account = memory.account()
     await account.take(1000, undefined)
@@ -29,7 +29,7 @@ describe('memory that uploads share', () => {
     expect(memory.used).toBe(0)
   })
 
-  test('is not waited for by those who hold some: two would wait for each other', async () => {
+  test('is never awaited by calls that hold some: two would wait for each other', async () => {
     const memory = new UploadMemory(100)
     const [a, b] = [memory.account(), memory.account()]
     await a.take(50, undefined)
@@ -41,7 +41,7 @@ describe('memory that uploads share', () => {
     expect(memory.used).toBe(70)
   })
 
-  test('is given up with a signal, and those behind get their turn', async () => {
+  test('is released at the abort signal, and waiting calls get their turn', async () => {
     const memory = new UploadMemory(100)
     const [a, b, c] = [memory.account(), memory.account(), memory.account()]
     await a.take(60, undefined)

@@ -60,7 +60,7 @@ describe('apache-arrow', () => {
     )
   })
 
-  test.each(['stream', 'file'] as const)('writes %ss that we read', format => {
+  test.each(['stream', 'file'] as const)('writes %ss that Sheaf reads', format => {
     fc.assert(
       fc.property(batches, given => {
         fc.pre(!isBeyondApacheArrow(given))
@@ -75,7 +75,7 @@ describe('apache-arrow', () => {
     )
   })
 
-  test('gets our batches as a Table', async () => {
+  test('gets batches of Sheaf as a Table', async () => {
     const source = arrow.tableFromArrays({ n: [1, 2, 3], s: ['a', 'b', 'c'] })
     const { schema, batches: list } = fromForeignArrow(source)!
     const table = await toArrowTable(schema, list)
@@ -87,8 +87,8 @@ describe('apache-arrow', () => {
   })
 })
 
-describe('a table of apache-arrow, taken over by its shape', () => {
-  test('is read without a copy where its buffers lie as ours do', () => {
+describe('a table of apache-arrow, recognized by its shape', () => {
+  test('is read without a copy if its buffers have the right layout', () => {
     const numbers = Float64Array.of(1, 2, 3)
     const { batches: list } = fromForeignArrow(arrow.tableFromArrays({ numbers }))!
     expect((list[0]!.columns[0] as Column).values!.buffer).toBe(numbers.buffer)
@@ -169,7 +169,7 @@ describe('a table of apache-arrow, taken over by its shape', () => {
     expect(ours([table.slice(0, 11), table.slice(25, 40)])).toEqual(reference(chunked))
   })
 
-  test('of another copy of the package: the shape counts, not the class', () => {
+  test('may come from another copy of the package: the shape counts, not the class', () => {
     const foreign = clone(table.slice(5, 30)) as { schema: object }
     expect(foreign).not.toBeInstanceOf(arrow.Table)
     expect(Object.getPrototypeOf(foreign.schema)).toBe(Object.prototype)
@@ -188,11 +188,11 @@ describe('a table of apache-arrow, taken over by its shape', () => {
     expect(fromForeignArrow(value)).toBeNull()
   })
 
-  test('with a type Sheaf does not hold is unsupported and named', () => {
+  test('with a type that Sheaf does not support is unsupported, and the error names it', () => {
     const union = new arrow.SparseUnion([0], [new arrow.Field('x', new arrow.Int32())])
     const schema = new arrow.Schema([new arrow.Field('u', union)])
     expect(() => fromForeignArrow(new arrow.Table(schema))).toThrow(
-      /column "u" has type .*Union.* \(14\), which Sheaf does not hold/,
+      /column "u" has type .*Union.* \(14\), which Sheaf does not support/,
     )
   })
 

@@ -35,7 +35,7 @@ const bits = fc.constantFrom(16, 32, 64)
 const isBad = (list: readonly (number | null)[] | null) =>
   list !== null && !list.every(value => value !== null && Number.isFinite(value))
 
-test('what becomes of bad vectors is the same in batches and in plain objects', () => {
+test('bad vectors are handled the same in batches and in plain objects', () => {
   fc.assert(
     fc.property(rows, bits, fc.constantFrom('null', 'skip'), (rows, bits, mode) => {
       const schema = schemaOf(bits as 16 | 32 | 64)
@@ -55,7 +55,7 @@ test('what becomes of bad vectors is the same in batches and in plain objects', 
   )
 })
 
-test('numbers that are infinite in the bits of their column are bad, the greatest that are not are good', () => {
+test('a number is bad if it is infinite in the width of its column; the greatest finite ones are good', () => {
   const edges = {
     16: [65_519, 65_520],
     32: [3.4028235e38, 3.4028236e38],
@@ -70,7 +70,7 @@ test('numbers that are infinite in the bits of their column are bad, the greates
   }
 })
 
-test('what is no array of numbers stays, for others to refuse', () => {
+test('a value that is not an array of numbers stays, and a later step refuses it', () => {
   const odd = [{ a: 'x' }, { a: [1, 'x', 2] }, { a: 7 }, { a: undefined }, {}]
   expect(soundRows(odd, 0, vectorsIn(schemaOf(32)), 'skip').rows).toEqual(odd)
 })
@@ -95,6 +95,6 @@ test('the length of a column of vectors is the most frequent one; an empty vecto
 test('two lengths that are equally frequent are refused', () => {
   const rows = [{ a: [1, 2, 3] }, { a: [1, 2] }, { a: [1] }, { a: [3, 4] }, { a: [4, 5, 6] }]
   expect(() => runAtOnce(commonVectors(rows, () => true))).toThrow(
-    'column "a" holds 2 vectors of 2 numbers and as many of 3: which of them are bad is not known',
+    'column "a" has 2 vectors of length 2 and 2 of length 3: it is not clear which are bad',
   )
 })

@@ -32,7 +32,7 @@ test.each([
   )
 })
 
-test('whatever is given, the only error is a SheafError', () => {
+test('any input gives a schema or a SheafError', () => {
   fc.assert(
     fc.property(fc.anything({ maxDepth: 5, withNullPrototype: true }), value => {
       try {

@@ -136,7 +136,7 @@ describe('rows of any column', () => {
     )
   })
 
-  test('that are none, or all null, keep every promise', () => {
+  test('no rows, and rows that are all null, have every guaranteed property', () => {
     fc.assert(
       fc.property(dataType, fc.nat(20), (type, length) => {
         checkPromises(emptyColumn(type))
@@ -158,7 +158,7 @@ describe('a null vector', () => {
     child: { name: 'item', nullable: false, type: { kind: 'float', bits: 32 } },
   }
 
-  test('has zeros that are not null', () => {
+  test('has zeros and a validity bit of 0', () => {
     for (const column of [nullColumn(type, 2), takeColumn(nullColumn(type, 2), Int32Array.of(-1, 0))]) {
       expect(column.nullCount).toBe(2)
       expect(column.children[0]).toMatchObject({
@@ -211,7 +211,7 @@ describe('joined dictionaries', () => {
     expect(merger.dictionary()).toBe(column.dictionary)
   })
 
-  test('too many for their index type are refused', () => {
+  test('with too many entries for their index type are refused', () => {
     const many = (from: number) => words(...Array.from({ length: 200 }, (_, i) => `${from + i}`))
     expect(() => concatColumns([many(0), many(100)])).toThrow(
       'a dictionary of 300 values does not fit its uint8 indices',
@@ -234,7 +234,7 @@ describe('joined dictionaries', () => {
 })
 
 describe('equal types', () => {
-  test('are those that are written the same', () => {
+  test('are those with the same encoding', () => {
     fc.assert(
       fc.property(dataType, dataType, (a, b) => {
         expect(equalTypes(a, structuredClone(a))).toBe(true)
@@ -253,7 +253,7 @@ describe('equal types', () => {
     )
   })
 
-  test('do not depend on metadata or on what the child of a list is called', () => {
+  test('do not depend on metadata or on the name of a list’s child', () => {
     const list = (name: string, nullable: boolean): DataType => ({
       kind: 'list',
       large: false,
@@ -290,7 +290,7 @@ describe('columns by name', () => {
 })
 
 describe('the bytes of columns', () => {
-  test('are what their rows take, not what their buffers hold', () => {
+  test('count what their rows take, not what their buffers hold', () => {
     const batch = rowsToBatch([
       { n: 1, t: 'abc', v: Float32Array.of(1, 2), s: { b: true } },
       { n: null, t: 'de', v: Float32Array.of(3, 4), s: null },

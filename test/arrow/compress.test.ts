@@ -55,7 +55,7 @@ describe('an lz4 frame', () => {
     )
   })
 
-  test('of several blocks decodes, and of bytes without any order there is none', () => {
+  test('of several blocks decodes, and random bytes give no frame', () => {
     const plain = bytesOf(3, (5 << 20) + 3, 1)
     const frame = runAtOnce(encodeLz4Frame(plain, plain.length))!
     expect(frame.length).toBeLessThan(plain.length / 10)
@@ -103,7 +103,7 @@ describe.each(codecs)('a file in %s', codec => {
   })
 })
 
-test('columns and replies that are compressed at the same time share one slice of each turn of the event loop', async () => {
+test('columns and replies compressed at the same time share one time slice per turn of the event loop', async () => {
   let now = 0
   let pausing = 0
   let most = 0
@@ -127,7 +127,7 @@ test('columns and replies that are compressed at the same time share one slice o
   expect(most).toBe(1)
 })
 
-test('no batch is a file, too', async () => {
+test('without batches is a file, too', async () => {
   const { schema } = rowsToBatch([{ a: 1 }])
   const file = concatChunks(encodeIpcFile(schema, []))
   expect(decodeIpc(await recoded(file, 'lz4', 'file', 100)).batches).toEqual([])

@@ -95,8 +95,8 @@ async function outcomeOf(run: () => Promise<readonly Batch[]>): Promise<'read' |
   }
 }
 
-describe('what comes from outside', () => {
-  test('cut off at any byte is refused, unless it ends between two messages', async () => {
+describe('external input', () => {
+  test('cut off at any byte is refused, unless the cut is between two messages', async () => {
     for (const whole of [stream, file]) {
       let read = 0
       for (let length = 0; length < whole.length; length++) {

@@ -17,7 +17,7 @@ function shown(column: Column, row: number): string {
   })
 }
 
-test('any columns differ where their values do, however these lie in memory', () => {
+test('columns differ exactly in the rows whose values differ, for any memory layout', () => {
   fc.assert(
     fc.property(batches, fc.infiniteStream(fc.nat(3)), ({ schema, batches: list }, shift) => {
       const columns = schema.fields.map((_, c) => list.map(batch => batch.columns[c]!))
@@ -44,7 +44,7 @@ test('any columns differ where their values do, however these lie in memory', ()
   )
 })
 
-test('a dictionary is its values', () => {
+test('a dictionary compares by its values', () => {
   const type = {
     kind: 'dictionary',
     index: { kind: 'int', bits: 8, signed: true },

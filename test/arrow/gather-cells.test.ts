@@ -33,7 +33,7 @@ function column(type: DataType, seed: number, nulls: boolean): Column {
   }
 }
 
-test.each(types)('rows of several columns come together as from one: $kind $bits', type => {
+test.each(types)('rows of several columns are gathered together as one by one: $kind $bits', type => {
   const columns = [column(type, 1, false), column(type, 90, true), column(type, 170, false)]
   const rows = [Uint32Array.of(10, 0), Uint32Array.of(0, 1, 3, 9), Uint32Array.of(5)]
   const places = [Uint32Array.of(6, 1), Uint32Array.of(0, 2, 5, 3), Uint32Array.of(4)]

@@ -79,7 +79,7 @@ describe('a pool of threads', () => {
   })
 })
 
-test('the frames of a compressor are the same on threads and without them', async () => {
+test('a compressor gives the same frames with threads and without', async () => {
   const [on, off] = [real, missing].map(file => compressorOf('lz4', new Pacer(), new Lz4Threads(2, file)))
   for (const length of [64, 100_000, 262_143, 262_144, 2_000_000]) {
     const plain = plainBytes(length, length)
@@ -87,7 +87,7 @@ test('the frames of a compressor are the same on threads and without them', asyn
   }
 })
 
-test('threads that wait do not keep a process alive', () => {
+test('idle threads do not keep a process alive', () => {
   const program = `
     import { Lz4Threads } from ${JSON.stringify(pathToFileURL(built('src/arrow/lz4-threads.ts')).href)}
     const frame = await new Lz4Threads(2).encode(new Uint8Array(300000), 300000, undefined)

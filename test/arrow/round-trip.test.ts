@@ -67,7 +67,7 @@ describe('every schema and batch', () => {
     )
   })
 
-  test('is written joined as if it had been one batch', () => {
+  test('is written joined as if it were one batch', () => {
     fc.assert(
       fc.property(batches, ({ schema, batches: list }) => {
         fc.pre(list.length > 0)

@@ -102,7 +102,7 @@ describe('without a schema', () => {
     expect(typesOf(values.map(value => ({ value })))).toEqual({ value: type })
   })
 
-  test('a type comes from all rows, not from the first', () => {
+  test('the type depends on all rows, not on the first', () => {
     const { schema } = rowsToBatch([{}, { a: null }, { b: 1 }, { a: 'x' }])
     expect(schema.fields.map(field => [field.name, field.type.kind])).toEqual([
       ['a', 'utf8'],
@@ -124,22 +124,22 @@ describe('without a schema', () => {
     [
       'an integer past 64 bits',
       [{ a: 1n }, { a: 2n ** 64n }],
-      /^row 1: column "a" holds 18446744073709551616n, which no 64-bit integer type holds$/,
+      /^row 1: column "a" holds 18446744073709551616n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer past 64 bits after one past int64',
       [{ a: 2n ** 63n }, { a: 2n ** 65n }],
-      /^row 1: column "a" holds 36893488147419103232n, which no 64-bit integer type holds$/,
+      /^row 1: column "a" holds 36893488147419103232n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer before int64',
       [{ a: -(2n ** 63n) - 1n }],
-      /^row 0: column "a" holds -9223372036854775809n, which no 64-bit integer type holds$/,
+      /^row 0: column "a" holds -9223372036854775809n, which fits no 64-bit integer type$/,
     ],
     [
       'an integer past int64 and a negative one',
       [{ a: -1 }, { a: 2n ** 63n }],
-      /^row 1: column "a" holds 9223372036854775808n, which no 64-bit integer type holds beside negative values$/,
+      /^row 1: column "a" holds 9223372036854775808n, which fits no 64-bit integer type that also fits the negative values$/,
     ],
     [
       'mixed kinds in a list',
@@ -195,7 +195,7 @@ describe('without a schema', () => {
     expect(refusal(() => rowsToBatch([null as unknown as object])).message).toMatch(/^row 0 is not an object/)
   })
 
-  test('a list that holds itself ends, with an error', () => {
+  test('a list that contains itself ends in an error', () => {
     const once: unknown[] = []
     once.push(once)
     expect(refusal(() => rowsToBatch([{ a: once }])).message).toMatch(/nested deeper than 48 types/)
@@ -210,7 +210,7 @@ describe('without a schema', () => {
     )
   })
 
-  test('a float32 vector may not overflow', () => {
+  test('a float32 vector that overflows is refused', () => {
     const error = refusal(() => rowsToBatch([{ vector: [1, 1e300] }]))
     expect(error.message).toMatch(/^row 0: column "vector\[\]" is float32, got 1e\+300$/)
   })
@@ -384,7 +384,7 @@ describe('with a schema', () => {
     expect(error.code).toBe(ErrorCode.SchemaValidation)
   })
 
-  test('a missing nullable column is null, a missing other one an error', () => {
+  test('a missing nullable column is null, any other missing column is an error', () => {
     expect(batchToRows(rowsToBatch([{}], schemaOf(utf8)))).toEqual([{ c: null }])
     const error = refusal(() => rowsToBatch([{ c: 'x' }, {}], schemaOf(utf8, false)))
     expect(error).toMatchObject({
@@ -393,7 +393,7 @@ describe('with a schema', () => {
     })
   })
 
-  test('a child that may not be null may miss where its parent is null', () => {
+  test('a child that may not be null may be missing if its parent is null', () => {
     const inner: Field[] = [{ name: 'x', type: utf8, nullable: false }]
     const struct: DataType = { kind: 'struct', children: inner }
     expect(batchToRows(rowsToBatch([{ c: null }, { c: { x: 'a' } }], schemaOf(struct)))).toEqual([
@@ -500,7 +500,7 @@ describe('many rows', () => {
     }
   }
 
-  test('types found part by part and merged are those of all rows', () => {
+  test('types inferred part by part and merged are the types of all rows', () => {
     fc.assert(
       fc.property(fc.array(values, { minLength: 1, maxLength: 6 }), list => {
         const infer = (some: readonly unknown[]): DataType =>
@@ -518,7 +518,7 @@ describe('many rows', () => {
     )
   })
 
-  test('of which some parts alone have other types are looked at together, once', async () => {
+  test('whose parts disagree on types are inferred together, once', async () => {
     const values = [1, 2n, 0.5, 3n, Float32Array.of(1, 2), Float64Array.of(1, 2)]
     const rows = Array.from({ length: 6000 }, (_, i) => ({
       a: values[Math.floor(i / 1500)],
@@ -540,7 +540,7 @@ describe('many rows', () => {
     return { schema, batches: all }
   }
 
-  test('come in batches of one schema', async () => {
+  test('give batches of one schema', async () => {
     const rows = Array.from({ length: 2500 }, (_, i) => (i < 2000 ? { id: i } : { id: i, v: [i, 1] }))
     const { schema, batches } = await converted(rows)
     expect(schema).toEqual(rowsToBatch(rows).schema)
@@ -550,7 +550,7 @@ describe('many rows', () => {
     expect(await converted([], { schema })).toEqual({ schema, batches: [] })
   })
 
-  test('name the row that does not fit, wherever it stands', async () => {
+  test('with a row that does not fit give an error with its number', async () => {
     const mixed = Array.from({ length: 3000 }, (_, i) => ({ id: i === 2100 ? 'x' : i }))
     const words = /^row 2100: column "id" holds a string, rows before it a number$/
     await expect(converted(mixed)).rejects.toThrow(words)
@@ -565,7 +565,7 @@ describe('many rows', () => {
     await expect(converted(short)).rejects.toThrow(/^row 1400: column "vector" holds a vector of 1 numbers/)
   })
 
-  test('stop when the caller has given up, and let the event loop turn', async () => {
+  test('stop at the abort signal, and yield to the event loop', async () => {
     const rows = Array.from({ length: 100_000 }, (_, i) => ({ id: i, text: `row ${i}` }))
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -574,7 +574,7 @@ describe('many rows', () => {
   })
 })
 
-describe('rows come back as they went in', () => {
+describe('rows survive a round trip', () => {
   const scalar = fc.oneof(fc.double(), fc.constant(null))
   const row = fc.record({
     number: scalar,
@@ -598,7 +598,7 @@ describe('rows come back as they went in', () => {
     ),
   })
 
-  test('whatever they hold', () => {
+  test('with any values', () => {
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 30 }), rows => {
         const back = batchToRows(rowsToBatch(rows), { int64: 'bigint' })
@@ -608,7 +608,7 @@ describe('rows come back as they went in', () => {
     )
   })
 
-  test('text of every length and script keeps its place', () => {
+  test('and text of any length and script', () => {
     const texts = ['', 'a', 'é', '漢字', '😀', 'x'.repeat(1000), 'é'.repeat(500), null]
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...texts), { minLength: 1, maxLength: 800 }), list => {
@@ -629,7 +629,7 @@ describe('rows come back as they went in', () => {
     expect(() => rowsToBatch(rows)).toThrow(half)
   })
 
-  test('a surrogate in a dictionary is refused in the first of its rows', () => {
+  test('a surrogate in a dictionary is refused in its first row', () => {
     const index = { kind: 'int', bits: 8, signed: true } as const
     const type = { kind: 'dictionary', index, value: { kind: 'utf8', large: false }, ordered: false } as const
     const rows = ['a', 'a', '\ud83d'].map(t => ({ t }))

@@ -16,7 +16,7 @@ describe('bitmaps', () => {
     return out
   }
 
-  test('are cut, counted and copied at any bit', () => {
+  test('are cut, counted and copied from any bit', () => {
     fc.assert(
       fc.property(bools, fc.nat(), fc.nat(), fc.nat(20), (values, a, b, at) => {
         const start = a % (values.length + 1)

@@ -199,29 +199,32 @@ function propertiesOf(yaml: string, name: string): string[] {
   return [...yaml.slice(start, end).matchAll(/\n {8}(\w+):/g)].map(match => match[1]!)
 }
 
-describe('what is no type', () => {
+describe('invalid types', () => {
   test.each<[unknown, RegExp]>([
     ['strng', /^unknown data type "strng"$/],
     [{ type: 'int128' }, /unknown data type "int128"/],
-    [{ type: 5 }, /name is 5, need a string/],
-    [7, /a data type is 7, need an object/],
+    [{ type: 5 }, /name must be a string, got 5/],
+    [7, /a data type must be an object, got 7/],
     [{ type: 'list' }, /data type "list" needs one child in fields/],
     [
       { type: 'fixed_size_list', fields: [{ name: 'item', type: 'float' }] },
       /"fixed_size_list" needs a length/,
     ],
-    [{ type: 'fixed_size_binary', length: -1 }, /length of data type "fixed_size_binary" is -1/],
+    [
+      { type: 'fixed_size_binary', length: -1 },
+      /length of data type "fixed_size_binary" must be a whole number, got -1/,
+    ],
     [{ type: 'map', fields: [{ name: 'entries', type: 'int32' }] }, /"map" needs a struct of key and value/],
-    [{ type: 'struct', fields: [{ name: 1, type: 'int32' }] }, /a field's name is 1, need a string/],
+    [{ type: 'struct', fields: [{ name: 1, type: 'int32' }] }, /a field's name must be a string, got 1/],
     [
       { type: 'struct', fields: [{ name: 'a', type: 'int32', nullable: 'no' }] },
-      /nullable of field "a" is "no"/,
+      /nullable of field "a" must be true or false, got "no"/,
     ],
     [
       { type: 'struct', fields: [{ name: 'a', type: 'int32', metadata: { k: 1 } }] },
-      /metadata "k" of field "a" is 1/,
+      /metadata "k" of field "a" must be a string, got 1/,
     ],
-    [{ type: 'struct', fields: 'a' }, /fields of data type "struct" is "a", need an array/],
+    [{ type: 'struct', fields: 'a' }, /fields of data type "struct" must be an array, got "a"/],
     [{ type: 'decimal128', length: 99_000 }, /has precision 99 and scale 0/],
     ['decimal:64:10:2', /unknown data type/],
     ['dict:string:float:false', /unknown data type/],
@@ -232,12 +235,12 @@ describe('what is no type', () => {
     )
   })
 
-  test('a typing mistake gets the nearest name, a type not held says so', () => {
+  test('a typing mistake gets the nearest name, an unsupported type says so', () => {
     expect(() => typeFromJson('strng')).toThrow(expect.objectContaining({ hint: 'did you mean "string"?' }))
     expect(() => typeFromJson('union')).toThrow(expect.objectContaining({ code: ErrorCode.Unsupported }))
   })
 
-  test('types nested without end are refused', () => {
+  test('types nested too deeply are refused', () => {
     let json: unknown = 'int32'
     for (let i = 0; i < 100; i++) json = { type: 'list', fields: [{ name: 'item', type: json }] }
     expect(() => typeFromJson(json)).toThrow(/nested deeper than 48/)
@@ -245,7 +248,7 @@ describe('what is no type', () => {
   })
 
   test('a schema without fields is refused, fields are nullable unless they say no', () => {
-    expect(() => schemaFromJson({})).toThrow(/fields of the schema is undefined, need an array/)
+    expect(() => schemaFromJson({})).toThrow(/fields of the schema must be an array, got undefined/)
     expect(schemaFromJson({ fields: [{ name: 'a', type: { type: 'bool' } }] }).fields[0]!.nullable).toBe(true)
   })
 })

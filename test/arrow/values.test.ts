@@ -14,7 +14,7 @@ const int64: DataType = { kind: 'int', bits: 64, signed: true }
 describe('an int64', () => {
   const big = 2n ** 53n
 
-  test('is a number while one holds it exactly', () => {
+  test('is a number if a number holds it exactly', () => {
     expect(columnValues(column(int64, [big - 1n, -big + 1n, null]))).toEqual([
       2 ** 53 - 1,
       -(2 ** 53) + 1,
@@ -27,7 +27,7 @@ describe('an int64', () => {
     expect(() => batchToRows(batch)).toThrow(
       expect.objectContaining({
         code: 13,
-        message: 'column "id" holds 9007199254740993, which no number holds exactly',
+        message: 'column "id" holds 9007199254740993, which a number cannot represent exactly',
         hint: "read with int64: 'bigint' or 'string'",
       }),
     )
@@ -36,7 +36,7 @@ describe('an int64', () => {
     expect(() => batchToRows(nested)).toThrow(/column "user.ids" holds/)
   })
 
-  test('comes as bigint or text when asked for', () => {
+  test('is returned as bigint or text if the option says so', () => {
     const values = column(int64, [big + 1n])
     expect(columnValues(values, { int64: 'bigint' })).toEqual([big + 1n])
     expect(columnValues(values, { int64: 'string' })).toEqual(['9007199254740993'])
@@ -50,7 +50,7 @@ describe('a timestamp', () => {
     timezone: 'UTC',
   })
 
-  test('is a Date where one is exactly that', () => {
+  test('is a Date if a Date holds it exactly', () => {
     expect(columnValues(column(timestamp('ns'), [1_000_000n, -1_000_000n]))).toEqual([
       new Date(1),
       new Date(-1),
@@ -79,7 +79,7 @@ describe('values', () => {
     expect(batchToRows(batch)).toEqual([{ b: Uint8Array.of(1, 2), v: Float32Array.of(1, 2) }])
   })
 
-  test('of vectors are plain arrays where that is asked for', () => {
+  test('of vectors are plain arrays if the option says so', () => {
     const batch = rowsToBatch([{ v: Float32Array.of(1, 0.5), nested: { w: Int8Array.of(1) } }, { v: null }])
     const plain = [
       { v: [1, 0.5], nested: { w: [1] } },

@@ -31,7 +31,7 @@ test('a frame decodes to its bytes, at once and cut anywhere', () => {
   for (let size = 1; size <= made.length; size++) expect(streamed(made, size)).toEqual(plain)
 })
 
-test('frames follow each other, and those of something else are passed over', () => {
+test('frames follow each other, and skippable frames are skipped', () => {
   const skipped = Uint8Array.of(0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 1, 1)
   const all = Uint8Array.from([...made, ...skipped, ...made])
   for (const size of [1, 5, 1000]) expect(streamed(all, size)).toEqual([...plain, ...plain])

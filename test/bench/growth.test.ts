@@ -46,7 +46,7 @@ beforeAll(async () => {
   ;({ cases } = await runBench(bench, 'small'))
 })
 
-test('growth: no work reads more bytes, or more ranges of files, than its bound', () => {
+test('growth: no operation reads more bytes, or more ranges of files, than its bound', () => {
   const large = cases[1]!.entries
   expect(large.map(({ name }) => name)).toEqual(Object.keys(bounds))
   for (const { name, figures } of large) {
@@ -67,7 +67,7 @@ test('growth: a top 10 asks the index of the large table, and finds the nearest 
   expect(top.exact).toBe(0)
 })
 
-test('growth: indexed work of both sizes is told side by side', () => {
+test('growth: work on both sizes is printed side by side', () => {
   const beside = cases[2]!
   expect(beside.title).toMatch(/^16000 rows beside 4000/)
   expect(beside.entries).toHaveLength(12)

@@ -10,7 +10,7 @@ import {
   runBench,
 } from '../../bench/harness.js'
 
-test('contestants run in turn, and who begins changes', async () => {
+test('contestants run in turn, and the first one changes', async () => {
   const order: string[] = []
   const contestant = (name: string): Contestant => ({
     name,
@@ -47,7 +47,7 @@ test('a contestant whose answer changes ends the race', async () => {
   await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow('t: fickle answered')
 })
 
-test('what is done after each run follows it, and times can be told whole and beside a limit', async () => {
+test('the callback after each run follows it, and times can be printed whole and next to a limit', async () => {
   const order: string[] = []
   const first = {
     name: 'first',

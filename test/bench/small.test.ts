@@ -33,7 +33,7 @@ test('query-sql: filters and plain loops find the same rows', async () => {
   for (const { figures } of cases.at(-1)!.entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
 })
 
-test('query-vector, query-filtered, index-build: what is found is near, at any effort that promises it', async () => {
+test('query-vector, query-filtered, index-build: found rows are near, at any effort that guarantees recall', async () => {
   for (const bench of [queryVector, queryFiltered, indexBuild]) {
     const { cases } = await runBench(bench as typeof queryVector, 'small')
     const asked = cases
@@ -109,7 +109,7 @@ test('bulk: slices are the whole, and several writers make one version', async (
   for (const { name, figures } of cases.at(-1)!.entries) expect(figures!.versions, name).toBe(1)
 })
 
-test('query-text: who has no index, and who has some rows beside one, find what the others do', async () => {
+test('query-text: without an index, and with some unindexed rows, the same rows are found', async () => {
   const { cases } = await runBench(queryText, 'small')
   const [indexed, positions, beside] = cases[2]!.entries
   expect(positions!.answer).toBe(indexed!.answer)

@@ -155,7 +155,7 @@ test('keys and their age survive', () => {
   expect([...reload(state).keys]).toEqual([...state.keys])
 })
 
-test('what a newer build wrote, or a text that is cut, is refused', () => {
+test('a state of a newer build, or a text that is cut, is refused', () => {
   const loader = catalogMachine.load(genesis)
   expect(() => loader.add('{"branch":1}')).toThrow(expect.objectContaining({ code: 18 }))
 })

@@ -50,7 +50,7 @@ test.each<[string, CatalogOp]>([
   expect([gone.failedBuilds.size, after.failedBuilds.size]).toEqual([0, 0])
 })
 
-test('a name keeps it, other jobs leave none, and a table keeps the newest hundred', () => {
+test('a name keeps its newest failure, other jobs leave none, and a table keeps the newest hundred', () => {
   const renamed = commit(both, 6, { op: 'rename', t: 'u', id: ['v'] })
   expect(remembered(renamed)).toHaveLength(2)
   const queued = commit(withTable, 2, { op: 'job', state: 'Queued', kind: 'other', spec: {}, t: 'u' })

@@ -29,7 +29,7 @@ test('names stay sorted through any changes, whichever state of them is asked fo
   )
 })
 
-test('one more name among a hundred thousand costs little', () => {
+test('adding a name to a hundred thousand costs little', () => {
   let names = PersistentMap.empty<true>()
   for (let i = 0; i < 100_000; i++) names = names.set(`name ${i}`, true)
   sortedNames('many', names)

@@ -34,7 +34,7 @@ test('creating what exists: Create refuses, ExistOk keeps, Overwrite empties', (
   expect([...emptied.drops.keys()]).toEqual(['tables/uuid-t'])
 })
 
-test('dropping: Restrict refuses a full one, Cascade takes all below, Skip shrugs at a missing one', () => {
+test('dropping: Restrict refuses a full one, Cascade drops everything below, Skip ignores a missing one', () => {
   let state = create(create(emptyCatalog, 'a'), 'a', 'b')
   state = commit(state, 2, decideDeclareTable(state, ['a', 'b', 't'], 'uuid-t', {}))
   expect(() => decideDropNamespace(state, ['a'], 'Fail', 'Restrict')).toThrow(
@@ -49,7 +49,7 @@ test('dropping: Restrict refuses a full one, Cascade takes all below, Skip shrug
   )
 })
 
-test('the root is always there', () => {
+test('the root always exists', () => {
   expect(() => decideCreateNamespace(emptyCatalog, [], 'Create', {})).toThrow(
     expect.objectContaining({ code: 2 }),
   )

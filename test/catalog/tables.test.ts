@@ -28,7 +28,7 @@ test('a taken name, a missing namespace and the root are refused', () => {
   expect(() => decideDeclareTable(declared, [], 'uuid-2', {})).toThrow(expect.objectContaining({ code: 13 }))
 })
 
-test('names of the language itself are ordinary names', () => {
+test('names of JavaScript properties are ordinary table names', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
     expect(() => findTable(declared, [name])).toThrow(expect.objectContaining({ code: 4 }))
     const state = commit(declared, 2, decideDeclareTable(declared, [name], 'uuid-2', {}))
@@ -36,7 +36,7 @@ test('names of the language itself are ordinary names', () => {
   }
 })
 
-test('versions are live once made, and older states keep their own', () => {
+test('versions exist once made, and older states keep their own', () => {
   const one = commit(declared, 2, emptyChange('uuid-1', 1))
   const two = commit(one, 3, emptyChange('uuid-1', 2))
   expect(findTable(two, ['t'])).toMatchObject({ kind: 'sheaf', mark: 2, live: [[1, 2]] })
@@ -45,7 +45,7 @@ test('versions are live once made, and older states keep their own', () => {
   expect(() => versionOf(findTable(one, ['t']), 2)).toThrow(expect.objectContaining({ code: 11 }))
 })
 
-test('the fold of a long table begins anew every 64 changes, less often where it has many fragments', () => {
+test('the replay of a long table starts again every 64 changes, less often if it has many fragments', () => {
   let state = declared
   for (let v = 1; v <= 130; v++)
     state = commit(state, v + 1, emptyChange('uuid-1', v, { start: state.tables.get('uuid-1')!.start }))
@@ -57,7 +57,7 @@ test('the fold of a long table begins anew every 64 changes, less often where it
   expect(commit(wide, 200, emptyChange('uuid-1', 100)).tables.get('uuid-1')!.start).toBe(100)
 })
 
-test('a handle bound to a uuid is gone after a drop, even when the name is back', () => {
+test('a handle bound to a uuid is invalid after a drop, even if the name exists again', () => {
   const dropped = commit(declared, 2, decideDropTable(findTable(declared, ['t'])))
   const again = commit(dropped, 3, decideDeclareTable(dropped, ['t'], 'uuid-2', {}))
   expect(findTable(again, ['t']).uuid).toBe('uuid-2')
@@ -72,7 +72,7 @@ test('a misspelt name gets the nearest one as hint', () => {
   )
 })
 
-test('a rename moves the name alone; onto itself it is nothing, onto another it is refused', () => {
+test('a rename changes the name alone; onto itself it does nothing, onto another it is refused', () => {
   const nested = commit(declared, 2, { op: 'namespace', id: ['n'], props: {} })
   const head = findTable(nested, ['t'])
   expect(decideRenameTable(nested, head, 't')).toEqual([])
@@ -89,7 +89,7 @@ test('a rename moves the name alone; onto itself it is nothing, onto another it 
   )
 })
 
-test('A-142: a deregistered table is back as it was, under any name, with properties merged', () => {
+test('A-142: a registered table comes back unchanged, under any name, with properties merged', () => {
   const two = commit(declared, 2, emptyChange('uuid-1', 1), { op: 'tag', t: 'uuid-1', name: 'a', v: 1 })
   const gone = commit(two, 3, { op: 'deregister', t: 'uuid-1' })
   expect(() => findTable(gone, ['t'])).toThrow(expect.objectContaining({ code: 4 }))
@@ -123,7 +123,7 @@ test('what a Lance engine left at a location is registered with its versions', (
   expect(() => checkRows(head)).toThrow(expect.objectContaining({ code: 0 }))
 })
 
-test('a location callers choose is theirs: forgotten, not deleted; and nobody else is in or around it', () => {
+test('a location that the caller chose is forgotten, not deleted, and no other table is in or around it', () => {
   const state = commit(emptyCatalog, 1, decideDeclareTable(emptyCatalog, ['a'], 'u1', {}, 'mine/a'))
   for (const location of ['mine/a', 'mine/a/b', 'mine', 'tables', 'tables/u9']) {
     expect(() => decideDeclareTable(state, ['b'], 'u2', {}, location), location).toThrow(
@@ -136,7 +136,7 @@ test('a location callers choose is theirs: forgotten, not deleted; and nobody el
   expect(decideDeclareTable(dropped, ['b'], 'u2', {}, 'mine/a').location).toBe('mine/a')
 })
 
-test('properties are merged by key, and 64 KiB of them are enough', () => {
+test('properties are merged by key, up to 64 KiB', () => {
   const head = findTable(declared, ['t'])
   expect(decideProps(head, { a: 'b' })).toEqual([])
   const merged = commit(declared, 2, ...decideProps(head, { c: 'd' }))

@@ -18,7 +18,7 @@ test('A-153 a tag moves only if it exists, and only to a version that exists', (
   )
 })
 
-test('A-154 the version of a tag, or code 8 with the nearest name', () => {
+test('A-154 a tag gives its version, or code 8 with the nearest name', () => {
   expect(tagOf(findTable(tagged, ['t']), 'prod')).toBe(1)
   expect(() => tagOf(findTable(tagged, ['t']), 'prd')).toThrow(
     expect.objectContaining({ code: 8, hint: 'did you mean "prod"?' }),
@@ -42,7 +42,7 @@ test('a deleted tag is gone, and its name may be used again', () => {
   expect(decideCreateTag(findTable(without, ['t']), 'prod', 2).v).toBe(2)
 })
 
-test('names of the language itself are ordinary tag names', () => {
+test('names of JavaScript properties are ordinary tag names', () => {
   expect(() => tagOf(head, 'constructor')).toThrow(expect.objectContaining({ code: 8 }))
   expect(decideCreateTag(head, '__proto__', 1).name).toBe('__proto__')
 })

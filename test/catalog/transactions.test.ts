@@ -30,7 +30,7 @@ test('A-148: a commit has succeeded and stays so', () => {
   }
 })
 
-test('A-149: of a job that is open callers may say that it is canceled, and nothing else', () => {
+test('A-149: callers may only set an open job to canceled', () => {
   expect(alter(queued, job!, status('Queued')).ops).toEqual([])
   for (const other of ['Running', 'Succeeded', 'Failed'] as const) {
     expect(() => alter(queued, job!, status(other))).toThrow(refused(14))
@@ -60,12 +60,12 @@ test('A-144: actions apply in order, and one that fails undoes all', () => {
   expect(() => alter(emptyCatalog, done, set('a', '1'), unset('b', 'Fail'))).toThrow(refused(14))
 })
 
-test('what happened is not for callers to say', () => {
+test('callers cannot set the operation recorded in a version', () => {
   expect(() => alter(emptyCatalog, done, set('uuid', 'x'))).toThrow(refused(13))
   expect(() => alter(emptyCatalog, done, unset('uuid'))).toThrow(refused(13))
 })
 
-test('a property may be called anything else', () => {
+test('a property may have any other name', () => {
   const named = commit(emptyCatalog, 1, ...alter(emptyCatalog, done, set('__proto__', 'x')).ops)
   expect(Object.entries(viewTransaction(named, done).props)).toEqual([['__proto__', 'x']])
 })

@@ -40,7 +40,7 @@ test('A-126: a pointer table takes any number that was never used, 0 as its firs
   expect(() => decideCreateVersion(pointer, 3, 'pointer', manifest)).toThrow(conflict('was deleted'))
 })
 
-test('a table with rows of Sheaf gets its versions from writing them', () => {
+test('a table with rows of Sheaf gets its versions from writes', () => {
   const head = findTable(commit(declared, 2, emptyChange('u', 1)), ['t'])
   expect(() => decideCreateVersion(head, 2, 'lance', manifest)).toThrow(expect.objectContaining({ code: 0 }))
 })
@@ -74,7 +74,7 @@ test('A-137: the newest version of a table with data stays, a tagged one refuses
   )
 })
 
-test('what is deleted is gone for good, and the mark stays', () => {
+test('a deleted version never comes back, and the highest number stays', () => {
   const { op } = decideDeleteVersions(withVersions('pointer', 1, 2), [{ start_version: 0, end_version: -1 }])
   const versions = [1, 2].map(v => ({ op: 'version', t: 'u', v, kind: 'pointer', manifest }) as const)
   const head = findTable(commit(commit(declared, 2, ...versions), 3, op!), ['t'])

@@ -19,7 +19,7 @@ function reloaded(state: CatalogState): CatalogState {
   return loader.end()
 }
 
-test('a view stays one, with what it shows, through names, checkpoints and other locations', () => {
+test('a view keeps its state through renames, checkpoints and other locations', () => {
   let state = commit(emptyCatalog, 1, { op: 'namespace', id: ['n'], props: {} })
   state = commit(
     state,

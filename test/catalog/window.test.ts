@@ -9,15 +9,15 @@ function filled(count: number, msEach: number): Window<number> {
   return window
 }
 
-test('a key stays while it is young, however many came after it', () => {
+test('a key stays while it is young, with any number of newer keys', () => {
   expect(filled(12_000, 1).get('k0')).toBe(0)
 })
 
-test('a key stays while few came after it, however old it is', () => {
+test('a key stays while few newer ones exist, at any age', () => {
   expect(filled(100, day).get('k0')).toBe(0)
 })
 
-test('a key that is old and behind ten thousand others goes, and no other', () => {
+test('a key that is old and behind ten thousand others is removed, and no other', () => {
   const window = filled(10_001, day)
   expect(window.size).toBe(10_000)
   expect(window.get('k0')).toBeUndefined()

@@ -338,7 +338,7 @@ async function refusal(call: () => unknown): Promise<SheafError> {
   throw new Error('was accepted')
 }
 
-describe('an argument that is none is an error in the words of the caller', () => {
+describe('an invalid argument is an error with the names that the caller typed', () => {
   const cases: readonly (readonly [what: string, call: () => unknown, message: string])[] = [
     [
       'search(undefined)',
@@ -408,7 +408,7 @@ describe('an argument that is none is an error in the words of the caller', () =
   })
 })
 
-test('options may come by way of a prototype, and are heeded and checked there', async () => {
+test('options may come from a prototype, and are read and checked there', async () => {
   const options = Object.create({ int64: 'string' }) as { int64: 'string' }
   expect(await t.search().select({ n: 'id' }).toArray(options)).toEqual([{ n: '1' }])
   const wrong = Object.create({ int46: 'string' }) as object
@@ -432,7 +432,7 @@ test('a function or tokenizer made by a class may have names of its own', async 
   expect(terms.map(({ term }) => term)).toEqual(['a', 'b'])
 })
 
-describe('what other engines call an option, or say otherwise, is told in the words of this one', () => {
+describe('an option of another engine gets an error with the name of Sheaf’s option', () => {
   const cases: readonly (readonly [what: string, call: () => unknown, hint: string])[] = [
     ['orderBy({ desc })', () => search().orderBy({ column: 'id', desc: true } as never), 'ascending: false'],
     ["orderBy('id DESC')", () => t.search().orderBy('id DESC').toArray(), 'ascending: false beside it'],
@@ -482,7 +482,7 @@ describe('what other engines call an option, or say otherwise, is told in the wo
     expect(error.hint).toContain(hint)
   })
 
-  test('lists of what is known name nothing that is not for callers', async () => {
+  test('lists of known names contain no internal names', async () => {
     const error = await refusal(() => search().toArray({ sgnal: 1 } as never))
     expect(error.message).toMatch(/known: int64, vectors, signal, identity, context, idempotencyKey$/)
   })

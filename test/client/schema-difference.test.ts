@@ -11,7 +11,7 @@ const field = (id: number, name: string, type = int32): Field => ({
   metadata: { 'sheaf:field': String(id) },
 })
 
-test('columns are known by their ids: another name is no other column, and the same name may be', () => {
+test('columns are identified by their ids: a renamed column is the same, a reused name is not', () => {
   const before = { fields: [field(1, 'a'), field(2, 'b'), field(3, 'c'), field(4, 'd')] }
   const after = { fields: [field(2, 'b', int64), field(4, 'a'), field(5, 'c'), field(6, 'e')] }
   expect(schemaDifference(before, after)).toEqual({

@@ -52,11 +52,11 @@ test.each<[object, RegExp]>([
   )
 })
 
-test('refuses what is no text', () => {
+test('input that is not text is refused', () => {
   expect(() => tokenize(7 as unknown as string)).toThrow(expect.objectContaining({ code: 13 }))
 })
 
-test('as the index of a column makes them, at a version too', async () => {
+test('terms are those of the column’s index, at a version too', async () => {
   const { ns } = await openWithBuilder()
   const table = await ns.createTable('t', [{ text: 'a', other: 'b' }])
   expect(await failure(table.tokenize('text', 'Horses'))).toMatchObject({
@@ -83,7 +83,7 @@ test('as the index of a column makes them, at a version too', async () => {
   await ns.close()
 })
 
-test("by a tokenizer of the caller's own, where it is given", async () => {
+test('a given tokenizer of the application is used', async () => {
   const chars: CustomTokenizer = { name: 'chars', version: '1', tokenize: each => [...each] }
   const ns = await connect('memory://', { tokenizers: [chars] })
   const table = await ns.createTable('t', [{ text: 'a' }])

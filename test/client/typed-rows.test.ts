@@ -131,7 +131,7 @@ test('a table made with one has typed rows, which are what their types say', asy
   await ns.close()
 })
 
-test('a search knows what it selects and adds', async () => {
+test('a search has typed results with its selected and added columns', async () => {
   const ns = await connect('memory://')
   const docs = await ns.createTable('docs', rows, { schema })
   const near = docs.search([1, 2]).select(['id', 'title']).limit(1)
@@ -152,7 +152,7 @@ test('a search knows what it selects and adds', async () => {
   await ns.close()
 })
 
-test('without a type anything goes, as ever', async () => {
+test('without a type any row is accepted', async () => {
   const ns = await connect('memory://')
   interface Loose {
     id: number
@@ -171,7 +171,7 @@ test('without a type anything goes, as ever', async () => {
 
 type RowsOf<S> = S extends Search<infer R> ? R : never
 
-test('rows of a search say what it adds, and what may be null beside both a vector and a text', async () => {
+test('rows of a search have the added columns, which may be null in a hybrid search', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [], { schema })
   const near = table.search([1, 2])

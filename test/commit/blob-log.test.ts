@@ -42,7 +42,7 @@ describe('BlobLog', () => {
     await expect(log.last()).rejects.toMatchObject({ code: 18, message: expect.stringContaining(key) })
   })
 
-  test("a file manager's dot file among the slots is passed over", async () => {
+  test("a file manager's dot file among the slots is skipped", async () => {
     const store = new MemoryStore()
     const log = new BlobLog(store)
     await log.append(0, Uint8Array.of(1))

@@ -89,7 +89,7 @@ describe('a checkpoint', () => {
     expect(damaged).toEqual([])
   })
 
-  test('of an equal state at the same slot has the same bytes, whoever writes it', async () => {
+  test('of an equal state at the same slot has the same bytes, by any writer', async () => {
     const [one, two] = [new MemoryStore(), new MemoryStore()]
     for (const store of [one, two]) {
       const notes = Array.from({ length: 50_000 }, (_, i) => `note ${i}`)
@@ -113,7 +113,7 @@ describe('a checkpoint', () => {
     }
   })
 
-  test('can be given up, written or read', async () => {
+  test('can be aborted while it is written or read', async () => {
     const store = new MemoryStore()
     const { checkpoints } = checkpointsOf(store)
     const signal = AbortSignal.abort(new Error('enough'))
@@ -171,7 +171,7 @@ describe('the newest checkpoint', () => {
     expect(damaged).toHaveLength(5)
   })
 
-  test('with any one byte changed is not taken for whole', async () => {
+  test('with any byte changed is not accepted as intact', async () => {
     const store = new MemoryStore()
     const { checkpoints } = checkpointsOf(store)
     await checkpoints.write(foldOf(7, { sum: 1, notes: ['a'] }), null)
@@ -183,7 +183,7 @@ describe('the newest checkpoint', () => {
     }
   })
 
-  test('with a right checksum and senseless contents is passed over', async () => {
+  test('with a right checksum and invalid contents is skipped', async () => {
     const store = new MemoryStore()
     const { checkpoints, damaged } = checkpointsOf(store)
     const header = { f: 1, need: [], slot: 9, prev: '00000abc', ts: 1, genesis, state: '0', extra: null }
@@ -213,7 +213,7 @@ describe('the newest checkpoint', () => {
     expect((await checkpoints.newest())?.slot).toBe(9)
   })
 
-  test('of a newer Sheaf is refused, not passed over', async () => {
+  test('of a newer Sheaf is refused, not skipped', async () => {
     for (const change of [{ f: 2 }, { need: ['moon'] }, { genesis: { root: 'root', format: 2 } }]) {
       const store = new MemoryStore()
       const { checkpoints } = checkpointsOf(store)
@@ -226,7 +226,7 @@ describe('the newest checkpoint', () => {
     }
   })
 
-  test('that holds what only a newer Sheaf knows is refused', async () => {
+  test('with items that only a newer Sheaf knows is refused', async () => {
     const store = new MemoryStore()
     await checkpointsOf(store).checkpoints.write(foldOf(3), null)
     const older: Machine<Tally> = {
@@ -241,7 +241,7 @@ describe('the newest checkpoint', () => {
     await expect(checkpointsOf(store, older).checkpoints.newest()).rejects.toMatchObject({ code: 0 })
   })
 
-  test('is not looked for among files that are none', async () => {
+  test('is found only among files with a checkpoint name', async () => {
     const store = new MemoryStore()
     const { checkpoints, damaged } = checkpointsOf(store)
     await checkpoints.write(foldOf(7), null)
@@ -257,7 +257,7 @@ describe('the newest checkpoint', () => {
     expect(damaged).toEqual([])
   })
 
-  test('pruned while it was looked for gives way to newer ones', async () => {
+  test('pruned during the search is replaced by newer ones', async () => {
     const inner = new MemoryStore()
     const { checkpoints } = checkpointsOf(inner)
     await checkpoints.write(foldOf(7), null)
@@ -276,7 +276,7 @@ describe('the newest checkpoint', () => {
     expect(reader.damaged).toEqual([])
   })
 
-  test('that is listed but never there is none', async () => {
+  test('that is listed but missing is not used', async () => {
     const store = new MemoryStore()
     await checkpointsOf(store).checkpoints.write(foldOf(7), null)
     class Lying extends CountingStore {
@@ -288,7 +288,7 @@ describe('the newest checkpoint', () => {
   })
 })
 
-test('pruning deletes the checkpoints before a slot that are not kept, once those that are kept are there', async () => {
+test('pruning deletes the checkpoints before a slot that are not kept, once the kept ones exist', async () => {
   const store = new MemoryStore()
   const { checkpoints } = checkpointsOf(store)
   for (const slot of [1, 2, 3, 4, 5]) await checkpoints.write(foldOf(slot), null)
@@ -355,7 +355,7 @@ describe('opening from a checkpoint', () => {
     )
   })
 
-  test('reads nothing before it but the first slot', async () => {
+  test('reads only the first slot before it', async () => {
     const { store } = await rootOf(50, [40])
     const counting = new CountingStore(store)
     const base = (await checkpointsOf(store).checkpoints.newest()) ?? undefined
@@ -381,7 +381,7 @@ describe('opening from a checkpoint', () => {
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message, hint })
   })
 
-  test('of slots that were written again otherwise is refused', async () => {
+  test('whose slots were rewritten is refused', async () => {
     const { store } = await rootOf(10, [8])
     for (const slot of [8, 9, 10]) await store.delete(keyOf(slot))
     const other = await Committer.open(new BlobLog(store), tally, options)
@@ -400,7 +400,7 @@ describe('opening from a checkpoint', () => {
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
 
-  test('without a log is refused, and no new root made', async () => {
+  test('without a log is refused, and no new root is created', async () => {
     const { store } = await rootOf(3, [2])
     for (const slot of [0, 1, 2, 3]) await store.delete(keyOf(slot))
     const message = expect.stringMatching(/ does not belong to this log: slot 0 is not there$/)

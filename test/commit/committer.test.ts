@@ -53,7 +53,7 @@ describe('opening', () => {
     expect(opened.genesis).toEqual(created.genesis)
   })
 
-  test('slots are read once: that the log still goes back to them is seen without reading', async () => {
+  test('slots are read once: the check that the log reaches back to them reads nothing', async () => {
     const store = new CountingStore(new MemoryStore())
     const clock = new SeededClock(1)
     const writer = await openOn(new BlobLog(store), { clock })
@@ -65,13 +65,13 @@ describe('opening', () => {
     expect(store.calls.get('get')).toBe(41)
   })
 
-  test('creators racing for one log get one root', async () => {
+  test('creators that race for one log get one root', async () => {
     const log = memoryLog()
     const committers = await Promise.all(Array.from({ length: 5 }, () => openOn(log)))
     expect(new Set(committers.map(({ genesis }) => genesis.root)).size).toBe(1)
   })
 
-  test('replay gives the state the writer had', async () => {
+  test('replay gives the state that the writer had', async () => {
     const log = memoryLog()
     const writer = await openOn(log)
     for (let i = 0; i < 200; i++) await writer.commit(add(i, `note ${i}`))
@@ -108,14 +108,14 @@ describe('opening', () => {
     expect(reader.fold).toEqual(committer.fold)
   })
 
-  test('can be given up', async () => {
+  test('can be aborted', async () => {
     const reason = new Error('enough')
     await expect(Committer.open(memoryLog(), tally, options, AbortSignal.abort(reason))).rejects.toBe(reason)
   })
 })
 
 describe('committing', () => {
-  test('answers with the place, the entry and the state after it', async () => {
+  test('returns the position, the entry and the state after it', async () => {
     const log = memoryLog()
     const committer = await openOn(log)
     await committer.commit(add(1, 'first'))
@@ -130,7 +130,7 @@ describe('committing', () => {
     expect(committer.head).toBe(2)
   })
 
-  test('tells a proposal where its entry will stand', async () => {
+  test('gives a proposal the position of its entry', async () => {
     const committer = await openOn(memoryLog())
     const seen: unknown[] = []
     const ids: string[] = []
@@ -161,7 +161,7 @@ describe('committing', () => {
     expect((await (await openOn(log)).slots.get(1)).header.entries).toEqual([entry])
   })
 
-  test('tells of every slot that is applied, in order, once the state shows it', async () => {
+  test('reports every applied slot in order, once the state includes it', async () => {
     const log = memoryLog()
     const seen: [number, number][] = []
     const one: Committer<Tally> = await openOn(log, {
@@ -190,7 +190,7 @@ describe('committing', () => {
     }
   })
 
-  test('leaves its slot in memory for who reads it next', async () => {
+  test('leaves its slot in memory for the next reader', async () => {
     const store = new CountingStore(new MemoryStore())
     const committer = await openOn(new BlobLog(store))
     await committer.commit(add(1, 'x'))
@@ -199,7 +199,7 @@ describe('committing', () => {
     expect(store.calls.size).toBe(0)
   })
 
-  test('applies what was written, whatever becomes of the objects proposed', async () => {
+  test('applies the written bytes, whatever happens to the proposed objects', async () => {
     const log = memoryLog()
     const committer = await openOn(log)
     const op = { from: 0, add: 1, note: 'x', gone: undefined, date: new Date(0), nan: Number.NaN }
@@ -211,7 +211,7 @@ describe('committing', () => {
     expect((await committer.slots.get(1)).header).toEqual(header)
   })
 
-  test('time does not go back, whatever the clock says', async () => {
+  test('time never goes back, whatever the clock says', async () => {
     const log = memoryLog()
     const jumping = new JumpingClock(1)
     const committer = await openOn(log, { clock: jumping })
@@ -223,7 +223,7 @@ describe('committing', () => {
     expect((await openOn(log)).state).toEqual(third.state)
   })
 
-  test('of nothing is a mistake of the caller', async () => {
+  test('of nothing is an error of the caller', async () => {
     const committer = await openOn(memoryLog())
     await expect(committer.commit(() => ({ ops: [] }))).rejects.toThrow('without operations')
     expect(committer.head).toBe(0)
@@ -231,7 +231,7 @@ describe('committing', () => {
 })
 
 describe('a group', () => {
-  test('holds everything queued while an append was under way', async () => {
+  test('has everything queued during an append', async () => {
     const { log, started, release } = gated(memoryLog())
     const committer = await openOn(log)
     const first = committer.commit(add(1, 'first'))
@@ -244,7 +244,7 @@ describe('a group', () => {
     expect(committer.state.sum).toBe(101)
   })
 
-  test('forms anew from callers that commit one after the other', async () => {
+  test('forms again from callers that commit one after the other', async () => {
     const committer = await openOn(memoryLog())
     const callers = Array.from({ length: 8 }, async (_, caller) => {
       for (let i = 0; i < 20; i++) await committer.commit(add(1, `${caller} ${i}`))
@@ -279,7 +279,7 @@ describe('a group', () => {
     expect((await openOn(log)).state).toEqual({ sum: 2, notes: ['one', 'three'] })
   })
 
-  test('a member refused because of an earlier one is told once that one is committed', async () => {
+  test('a member refused because of an earlier one is told so after that one is committed', async () => {
     const { log, started, release } = gated(memoryLog())
     const committer = await openOn(log)
     const first = committer.commit(add(1, 'one'))
@@ -300,7 +300,7 @@ describe('a group', () => {
     expect(committer.state.sum).toBe(1)
   })
 
-  test('a refusal is told on a state with everything committed before the call, by whomever', async () => {
+  test('a refusal is decided on a state with all commits before the call, of any writer', async () => {
     for (const canPeek of [true, false]) {
       const shared = memoryLog()
       const one = await openOn(shared)
@@ -403,7 +403,7 @@ describe('two committers on one log', () => {
     expect([...states[0]!.notes].sort()).toEqual(acked.flat().sort())
   })
 
-  test('re-decide a proposal on the newer state after a lost race', async () => {
+  test('decide a proposal again on the newer state after a lost race', async () => {
     const log = memoryLog()
     const [one, two] = [await openOn(log), await openOn(log)]
     await one.commit(add(5, 'one'))
@@ -436,7 +436,7 @@ describe('two committers on one log', () => {
     expect(committer.state.notes).toEqual(['rival', 'a', 'b', 'c', 'd'])
   })
 
-  test('catch up on many foreign slots at once', async () => {
+  test('read many slots of other writers at once', async () => {
     const log = memoryLog()
     const [one, two] = [await openOn(log), await openOn(log)]
     for (let i = 0; i < 150; i++) await one.commit(add(1, `${i}`))
@@ -458,7 +458,7 @@ describe('two committers on one log', () => {
     return openOn(log, { clock })
   }
 
-  test('that lose 20 slots in a row for 5 seconds say so, and can try again', async () => {
+  test('that lose 20 slots in a row for 5 seconds report it, and can try again', async () => {
     const loser = await outrun(20, 300)
     const message = expect.stringContaining('20 slots in a row')
     await expect(loser.commit(add(1, 'loser'))).rejects.toMatchObject({ code: 14, status: 409, message })
@@ -466,7 +466,7 @@ describe('two committers on one log', () => {
     expect((await loser.commit(add(1, 'loser'))).state.notes).toEqual([...Array(20).fill('rival'), 'loser'])
   })
 
-  test('that lose many slots in less than 5 seconds go on', async () => {
+  test('that lose many slots in less than 5 seconds continue', async () => {
     const loser = await outrun(50, 2)
     expect((await loser.commit(add(1, 'loser'))).at.slot).toBe(51)
   })
@@ -520,7 +520,7 @@ describe('many committers on one log', () => {
   })
 })
 
-describe('giving up a commit', () => {
+describe('aborting a commit', () => {
   test('before it is queued rejects with the reason and writes nothing', async () => {
     const committer = await openOn(memoryLog())
     const reason = new Error('enough')
@@ -529,7 +529,7 @@ describe('giving up a commit', () => {
     expect(committer.head).toBe(0)
   })
 
-  test('while it waits takes it out of the queue', async () => {
+  test('while it waits removes it from the queue', async () => {
     const { log, started, release } = gated(memoryLog())
     const committer = await openOn(log)
     const first = committer.commit(add(1, 'first'))
@@ -545,7 +545,7 @@ describe('giving up a commit', () => {
     expect((await third).state.notes).toEqual(['first', 'third'])
   })
 
-  test('once its bytes are on their way changes nothing: the outcome is told', async () => {
+  test('after its bytes were sent has no effect: the outcome is returned', async () => {
     const { log, started, release } = gated(memoryLog())
     const committer = await openOn(log)
     const controller = new AbortController()
@@ -556,7 +556,7 @@ describe('giving up a commit', () => {
     expect((await first).at.slot).toBe(1)
   })
 
-  test('that has just lost a race is possible again', async () => {
+  test('after a lost race is possible again', async () => {
     const inner = memoryLog()
     const rival = await openOn(inner)
     const controller = new AbortController()
@@ -572,7 +572,7 @@ describe('giving up a commit', () => {
     expect((await rival.refresh()).notes).toEqual(['rival'])
   })
 
-  test('after it is done is nothing', async () => {
+  test('after it is done has no effect', async () => {
     const committer = await openOn(memoryLog())
     const controller = new AbortController()
     const done = committer.commit(add(1, 'x'), { signal: controller.signal })
@@ -631,7 +631,7 @@ describe('refreshing', () => {
     expect(reader.head).toBe(110)
   })
 
-  test('an idle log costs two looks and no read', async () => {
+  test('an idle log costs two stats and no read', async () => {
     const store = new CountingStore(new MemoryStore())
     const committer = await openOn(new BlobLog(store))
     await committer.commit(add(1, 'x'))
@@ -640,7 +640,7 @@ describe('refreshing', () => {
     expect(store.calls).toEqual(new Map([['peek', 20]]))
   })
 
-  test('where the log cannot peek costs one read when idle', async () => {
+  test('a log without peek costs one read when idle', async () => {
     let reads = 0
     const inner = memoryLog()
     const { peek: _, ...log } = steered(inner, {
@@ -684,7 +684,7 @@ describe('refreshing', () => {
     expect(reads).toBe(4)
   })
 
-  test('can be given up without disturbing others', async () => {
+  test('can be aborted without disturbing others', async () => {
     const inner = memoryLog()
     const { opened, open } = gate()
     let slow = false
@@ -707,7 +707,7 @@ describe('refreshing', () => {
     await expect(reader.refresh(controller.signal)).rejects.toThrow('enough')
   })
 
-  test('that fails to read is not the end', async () => {
+  test('that fails to read does not stop the committer', async () => {
     const inner = memoryLog()
     let broken = false
     const { peek: _, ...log } = steered(inner, {
@@ -723,7 +723,7 @@ describe('refreshing', () => {
     expect(await reader.refresh()).toEqual({ sum: 0, notes: [] } satisfies Tally)
   })
 
-  test('between the landing and the answer of an own append shows it once', async () => {
+  test('between the append and its reply shows an own commit once', async () => {
     const inner = memoryLog()
     const { opened, open } = gate()
     const landed = gate()

@@ -194,7 +194,7 @@ describe('an open committer', () => {
     await expectStopped(committer, { code: 18 })
   })
 
-  test('told that it won a slot somebody else holds stops for good', async () => {
+  test('whose append reported success for a slot of another writer stops for good', async () => {
     const { log } = await rootOf(0)
     const writer = await Committer.open(log, tally, options)
     const lying = steered(log, {

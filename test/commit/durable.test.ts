@@ -87,7 +87,7 @@ describe('while a commit can be read and is not durable', () => {
     await Promise.all([a.close(), b.close()])
   })
 
-  test('one who opens the root waits as well', async () => {
+  test('a process that opens the root waits as well', async () => {
     const { disk, a, b, first } = await held()
     const opening = connect('memory://', { store: new Process(disk) })
     expect(await isPending(opening)).toBe(true)
@@ -97,7 +97,7 @@ describe('while a commit can be read and is not durable', () => {
   })
 })
 
-test('a process alone syncs once for a commit; one that follows it, once for what it finds', async () => {
+test('a single process syncs once per commit; a process that follows it syncs once for the slots it finds', async () => {
   const disk = new SlowDisk()
   const a = await connect('memory://', { store: new Process(disk) })
   const b = await connect('memory://', { store: new Process(disk), readOnly: true })

@@ -112,7 +112,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect(place.slot).toBe(2)
   })
 
-  test('and did land is shown by the next refresh', async () => {
+  test('and that landed is shown by the next refresh', async () => {
     const { store, committer, place } = await unknownCommit({ dropReply: 1, refuse: 1 })
     expect(committer.head).toBe(1)
     store.faults = {}
@@ -120,7 +120,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect((await committer.slots.get(place.slot)).header.entries[0]!.txn).toBe(place.txn)
   })
 
-  test('and did land is in the way of the next commit, once', async () => {
+  test('and that landed delays the next commit, once', async () => {
     const { store, committer, place, readBack } = await unknownCommit({ dropReply: 1, refuse: 1 })
     store.faults = {}
     const { state, at } = await committer.commit(add(1, 'after'))
@@ -129,7 +129,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect((await readBack()).state).toEqual(state)
   })
 
-  test('and did not land leaves its slot to the next commit', async () => {
+  test('and that did not land leaves its slot to the next commit', async () => {
     const { store, committer, place, readBack } = await unknownCommit({ dropRequest: 1 })
     store.faults = {}
     expect((await committer.refresh()).notes).toEqual(['before'])
@@ -139,7 +139,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect((await readBack()).state).toEqual(state)
   })
 
-  test('and arrives late, before anybody else, is committed', async () => {
+  test('and that arrives late, before another writer, is committed', async () => {
     const { clock, store, committer, readBack } = await unknownCommit({ late: 1 })
     store.faults = {}
     await clock.sleep(2000)
@@ -148,7 +148,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect((await readBack()).state).toEqual(state)
   })
 
-  test('and arrives after its slot was taken is not', async () => {
+  test('and that arrives after its slot was taken is not committed', async () => {
     const { clock, store } = world(9)
     let late: (() => Promise<unknown>) | null = null
     const inner = new BlobLog(store)
@@ -167,7 +167,7 @@ describe('a commit whose outcome stays unknown', () => {
     expect(await committer.refresh()).toBe(state)
   })
 
-  test('does not hold those behind it any longer', async () => {
+  test('does not block the commits behind it any longer', async () => {
     const { store, committer } = await unknownCommit({ dropReply: 1, refuse: 1 })
     const controller = new AbortController()
     const stuck = committer.commit(add(1, 'stuck'))
@@ -180,7 +180,7 @@ describe('a commit whose outcome stays unknown', () => {
 })
 
 describe('a commit in doubt', () => {
-  test("whose slot is seen to be somebody else's is decided again for the next", async () => {
+  test('whose slot belongs to another writer is decided again for the next slot', async () => {
     const { clock, store } = world(12)
     const inner = new BlobLog(store)
     const rival = await Committer.open(inner, tally, optionsOf(clock))
@@ -221,7 +221,7 @@ describe('a store that answers with an error', () => {
     return { error, tries }
   }
 
-  test('of its own has written nothing: the caller gets that error, the next commit goes on', async () => {
+  test('of its own has written nothing: the caller gets that error, and the next commit works', async () => {
     const full = new SheafError(ErrorCode.ServiceUnavailable, 'no space left')
     const { error, tries } = await failing(() => full)
     expect(error).toBe(full)
@@ -235,14 +235,14 @@ describe('a store that answers with an error', () => {
     expect(tries).toBe(2)
   })
 
-  test('nobody knows leaves the outcome unknown at once', async () => {
+  test('with an unknown error leaves the outcome unknown at once', async () => {
     const bug = new TypeError('a bug')
     const { error, tries } = await failing(() => bug)
     expect(error).toMatchObject({ ...unknownState, cause: bug })
     expect(tries).toBe(1)
   })
 
-  test('when a taken slot is read back is asked again until it tells', async () => {
+  test('when a taken slot is read back is asked again until it answers', async () => {
     const { clock, store } = world(11)
     const inner = new BlobLog(store)
     const rival = await Committer.open(inner, tally, optionsOf(clock))

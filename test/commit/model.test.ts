@@ -166,7 +166,7 @@ async function run({ seed, processes, faults, canPeek }: World): Promise<void> {
   }
 }
 
-test('any history keeps every promise', async () => {
+test('any history keeps every guarantee', async () => {
   await fc.assert(fc.asyncProperty(worlds, run), { numRuns: 300 })
 })
 

@@ -12,7 +12,7 @@ const slot = fc.record({
   bytes: fc.option(fc.uint8Array({ maxLength: 300 }), { nil: null }),
 })
 
-test('every slot is found again, or known to be gone', async () => {
+test('every slot is found, or known to be discarded', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(slot, { minLength: 1 }), { maxLength: 4 }), async packed => {
       const store = new MemoryStore()

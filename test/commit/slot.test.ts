@@ -187,7 +187,7 @@ describe('a slot', () => {
     })
   })
 
-  test('whose header is not where, or what, it should be is damaged', () => {
+  test('whose header has a wrong position or content is damaged', () => {
     const line = `${JSON.stringify({ f: 1, ...header, blobs: [] })}\n`
     const bad = [
       file(line.trimEnd()),
@@ -206,7 +206,7 @@ describe('a slot', () => {
     expect(errorOf(() => decodeSlot(file(notText.toString('latin1')), 7, none)).code).toBe(18)
   })
 
-  test('of any bytes at all decodes or is reported', () => {
+  test('of any bytes decodes or is reported as damaged', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.jsonValue(), (bytes, value) => {
         expect(errorOf(() => decodeSlot(bytes, 7, none)).code).toBe(18)

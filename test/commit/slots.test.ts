@@ -37,7 +37,7 @@ describe('old slots', () => {
     expect(store.calls.get('get')).toBeUndefined()
   })
 
-  test('make room for newer ones beyond 32 MB', async () => {
+  test('are evicted for newer ones beyond 32 MB', async () => {
     const megabyte = 1024 * 1024
     const { store, slots } = await logOf(Array(6).fill(7 * megabyte))
     for (let slot = 0; slot < 6; slot++) await slots.get(slot)
@@ -48,7 +48,7 @@ describe('old slots', () => {
     expect(store.calls.get('get')).toBe(1)
   })
 
-  test('missing or damaged are errors that name them, and are asked for again', async () => {
+  test('missing or damaged are errors that name them, and are read again next time', async () => {
     const { store, slots } = await logOf([10])
     await expect(slots.get(1)).rejects.toMatchObject({ code: 18, message: 'slot 1 is missing' })
     await store.put(`_log/${'1'.padStart(20, '0')}`, new Uint8Array(40))
@@ -70,7 +70,7 @@ describe('old slots', () => {
     await expect(slots.get(1)).rejects.toMatchObject({ code: 18, message })
   })
 
-  test('can be given up', async () => {
+  test('can be aborted', async () => {
     const { slots } = await logOf([10])
     const reason = new Error('enough')
     await expect(slots.get(0, AbortSignal.abort(reason))).rejects.toBe(reason)

@@ -17,7 +17,7 @@ describe('a transaction id', () => {
     )
   })
 
-  test('is nothing else', () => {
+  test('no other text is an id', () => {
     const others = [
       '',
       'a',

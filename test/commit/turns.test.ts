@@ -7,7 +7,7 @@ function turnsOf(writers: string): Turns {
   return turns
 }
 
-test('those come first who have gone longer without a slot', () => {
+test('the writer without a slot for longest comes first', () => {
   const turns = turnsOf('abcab')
   expect(['c', 'a', 'b'].map(writer => turns.before(writer))).toEqual([0, 1, 2])
   expect(turns.writers).toBe(3)
@@ -22,7 +22,7 @@ test('a lone writer has nobody before it', () => {
   expect(turnsOf('aaaa').before('a')).toBe(0)
 })
 
-test('who has none of the last 16 slots is forgotten', () => {
+test('a writer without any of the last 16 slots is forgotten', () => {
   expect(turnsOf(`x${'a'.repeat(15)}`).before('a')).toBe(1)
   expect(turnsOf(`x${'a'.repeat(16)}`).before('a')).toBe(0)
   expect(turnsOf(`x${'a'.repeat(16)}`).writers).toBe(1)

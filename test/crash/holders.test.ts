@@ -32,7 +32,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe.runIf(process.platform === 'linux')('a snapshot of another process on this machine', () => {
-  test('is kept while that is stopped, and let go once it is killed, by whoever looks first', async () => {
+  test('is kept while that process is stopped, and released after it is killed, by any observer', async () => {
     const root = freshRoot()
     const ns = await connect(root, { maintenance })
     const table = await ns.createTable('t', [{ a: 1 }])

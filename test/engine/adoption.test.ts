@@ -79,7 +79,7 @@ async function recorded(): Promise<string[]> {
   return made
 }
 
-describe('versions that an engine wrote without asking are recorded', () => {
+describe('versions that an engine wrote without the catalog are recorded', () => {
   test.each<[string, (of: Operations) => Promise<unknown>]>([
     ['list', of => of.listTableVersions({ id, limit: 1, descending: true })],
     ['describe', of => of.describeTableVersion({ id })],
@@ -115,7 +115,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await versionsOf()).toEqual([1, 2])
   })
 
-  test('and who lost the number to the engine succeeds at the next attempt', async () => {
+  test('and a writer that lost the number to the engine succeeds at the next attempt', async () => {
     await commit(1)
     const foreign = await commitPast(disk, location, 2)
     expect(await failure(commit(2))).toMatchObject({ ...conflict, hint: 'the next is 3' })
@@ -124,7 +124,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect((await commit(3)).version.version).toBe(3)
   })
 
-  test('but for staged and detached manifests, and files that are none', async () => {
+  test('except staged and detached manifests, and files that are not manifests', async () => {
     await commit(1)
     await stage(disk, location, 2)
     const folder = `${folderOf(location)}/_versions`
@@ -136,7 +136,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await recorded()).toEqual(['version 1'])
   })
 
-  test('with numbers missing where the engine cleaned up behind itself: they count as deleted', async () => {
+  test('with missing numbers, which the engine cleaned up: they count as deleted', async () => {
     await commit(1)
     for (const version of [4, 6]) await commitPast(disk, location, version)
     // Nothing says so yet: the next one is missing, the newest is there.
@@ -168,7 +168,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await versionsOf(ops, ['back'])).toEqual([1, 2, 4])
   })
 
-  test('once each, whoever finds them at the same time', async () => {
+  test('once each, for any number of concurrent finders', async () => {
     await commit(1)
     const others = [ns, await open(), await open()]
     for (let version = 2; version <= 5; version++) await commitPast(disk, location, version)
@@ -179,7 +179,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await recorded()).toEqual([1, 2, 3, 4, 5].map(version => `version ${version}`))
   })
 
-  test('but not in a root that is read-only, in a snapshot or a transaction: these answer what the log says', async () => {
+  test('but not in a read-only root, a snapshot or a transaction: these answer from the log', async () => {
     await commit(1)
     const snapshot = await ns.snapshot()
     await commitPast(disk, location, 2)
@@ -190,13 +190,13 @@ describe('versions that an engine wrote without asking are recorded', () => {
     expect(await recorded()).toEqual(['version 1'])
     await disk.delete(`${folderOf(location)}/_versions/18446744073709551614.manifest`)
     const gone = await failure(reader.operations.listTableVersions({ id }))
-    expect(gone).toMatchObject({ code: 17, hint: expect.stringContaining('may write') })
+    expect(gone).toMatchObject({ code: 17, hint: expect.stringContaining('with write access') })
     expect(await versionsOf()).toEqual([2])
     expect(await versionsOf(reader.operations)).toEqual([2])
     await snapshot.close()
   })
 
-  test('or the error says that the location cannot be read, and what the log knows', async () => {
+  test('or the error says that the location cannot be read, with the versions in the log', async () => {
     await commit(1)
     class Closed extends WrappedStore {
       protected async around<T>(call: string, _: boolean, run: () => Promise<T>, key: string): Promise<T> {
@@ -212,7 +212,7 @@ describe('versions that an engine wrote without asking are recorded', () => {
 })
 
 describe('a single version has its final name before its slot', () => {
-  test('the writer dies anywhere: the version is there or is not, and the same call makes it once', async () => {
+  test('a writer that dies anywhere: the version exists or not, and the same call makes it once', async () => {
     let crashes = 0
     for (const lastLands of [false, true]) {
       for (let survives = 0; ; survives++) {
@@ -222,7 +222,7 @@ describe('a single version has its final name before its slot', () => {
         const staged = await stage(disk, location, 1)
         const request = { id, ...requestOf(staged) }
         const crashing = new CrashingStore(disk, survives, lastLands)
-        await connect('memory://', { store: crashing })
+        await connect('memory://', { store: crashing, onWarning: () => {} })
           .then(({ operations }) => operations.createTableVersion(request))
           .catch(() => {})
         const next = await open()
@@ -239,7 +239,7 @@ describe('a single version has its final name before its slot', () => {
     expect(crashes).toBeGreaterThan(8)
   })
 
-  test('another server records it before its own does: the call succeeds, and it is there once', async () => {
+  test('another server records it first: the call succeeds, and the version exists once', async () => {
     const store = new MeddlingStore(disk)
     const other = await open()
     const { operations } = await open(store)
@@ -251,7 +251,7 @@ describe('a single version has its final name before its slot', () => {
     expect(await versionsOf()).toEqual([1])
   })
 
-  test('whose table goes meanwhile is told that nobody knows, and comes back with its table', async () => {
+  test('whose table is dropped meanwhile has an unknown outcome, and comes back with its table', async () => {
     const store = new MeddlingStore(disk)
     const { operations } = await open(store)
     store.after(/_versions/, () => ops.deregisterTable({ id }))
@@ -282,7 +282,7 @@ describe('a batch has its slot before its final names', () => {
     return { send, operations, error: await failure(send()) }
   }
 
-  test('an engine takes one of the names: the number is the engine’s, and the error says what did change', async () => {
+  test('an engine takes one of the names: the number is the engine’s, and the error says which tables changed', async () => {
     const { send, error } = await takenBatch(1, [1], 'k')
     expect(error).toMatchObject({
       ...conflict,
@@ -338,7 +338,7 @@ describe('a batch has its slot before its final names', () => {
     })
   })
 
-  test('what the batch made on top of that is gone, with its tags, and its number is free', async () => {
+  test('versions that the batch made after that are removed with their tags, and their numbers are free', async () => {
     await takenBatch(1, [1, 2])
     expect(await versionsOf()).toEqual([1])
     expect(await failure(ops.describeTableVersion({ id, version: 2 }))).toMatchObject({ code: 11 })
@@ -350,7 +350,7 @@ describe('a batch has its slot before its final names', () => {
     await ops.createTableTag({ id, tag: 'x', version: 2 })
   })
 
-  test('the server dies before the names: whoever is asked gives them, or finds out that an engine was first', async () => {
+  test('the server dies before the names: the next request links them, or finds that an engine was first', async () => {
     for (const isTaken of [false, true]) {
       const table = [`t${isTaken}`]
       const place = (await ops.declareTable({ id: table })).location!

@@ -52,7 +52,7 @@ const query: fc.Arbitrary<Omit<Request<'queryTable'>, 'id'>> = fc
     return { vector: null, ...given } as Omit<Request<'queryTable'>, 'id'>
   })
 
-test('A-076 an answer in parts has the bytes of the whole', async () => {
+test('A-076 a streamed answer has the bytes of the whole', async () => {
   const ns = await someTable()
   let inParts = 0
   const streamAfter = fc.constantFrom(0, 200, 2000)
@@ -75,7 +75,7 @@ test('A-076 an answer in parts has the bytes of the whole', async () => {
 const all: Request<'queryTable'> = { id: ['t'], vector: null, k: Number.MAX_SAFE_INTEGER }
 const atOnce: ServerCallOptions = { streamAfter: 0 }
 
-test('what has dictionaries, groups or an order is whole, however large', async () => {
+test('answers with dictionaries, groups or an order are not streamed, at any size', async () => {
   const ns = await connect('memory://')
   const type = { kind: 'dictionary', index: { kind: 'int', bits: 8, signed: true }, ordered: false } as const
   const schema = {
@@ -124,7 +124,7 @@ async function threeFiles() {
   return { ns, store }
 }
 
-test('nothing of the rest is read before it is asked for', async () => {
+test('the rest is read on demand', async () => {
   const { ns, store } = await threeFiles()
   const { rest } = await ns.operations.queryTable(all, atOnce)
   const before = store.reads
@@ -140,7 +140,7 @@ test('nothing of the rest is read before it is asked for', async () => {
   await ns.close()
 })
 
-test('a rest that cannot be read, or that nobody wants any more, says so', async () => {
+test('a rest that cannot be read, or is closed by its reader, says so', async () => {
   const { ns, store } = await threeFiles()
   const controller = new AbortController()
   const given = await ns.operations.queryTable(all, {

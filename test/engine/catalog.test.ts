@@ -8,7 +8,7 @@ import { doors } from '../support/transports.js'
 for (const door of doors(temporaryRoots())) catalogSuite(door)
 
 test.each(['memory://', 'memory://named', 'some store'])(
-  'A-142 a location in a reply names the same place in a request: root %s',
+  'A-142 a location in a reply names the same folder in a request: root %s',
   async name => {
     const ns = await connect(name, { store: new MemoryStore(name) })
     for (const request of [{ id: ['t'] }, { id: ['u'], location: 'lake/u' }]) {

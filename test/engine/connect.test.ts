@@ -9,7 +9,7 @@ import { temporaryRoots } from '../support/roots.js'
 
 const freshRoot = temporaryRoots()
 
-test('what one process wrote, the next opener reads, and two openers see each other', async () => {
+test('the next opener reads what one process wrote, and two openers see each other', async () => {
   const root = freshRoot()
   const one = await connect(root)
   const two = await connect(root)
@@ -40,7 +40,7 @@ test('a root that is missing is created only when asked', async () => {
   await (await connect(root, { create: false })).close()
 })
 
-test('paths that are no root say what is wrong', async () => {
+test('paths that are not a root say what is wrong', async () => {
   const folder = freshRoot()
   mkdirSync(folder)
   writeFileSync(join(folder, 'file'), 'x')
@@ -75,7 +75,7 @@ test('a read-only root refuses every write and changes nothing', async () => {
   await reader.close()
 })
 
-test('a closed namespace refuses calls, and commits that had begun are there', async () => {
+test('a closed namespace refuses calls, and commits that had begun are kept', async () => {
   const root = freshRoot()
   const ns = await connect(root)
   const table = await ns.createTable('t', [{ id: 1 }])
@@ -87,7 +87,7 @@ test('a closed namespace refuses calls, and commits that had begun are there', a
   await again.close()
 })
 
-test('time and identity come from the clock that was given', async () => {
+test('time and ids come from the given clock', async () => {
   const open = async (name: string) => {
     const clock = new SeededClock(7)
     // Without this, maintenance may run between the two commits in one of the runs when the machine is busy.
@@ -104,7 +104,7 @@ test('time and identity come from the clock that was given', async () => {
   expect(await open('seeded one')).toEqual(await open('seeded two'))
 })
 
-test('however much there is to read, few listen to a signal at a time', async () => {
+test('few listeners are added to a signal at a time, however much is read', async () => {
   const store = new MemoryStore('listened')
   const writer = await connect('listened', { store })
   const table = await writer.createTable('t', [{ id: 0 }])

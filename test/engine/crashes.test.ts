@@ -60,7 +60,7 @@ const unseen: readonly string[] = ['alterTransaction', 'createTableUpload', 'abo
 const atOnce = written.filter(name => !jobs.includes(name))
 
 test.each(atOnce)(
-  'A-134 A-166 %s, interrupted anywhere, happened or did not, and can be sent again',
+  'A-134 A-166 %s, interrupted anywhere, is done or not done, and can be repeated',
   async name => {
     const undisturbed = await prepared(name)
     const { store: lasting, clock: steady } = undisturbed
@@ -79,7 +79,7 @@ test.each(atOnce)(
         const { clock, store, call } = await prepared(name)
         const crashing = new CrashingStore(store, survives, lastLands)
         // What maintenance had to do meanwhile may make opening it longer than it was.
-        const outcome = await connect('root', { store: crashing, clock })
+        const outcome = await connect('root', { store: crashing, clock, onWarning: () => {} })
           .then(dying => call(dying.operations, options))
           .catch(error => error)
         died = crashing.dead

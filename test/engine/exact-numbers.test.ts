@@ -334,7 +334,7 @@ describe('a number', () => {
   })
   afterAll(() => ns.close())
 
-  test('beyond 64 bits finds the row that holds it, and no other', async () => {
+  test('beyond 64 bits finds exactly the rows that hold it', async () => {
     expect(await ids('d = 18446744073709551617')).toEqual([1])
     expect(await ids('d IN (18446744073709551616, 5)')).toEqual([2])
     expect(await ids('d BETWEEN 18446744073709551617 AND 99999999999999999999999')).toEqual([1])
@@ -349,7 +349,7 @@ describe('a number', () => {
     expect(await ids('f = 1e400')).toEqual([])
   })
 
-  test('with a point meets an integer column with all its digits', async () => {
+  test('with a decimal point is compared with an integer column digit by digit', async () => {
     expect(await ids('i = 9007199254740993.0')).toEqual([2])
     expect(await ids('i = 9007199254740992.00000000000000000001')).toEqual([])
   })
@@ -414,7 +414,7 @@ describe('a number', () => {
     },
   )
 
-  test('of JavaScript beyond 2^53 is the double it is beside a float', async () => {
+  test('of JavaScript beyond 2^53 is its double next to a float', async () => {
     expect(await ids('f = ?', [2 ** 53])).toEqual([2, 3])
     expect(await ids('f IN (?, 1)', [2 ** 53])).toEqual([2, 3])
     expect(await ids('f < ?', [1e300])).toEqual([1, 2, 3])
@@ -463,7 +463,7 @@ describe('a number', () => {
   })
 
   test.each(["cast('nan' as double)", '1e300', '2147483648.0', 'f * 1e300'])(
-    '%s that no integer is: an error, and NULL of TRY_CAST',
+    '%s fits no integer: an error, and NULL with TRY_CAST',
     async text => {
       await expect(value(`cast(${text} as int)`)).rejects.toMatchObject({ code: 13 })
       expect(await value(`try_cast(${text} as int)`)).toBe(null)
@@ -477,7 +477,7 @@ describe('a number', () => {
   })
 })
 
-describe('a text beside a decimal is the number it says, with all its digits', () => {
+describe('a text compared with a decimal is its number, with all its digits', () => {
   let ns: Namespace
   let table: Table
   beforeAll(async () => {
@@ -501,7 +501,7 @@ describe('a text beside a decimal is the number it says, with all its digits', (
     expect(await table.countRows(filter, values.length === 0 ? undefined : values)).toBe(count)
   })
 
-  test('what is no number, or has a digit too many for the column, is refused', async () => {
+  test('a text that is not a number, or has too many digits for the column, is refused', async () => {
     await expect(table.countRows('amount = ?', ['1,10'])).rejects.toMatchObject({ code: 20 })
     for (const amount of ['1.105', '1.10000000000000000001', '1e40', 'x']) {
       await expect(table.update({ amount })).rejects.toMatchObject({ code: 20 })

@@ -78,7 +78,7 @@ const definition = {
   field_metadata: { plain: 'text', object: { a: [1] }, number: 7 },
 }
 
-test('A-100 a definition is kept as it was given, with the metadata it brings', async () => {
+test('A-100 a definition is kept unchanged, with its metadata', async () => {
   const { ns, table } = await opened()
   await ns.operations.alterTableAddColumns({
     id: ['t'],
@@ -119,7 +119,7 @@ test('a column is filled as a job, in all rows or some', async () => {
   expect(await values(await table.checkout(4), 'n')).toEqual([null, null, 4])
 })
 
-test('auto_backfill: rows that are there, that come, and whose inputs change; no others are computed', async () => {
+test('auto_backfill: fills existing rows, new rows, and rows whose inputs change; no others', async () => {
   const { ns, table } = await opened()
   const { transaction_id } = await ns.operations.alterTableAddColumns({
     id: ['t'],
@@ -194,7 +194,7 @@ test.each<[string, ColumnFunction, RegExp]>([
   expect(await table.version()).toBe(2)
 })
 
-test('a function that fails refuses the rows that come', async () => {
+test('a failing function refuses the new rows', async () => {
   const { ns, table } = await opened()
   await table.delete('id = 2')
   const { version } = await table.addColumns({
@@ -227,7 +227,7 @@ function gated() {
   return { slow, began, go }
 }
 
-test('rows that come while a job is at work are filled too, and only they', async () => {
+test('rows added during the job are filled too, and only these', async () => {
   const { slow, began, go } = gated()
   const { ns, table } = await opened({ functions: [slow] })
   await table.addColumns({ n: { function: 'slow', inputs: ['id'], type: 'int8' } })
@@ -257,7 +257,7 @@ test('a job that is canceled stops, and changes nothing', async () => {
   expect(await values(table, 'n')).toEqual([null, null, null, null])
 })
 
-test('what a process does not know it leaves to others', async () => {
+test('a process leaves functions that it does not know to others', async () => {
   const store = new MemoryStore('memory://')
   const plain = await connect('memory://', { store })
   const knowing = await connect('memory://', { store, functions: [length] })
@@ -294,7 +294,7 @@ test('in a transaction columns change with rows, and the job is queued when it c
   expect(await values(table, 'term')).toEqual(['w', 'w', 'w', 'w', 'x'])
 })
 
-test('a computed column of random() or uuid() is refused, and a column that is filled once is not', async () => {
+test('a computed column of random() or uuid() is refused; a column filled once is allowed', async () => {
   const { table } = await opened()
   const computed = table.addColumns({ u: { computed: "concat(uuid(), '!')" } })
   expect(await failure(computed)).toMatchObject({
@@ -329,7 +329,7 @@ test.each<[string, unknown, RegExp]>([
   expect([error.code, error.message]).toEqual([13, expect.stringMatching(message)])
 })
 
-test('a definition that cannot be is refused', async () => {
+test('an invalid definition is refused', async () => {
   const { ns, table } = await opened()
   const add = (virtual_column: object, more: object = {}) =>
     failure(

@@ -39,14 +39,14 @@ async function race(seed: number): Promise<void> {
   }
 }
 
-test('A-166 twins that meet in a slot on its way, or on either side of it, are one', async () => {
+test('A-166 equal calls in one slot, in flight, or on either side of it, are one', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(), seed => race(seed)),
     { numRuns: 40 },
   )
 })
 
-test('a root that was moved answers a call sent again with the places it has now', async () => {
+test('a moved root repeats a reply with its current locations', async () => {
   const [before, after] = [temporaryRoots()(), temporaryRoots()()]
   const sent = { id: ['t'], properties: { location: `${before}/x` } }
   const first = await connect(before)

@@ -130,7 +130,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   }),
 )
 
-test('rows that an index has and those it lacks are all living rows, at every version', async () => {
+test('indexed and unindexed rows together are all live rows, at every version', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 14 }), async history => {
       const { ns, engine, builder } = await openWithBuilder()

@@ -36,7 +36,7 @@ async function found(table: Table, k: number): Promise<number> {
   return (await table.search().where('k = ?', [k]).toArray()).length
 }
 
-test('rows that came later are folded in, and segments stay few', async () => {
+test('unindexed rows are merged in, and segments stay few', async () => {
   const { ns, table, events } = await open(3000)
   for (let i = 0; i < 12; i++) {
     await table.add(rowsFrom(3000 + 10 * i, 10))
@@ -54,7 +54,7 @@ test('rows that came later are folded in, and segments stay few', async () => {
   await ns.close()
 })
 
-test('of several indexes each is kept up', async () => {
+test('each of several indexes is kept up to date', async () => {
   const { ns, table } = await open(3000)
   await table.createIndex('text', { waitTimeoutMs: 60_000 })
   await table.createIndex('k', { type: 'BITMAP', name: 'other', waitTimeoutMs: 60_000 })
@@ -73,7 +73,7 @@ test('of several indexes each is kept up', async () => {
   await ns.close()
 })
 
-test('a compaction takes along what an index knows: nothing is indexed anew', async () => {
+test('a compaction updates row mappings, and indexes no row again', async () => {
   const { ns, store, table, events } = await open(2000)
   const before = await indexFiles(store)
   await table.delete('k % 5 = 0')
@@ -87,7 +87,7 @@ test('a compaction takes along what an index knows: nothing is indexed anew', as
   await ns.close()
 })
 
-test('a segment of which most rows are gone is built anew', async () => {
+test('a segment with most rows deleted is rebuilt', async () => {
   const { ns, store, table } = await open(2000)
   const before = await indexFiles(store)
   await table.delete('k >= 500')
@@ -98,7 +98,7 @@ test('a segment of which most rows are gone is built anew', async () => {
   await ns.close()
 })
 
-test('files of indexes go when no version has them any more', async () => {
+test('files of indexes are deleted when no version has them any more', async () => {
   const { ns, store, table } = await open(2000, nothingKept)
   await table.add(rowsFrom(2000, 10))
   await ns.optimize()
@@ -110,7 +110,7 @@ test('files of indexes go when no version has them any more', async () => {
   await ns.close()
 })
 
-test('an index whose column is cast is built anew, of one that is renamed stays, of one that is dropped goes', async () => {
+test('an index whose column is cast is rebuilt, of a renamed column stays, of a dropped column is removed', async () => {
   const { ns, store, table } = await open(2000)
   const before = await indexFiles(store)
   await table.alterColumns({ k: { rename: 'key' } })
@@ -127,7 +127,7 @@ test('an index whose column is cast is built anew, of one that is renamed stays,
   await ns.close()
 })
 
-test('a flipped bit in a segment is found by a verification, and before it answers', async () => {
+test('a flipped bit in a segment is found by a verification, and before the segment answers', async () => {
   const { ns, store } = await open(30_000)
   const [key] = await indexFiles(store)
   const bytes = (await store.get(key!))!.slice()
@@ -142,7 +142,7 @@ test('a flipped bit in a segment is found by a verification, and before it answe
   await again.close()
 })
 
-test('a process that dies anywhere while it builds an index leaves none or all of it; the build goes on elsewhere', async () => {
+test('a process that dies while it builds an index leaves none or all of it; the build continues elsewhere', async () => {
   let died = true
   for (let survives = 8; died; survives++) {
     const clock = new SeededClock(1)
@@ -151,7 +151,7 @@ test('a process that dies anywhere while it builds an index leaves none or all o
     await first.createTable('t', rowsFrom(0, 3000))
     await first.close()
     const crashing = new CrashingStore(store, survives, survives % 2 === 0)
-    const dying = await connect('root', { store: crashing, clock }).catch(() => null)
+    const dying = await connect('root', { store: crashing, clock, onWarning: () => {} }).catch(() => null)
     if (dying === null) continue
     const asked = dying.table('t').createIndex('k', { waitTimeoutMs: 60_000 })
     await Promise.race([asked.catch(() => {}), clock.sleep(5_000)])

@@ -38,7 +38,7 @@ const transaction = async (id: string | undefined) => {
 const create = (more: object = {}) =>
   root.ops.createTableIndex({ id: ['t'], column: 'id', index_type: 'BTREE', ...more })
 
-test('A-080 A-081 A-090 an index is asked for, built, and told of all the while', async () => {
+test('A-080 A-081 A-090 an index is requested, built, and described at every step', async () => {
   const { begun, release } = root.builder.hold()
   const { transaction_id, index_name } = await create()
   await begun
@@ -78,7 +78,7 @@ test('A-080 A-081 A-090 an index is asked for, built, and told of all the while'
   expect((await table.versions()).map(({ metadata }) => metadata?.operation)).toEqual(['create', 'index'])
 })
 
-test('A-081 a job that nobody has begun is pending', async () => {
+test('A-081 a job that no process has claimed is pending', async () => {
   const { begun, release } = root.builder.hold()
   await table.createIndex('id')
   await begun
@@ -89,7 +89,7 @@ test('A-081 a job that nobody has begun is pending', async () => {
   expect(await shown()).toEqual(['id_idx ready 4+0', 'text_idx ready 4+0'])
 })
 
-test('A-091 rows that come and go are told of each version by itself, builds of none', async () => {
+test('A-091 added and deleted rows are reported per version, builds at no old version', async () => {
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   await table.add([rowOf(5)])
   await table.delete('id = 2')
@@ -105,7 +105,7 @@ test('A-091 rows that come and go are told of each version by itself, builds of 
   release()
 })
 
-test('A-092 of a fragment that it has a part of, the rows that died there are not counted, and no others', async () => {
+test('A-092 of a partly indexed fragment, exactly the deleted rows are not counted', async () => {
   root.builder.share = () => 2
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   expect(await shown()).toEqual(['id_idx stale 2+2'])
@@ -115,7 +115,7 @@ test('A-092 of a fragment that it has a part of, the rows that died there are no
   expect(await shown()).toEqual(['id_idx stale 1+1'])
 })
 
-test('a build that failed is told, with the reason, until something takes its place', async () => {
+test('a failed build is reported with its reason until another replaces it', async () => {
   root.builder.failure = new Error('no room for it')
   const { transaction_id, index_name } = await create({ index_type: 'BITMAP' })
   expect(await failure(table.waitForIndex(index_name))).toMatchObject({
@@ -146,7 +146,7 @@ test('a build that failed is told, with the reason, until something takes its pl
   expect(await shown()).toEqual(['id_idx ready 4+0'])
 })
 
-test('what a failed build was to replace goes on, and is told of', async () => {
+test('the index that a failed build was to replace stays, and is reported', async () => {
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   root.builder.failure = new Error('no room for it')
   await table.createIndex('text', { name: 'id_idx' })
@@ -156,7 +156,7 @@ test('what a failed build was to replace goes on, and is told of', async () => {
   ])
 })
 
-test('dropping forgets what failed, and cancels what waits or is built', async () => {
+test('dropping forgets failed builds, and cancels queued and running ones', async () => {
   root.builder.failure = new Error('no')
   await table.createIndex('id')
   await failure(table.waitForIndex('id_idx'))
@@ -179,7 +179,7 @@ test('dropping forgets what failed, and cancels what waits or is built', async (
   expect(root.engine.root.state.jobs.size).toBe(0)
 })
 
-test('A-094 S27 a drop is a version, says so, and leaves earlier ones as they were', async () => {
+test('A-094 S27 a drop is a version, says so, and leaves earlier versions unchanged', async () => {
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   await table.dropIndex('id_idx')
   expect(await table.version()).toBe(3)
@@ -192,7 +192,7 @@ test('A-094 S27 a drop is a version, says so, and leaves earlier ones as they we
   expect(await shown()).toEqual(['id_idx ready 4+0'])
 })
 
-test('A-083 the same definition again is left at what there is, another one takes its place or is refused', async () => {
+test('A-083 an equal definition changes nothing, another one replaces it or is refused', async () => {
   const { begun, release } = root.builder.hold()
   const first = await create({ replace: false })
   await begun
@@ -224,7 +224,7 @@ test('A-083 the same definition again is left at what there is, another one take
   expect((await table.listIndices())[0]!.uuid).not.toBe(uuid)
 })
 
-test('A-083 in the dialect of Lance an index is replaced unless it must not be', async () => {
+test('A-083 in the dialect of Lance an index is replaced, unless the request forbids it', async () => {
   const send = (request: object) =>
     root.ops.createTableIndex(
       { id: ['t'], column: 'id', index_type: 'BTREE', name: 'i', ...request },
@@ -250,7 +250,7 @@ test('A-082 an index is named after its column, with a number where another colu
   ])
 })
 
-test('a column keeps its index under another name, loses it when it goes, and makes it vain by a cast', async () => {
+test('a renamed column keeps its index, a dropped column loses it, and a cast makes it useless', async () => {
   for (const column of ['id', 'text', 'meta.lang']) await table.createIndex(column, { waitTimeoutMs: 60_000 })
   await table.alterColumns({ id: { rename: 'key' }, 'meta.lang': { rename: 'language' } })
   const columns = async () =>
@@ -269,7 +269,7 @@ test('a column keeps its index under another name, loses it when it goes, and ma
   expect(await shown()).toContain('id_idx stale 0+4')
 })
 
-test('what happens to the table while an index is built is not undone by it', async () => {
+test('changes of the table during an index build are not undone by it', async () => {
   const { begun, release } = root.builder.hold()
   await table.createIndex('id')
   await begun
@@ -298,7 +298,7 @@ test('an index whose column is dropped while it is built fails, and says why', a
   expect(await table.search().where('id = 1').select(['id']).toArray()).toEqual([{ id: 1 }])
 })
 
-test('one whose column is renamed while it is built is there', async () => {
+test('an index whose column is renamed during the build exists under the new column name', async () => {
   const { begun, release } = root.builder.hold()
   await table.createIndex('text')
   await begun
@@ -308,7 +308,7 @@ test('one whose column is renamed while it is built is there', async () => {
   expect(await table.listIndices()).toMatchObject([{ columns: ['note'], status: 'ready' }])
 })
 
-test('a failed build of a column that is gone since can still be dropped', async () => {
+test('a failed build of a dropped column can still be dropped', async () => {
   root.builder.failure = new Error('no')
   await table.createIndex('text')
   await failure(table.waitForIndex('text_idx'))
@@ -318,7 +318,7 @@ test('a failed build of a column that is gone since can still be dropped', async
   expect(await shown()).toEqual([])
 })
 
-test('a wait ends when its time is over, or its caller gives up; the build goes on', async () => {
+test('a wait ends at its timeout or abort signal; the build continues', async () => {
   const { release } = root.builder.hold()
   const late = await failure(table.createIndex('id', { waitTimeoutMs: 1 }))
   expect(late).toMatchObject({ code: 17, message: expect.stringContaining('"id_idx"') })
@@ -331,7 +331,7 @@ test('a wait ends when its time is over, or its caller gives up; the build goes 
   expect(await failure(table.waitForIndex('id_idx', { timeoutMs: Number.NaN }))).toMatchObject({ code: 13 })
 })
 
-test('A-093 over HTTP indexes are waited for by asking, whatever their names are', async () => {
+test('A-093 over HTTP a wait for an index polls, with any index name', async () => {
   const server = await serve(root.ns, { port: 0 })
   const remote = connectHttp(server.url)
   try {
@@ -350,7 +350,7 @@ test('A-093 over HTTP indexes are waited for by asking, whatever their names are
   }
 })
 
-test('in a transaction indexes are listed and dropped, not asked for', async () => {
+test('in a transaction indexes are listed and dropped, not created', async () => {
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   await root.ns.transaction(async tx => {
     const within = tx.table('t')
@@ -364,7 +364,7 @@ test('in a transaction indexes are listed and dropped, not asked for', async () 
   expect((await root.engine.slots.get(root.engine.root.head)).header.need).toContain('indexes')
 })
 
-test('a transaction that cancels a build runs again when that ends first', async () => {
+test('a transaction that cancels a build runs again if the build ends first', async () => {
   const { begun, release } = root.builder.hold()
   await table.createIndex('id')
   await begun
@@ -380,7 +380,7 @@ test('a transaction that cancels a build runs again when that ends first', async
   expect([runs, await shown()]).toEqual([2, []])
 })
 
-test('who follows the changes of a table is not told of its indexes', async () => {
+test('a change feed does not include index versions', async () => {
   await table.createIndex('id', { waitTimeoutMs: 60_000 })
   await table.dropIndex('id_idx')
   await table.add([rowOf(5)])

@@ -39,7 +39,7 @@ async function open(work: (job: JobRun) => Promise<void>, store = new MemoryStor
   return { engine, close, operations: bindOperations(engine) }
 }
 
-test('what a job did and its success are one commit, and it can be described under its id for ever', async () => {
+test('a job’s result and its success are one commit, described under its id for ever', async () => {
   const { engine, close, operations } = await open(async job => job.progress(1, 2, 'half'))
   const id = await engine.jobs.queue('make-namespace', 'n')
   await engine.jobs.settled(id)
@@ -51,7 +51,7 @@ test('what a job did and its success are one commit, and it can be described und
   await close()
 })
 
-test('A-149: setting Canceled stops a running job; nothing of it lands, and that is final', async () => {
+test('A-149: setting Canceled stops a running job for good, and commits nothing of it', async () => {
   let begin!: () => void
   const began = new Promise<void>(resolve => {
     begin = resolve
@@ -85,7 +85,7 @@ test('A-149: setting Canceled stops a running job; nothing of it lands, and that
   expect(stopped).toMatchObject({ name: 'JobStopped' })
 })
 
-test('a job that throws has failed, and says why, also to a process that opens the root later', async () => {
+test('a job that throws has failed, with its reason, also for a process that opens the root later', async () => {
   const store = new MemoryStore('memory://')
   const first = await open(async () => {
     throw new Error('no such luck')

@@ -118,7 +118,7 @@ test('lists of any length compare element by element, then by length', async () 
   }
 })
 
-test('what no element can equal is a member of no list', async () => {
+test('a list is never a member if no element can equal it', async () => {
   const schema = { fields: [column('id', 'Int64'), column('l', 'List(Int64)'), column('f', 'Float64')] }
   const rows = [{ id: 1n, l: [1n, 2n ** 53n], f: 1.5 }]
   const table = await ns.createTable('members', rows, { schema })

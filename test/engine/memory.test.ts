@@ -97,7 +97,7 @@ describe('the answer does not depend on the budget', () => {
 })
 
 describe('a scan of many times the budget', () => {
-  test('leaves in what says where rows are, and a small table that is in use', async () => {
+  test('keeps metadata and a small table in use in the cache', async () => {
     const ns = await connect('memory://', { cacheBytes: 2 * megabyte, maintenance: { compact: false } })
     const hot = await ns.createTable('hot', rowsFrom(0, 1000, 16))
     const big = await ns.createTable('big', rowsFrom(0, 1, 128))
@@ -141,7 +141,7 @@ test('all rows in an order read a table that is larger than the budget a few tim
   await ns.close()
 })
 
-test('columns larger than the budget are read once by a query that takes their rows a few at a time', async () => {
+test('columns larger than the budget are read once by a query that reads a few of their rows at a time', async () => {
   const dim = 64
   const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, v: new Float32Array(dim).fill(-id) }))
   const store = new CountingStore(new MemoryStore())
@@ -165,7 +165,7 @@ test('columns larger than the budget are read once by a query that takes their r
 })
 
 describe('stats', () => {
-  test('say what is kept, how far the log is read, and what maintenance did', async () => {
+  test('report cached data, the position in the log, and finished maintenance', async () => {
     const ns = await connect('memory://', { cacheBytes: megabyte })
     const table = await ns.createTable('t', rowsFrom(0, 2000, 8))
     await table.search().toArray()
@@ -209,7 +209,7 @@ describe('stats', () => {
     await ns.close()
   })
 
-  test('of a table are told by its layout, without a look at its data', async () => {
+  test('of a table come from its manifest, without reading data', async () => {
     const memory = new MemoryStore()
     const writer = await connect('memory://', { store: memory })
     const written = await writer.createTable('t', rowsFrom(0, 2000, 8))
@@ -278,7 +278,7 @@ describe('readers of a table whose batches are larger than the budget', async ()
     await ns.close()
   })
 
-  test('read once what they ask for at the same time', async () => {
+  test('read data once that they request at the same time', async () => {
     const ns = await connect('memory://', { store, cacheBytes: 3 * megabyte })
     store.reset()
     const readers = await Promise.all([reader(ns), reader(ns), reader(ns)])

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 
-test('a merge whose time is up is refused as late, and changes nothing', async () => {
+test('a merge after its timeout is refused as late, and changes nothing', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1, n: 0 }])
   const rows = Array.from({ length: 300_000 }, (_, id) => ({ id, n: 1 }))

@@ -76,7 +76,7 @@ async function agree(table: Table, random: () => number) {
 }
 
 describe.each(Object.entries(elements))('of %s', (_, type) => {
-  test('are found as those of a column, through every change of the table', async () => {
+  test('are found like those of a top-level column, through every change of the table', async () => {
     const random = randomFrom(7)
     const table = await tableOf(type, random, 400)
     await agree(table, random)
@@ -96,7 +96,7 @@ describe.each(Object.entries(elements))('of %s', (_, type) => {
 })
 
 describe.each(vectorKinds)('an index of type %s', type => {
-  test('finds them, keeps up with appends and is named by their path', async () => {
+  test('finds them, is updated by appends, and is named by their path', async () => {
     const random = randomFrom(3)
     const table = await tableOf(float(32), random, 900)
     for (const [i, column] of places.entries())
@@ -147,7 +147,7 @@ test('lists of vectors inside of structs are searched by several vectors', async
   expect(await near('v')).not.toEqual([])
 })
 
-describe('a search that names no column', () => {
+describe('a search without a column', () => {
   const create = (rows: readonly Record<string, unknown>[], names: readonly string[]) =>
     ns.createTable('t', rows, {
       schema: {
@@ -160,12 +160,12 @@ describe('a search that names no column', () => {
     })
   const embedding = Array.from({ length: dim }, (_, i) => i)
 
-  test('takes the only one there is', async () => {
+  test('uses the only one', async () => {
     const table = await create([{ image: { note: 'a', embedding } }], ['image'])
     expect((await table.search(embedding).toArray())[0]).toMatchObject({ image: { note: 'a' }, _distance: 0 })
   })
 
-  test('is refused where there are several, with their paths', async () => {
+  test('is refused if there are several, with their paths', async () => {
     const table = await create([{ image: { embedding }, text: { embedding } }], ['image', 'text'])
     expect(await failure(table.search(embedding).toArray())).toMatchObject({
       code: 13,
@@ -180,7 +180,7 @@ describe('a search that names no column', () => {
   })
 })
 
-test('a name that only a field inside of structs has is answered with its path', async () => {
+test('a nested field named without its path gets an error with the path', async () => {
   const table = await tableOf(float(32), randomFrom(3), 10)
   const query = new Array(dim).fill(1)
   expect(await failure(table.search(query).column('embedding').toArray())).toMatchObject({

@@ -58,7 +58,7 @@ describe('read sessions of several servers of one root', () => {
     }
   })
 
-  test('a place to go on from is good for its slice alone, and only as it came', async () => {
+  test('a resume position is valid only for its slice, and only unchanged', async () => {
     const {
       all: [ns],
     } = await servers(1)
@@ -76,7 +76,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await failure(read(other!.token, after))).toMatchObject({ code: 13 })
   })
 
-  test('a token is good under the name that its table has by now', async () => {
+  test('a token is valid under the current name of its table', async () => {
     const {
       all: [ns],
     } = await servers(1)
@@ -90,7 +90,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await failure(read('other'))).toMatchObject({ code: 13 })
   })
 
-  test('one that may only read takes tokens of the others, also where it was asked before there were any', async () => {
+  test('a read-only server accepts tokens of the others, also if it was asked before any existed', async () => {
     const {
       store,
       all: [first],
@@ -107,7 +107,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await failure(read('AAAA'))).toMatchObject({ code: 13 })
   })
 
-  test('a version that expired is read on while one of them holds it', async () => {
+  test('an expired version is readable while one server holds it', async () => {
     const {
       store,
       all: [first, second],
@@ -128,7 +128,7 @@ describe('read sessions of several servers of one root', () => {
     expect(keys).toEqual(['_keys/read-sessions'])
   })
 
-  test('one that nobody holds any more is refused once its files are gone', async () => {
+  test('a version that no server holds is refused once its files are gone', async () => {
     const {
       all: [first, second],
     } = await servers(2)
@@ -140,7 +140,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await failure(rowsOf(slice))).toMatchObject({ code: 11, hint: 'begin a new session' })
   })
 
-  test('one that nobody held for a while goes on where its version is still there', async () => {
+  test('a session that no server held for a while continues if its version still exists', async () => {
     const {
       all: [first, second],
     } = await servers(2, { ...none, keepVersionsMs: Number.POSITIVE_INFINITY })
@@ -151,7 +151,7 @@ describe('read sessions of several servers of one root', () => {
     expect(await rowsOf(slice)).toEqual(numbered(0, 5000))
   })
 
-  test('begun while sweeps run, it always reads all of its version', async () => {
+  test('read all of their version while GC runs', async () => {
     const {
       all: [first, second],
     } = await servers(2)
@@ -165,7 +165,7 @@ describe('read sessions of several servers of one root', () => {
     }
   })
 
-  test('its time stands still: all slices agree on now()', async () => {
+  test('have one time: all slices agree on now()', async () => {
     const {
       all: [first, second],
     } = await servers(2)
@@ -178,7 +178,7 @@ describe('read sessions of several servers of one root', () => {
     expect(times.size).toBe(1)
   })
 
-  test('a key that is damaged is told, and none is made over it', async () => {
+  test('a damaged key is reported, and not replaced', async () => {
     const {
       store,
       all: [first],
@@ -189,7 +189,7 @@ describe('read sessions of several servers of one root', () => {
   })
 })
 
-test('wide rows come in messages of about 8 MiB, and a reader goes on behind any of them', async () => {
+test('wide rows are sent in messages of about 8 MiB, and a reader resumes after any of them', async () => {
   const ns = await connect('memory://')
   const text = 'x'.repeat(1024 * 1024)
   const rows = Array.from({ length: 30 }, (_, id) => ({ id, name: `${id}${text}` }))
@@ -212,7 +212,7 @@ test('wide rows come in messages of about 8 MiB, and a reader goes on behind any
   await ns.close()
 }, 30_000)
 
-test('after any history the slices are what a search finds, and any row is a place to go on at', async () => {
+test('after any history, slices give the rows of a search, and reading resumes at any row', async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), count: fc.integer({ min: 1, max: 3000 }) }),
     fc.record({ kind: fc.constant('delete' as const), of: fc.integer({ min: 2, max: 5 }) }),
@@ -338,7 +338,7 @@ describe('files of a read session', () => {
     expect(files).toBeGreaterThan(50)
   }, 60_000)
 
-  test('a column under another name, and one that no file has', async () => {
+  test('a renamed column, and one that no file has', async () => {
     const ns = await connect(roots())
     const table = await ns.createTable('t', numbered(0, 5000))
     await table.addColumns({ later: { type: { kind: 'utf8', large: false } } })

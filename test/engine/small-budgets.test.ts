@@ -32,7 +32,7 @@ test('the nearest rows are the same under any budget', async () => {
   expect(await answers(1 << 20)).toEqual(await answers(Number.POSITIVE_INFINITY))
 })
 
-test('columns that do not fit together are not read whole for rows that are looked up', async () => {
+test('columns that do not fit together are not read whole for row lookups', async () => {
   const inner = new MemoryStore()
   const names = Array.from({ length: 12 }, (_, i) => `c${i}`)
   const cell = new Uint8Array(64)

@@ -9,7 +9,7 @@ import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) snapshotsSuite(door)
 
-test('files of a dropped table stay while a snapshot shows it, and go when nobody does', async () => {
+test('files of a dropped table stay while a snapshot shows it, and are deleted after that', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { store, clock })
@@ -42,7 +42,7 @@ test('files of a dropped table stay while a snapshot shows it, and go when nobod
   await ns.close()
 })
 
-test('one of a process that rests shows its versions when others replaced the pages it knows', async () => {
+test('a snapshot of an idle process shows its versions after others replaced the pages it knows', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const keep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 0, keepLogMs: 0 }

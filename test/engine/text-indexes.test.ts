@@ -67,7 +67,7 @@ describe('while it is built', () => {
   const found = async (of: Table, words: string) =>
     (await of.search().fullText(words).select(['text']).toArray()).map(({ text }) => text)
 
-  test('its column alone is searched where none is named, by its own analyzer', async () => {
+  test('its column is the only one searched by default, by its own analyzer', async () => {
     const notes = await root.ns.createTable('notes', [
       titled('Lance and the balance', 'x'),
       titled('x', 'lance'),
@@ -91,7 +91,7 @@ describe('while it is built', () => {
     expect(meanwhile).toEqual([['Lance and the balance'], ['Lance and the balance']])
   })
 
-  test('phrases are found without waiting, and an index that is being replaced answers until then', async () => {
+  test('phrases are found without waiting, and an index that is being replaced still answers', async () => {
     const notes = await root.ns.createTable('notes', [titled('the red fox', 'x')])
     await notes.createIndex('text', { type: 'FTS' })
     await notes.waitForIndex('text_idx')
@@ -108,7 +108,7 @@ describe('while it is built', () => {
     expect(await phrase()).toHaveLength(1)
   })
 
-  test('earlier versions are searched as they were', async () => {
+  test('earlier versions are searched unchanged', async () => {
     const notes = await root.ns.createTable('notes', [titled('balance', 'lan')])
     await notes.add([titled('x', 'y')])
     const { release } = root.builder.hold()
@@ -138,7 +138,7 @@ test('maxTokenLength: null drops no token, in an index, without one, and in toke
 })
 
 describe('defined', () => {
-  test('A-080 A-085 A-090 A-092 one is asked for, built, and told of, with all that counts of it', async () => {
+  test('A-080 A-085 A-090 A-092 an index is requested, built, and described with its counts', async () => {
     const { transaction_id } = await create({ with_position: true, custom_stop_words: ['ape'] })
     expect(await needOf(root.engine.root.head)).toEqual(['indexes', 'text-indexes'])
     await table.waitForIndex('text_idx')
@@ -289,7 +289,7 @@ describe('defined', () => {
     ],
   ]
 
-  test('A-079 A-085 A-086 what cannot be is refused, and nothing comes of it', async () => {
+  test('A-079 A-085 A-086 invalid requests are refused without effect', async () => {
     for (const [request, expected] of refused) {
       const error = await failure(create(request))
       expect({ request, error }).toMatchObject({ request, error: expected })
@@ -298,7 +298,7 @@ describe('defined', () => {
     expect(await failure(table.createIndex('id', { type: 'BITMAP', stem: true }))).toMatchObject({
       code: 13,
       message: 'a BITMAP index has no use for stem',
-      hint: 'it is for indexes of texts: say so in type, FTS',
+      hint: 'it is for text indexes: set type to FTS',
     })
     expect(await shown()).toEqual([])
   })
@@ -330,7 +330,7 @@ describe('defined', () => {
     }
   })
 
-  test('A-082 A-083 the same definition again is left at what there is, another family has another name', async () => {
+  test('A-082 A-083 an equal definition changes nothing, another family gets another name', async () => {
     const { begun, release } = root.builder.hold()
     const first = await create({ stem: false })
     await begun
@@ -349,8 +349,8 @@ describe('defined', () => {
   })
 })
 
-describe('what becomes of the column', () => {
-  test('becomes of the index, and earlier versions keep theirs', async () => {
+describe('a change of the column', () => {
+  test('applies to the index, and earlier versions keep theirs', async () => {
     await table.createIndex('text', { type: 'FTS', waitTimeoutMs: 60_000 })
     const version = await table.version()
     await table.alterColumns({ text: { rename: 'words' } })
@@ -375,7 +375,7 @@ describe('what becomes of the column', () => {
     expect(await expectFound(root.engine, table, 'text')).toBe(4)
   })
 
-  test('a build for one that is no text any more fails, and says why', async () => {
+  test('a build for a column that is no longer text fails, and says why', async () => {
     const { begun, release } = root.builder.hold()
     await create()
     await begun
@@ -387,7 +387,7 @@ describe('what becomes of the column', () => {
     })
   })
 
-  test('a build during which rows come, go and are brought back lacks none of them', async () => {
+  test('a build during which rows are added, deleted and restored misses none of them', async () => {
     await table.add(rowsFrom(4, 60))
     await table.delete('id < 30')
     const { begun, release } = root.builder.hold()
@@ -402,7 +402,7 @@ describe('what becomes of the column', () => {
     expect(await expectFound(root.engine, table, 'text')).toBe(64)
   })
 
-  test('a build takes only the rows that live at its version', async () => {
+  test('a build indexes only the live rows of its version', async () => {
     await table.delete('id = 0')
     await create()
     await table.waitForIndex('text_idx')
@@ -411,7 +411,7 @@ describe('what becomes of the column', () => {
     expect([segment.rows, segment.facts.docs]).toEqual([4, 3])
   })
 
-  test('dropping cancels a build, and one that outlives its process goes on in the next', async () => {
+  test('dropping cancels a build, and a build that outlives its process continues in the next', async () => {
     const { begun } = root.builder.hold()
     const { transaction_id } = await create()
     await begun
@@ -463,7 +463,7 @@ async function expectAll(store: MemoryStore, table: Table): Promise<number> {
 }
 
 describe('maintenance', () => {
-  test('rows that came later are folded in, and segments stay few', async () => {
+  test('unindexed rows are merged in, and segments stay few', async () => {
     const { ns, store, table } = await indexed(2000)
     for (let i = 0; i < 6; i++) {
       await table.add(rowsFrom(2000 + 10 * i, 10))
@@ -476,7 +476,7 @@ describe('maintenance', () => {
     expect((await ns.verify()).problems).toEqual([])
   })
 
-  test('a compaction takes along what an index knows; once a fifth has died it is built anew without them', async () => {
+  test('a compaction updates row mappings; once a fifth is deleted, the index is rebuilt without deleted rows', async () => {
     const { ns, store, table } = await indexed(2000)
     const before = await indexFiles(store)
     await table.delete('id % 11 = 0')
@@ -498,7 +498,7 @@ describe('maintenance', () => {
     expect((await ns.verify()).problems).toEqual([])
   })
 
-  test('files of indexes that were replaced or dropped are swept', async () => {
+  test('files of replaced and dropped indexes are deleted by GC', async () => {
     const { ns, store, table } = await indexed(200)
     const before = await indexFiles(store)
     await table.createIndex('text', { type: 'FTS', stem: false, waitTimeoutMs: 60_000 })
@@ -528,7 +528,7 @@ describe('maintenance', () => {
     expect((await ns.verify()).problems).toEqual([])
   })
 
-  test('a process that dies while it builds leaves nothing that counts, and the next one builds', async () => {
+  test('a process that dies during a build leaves nothing that counts, and the next one builds', async () => {
     for (let survives = 6, isAlive = false; !isAlive; survives += 2) {
       const clock = new SeededClock(survives)
       const store = new MemoryStore('memory://', clock)
@@ -574,7 +574,7 @@ const tokenizer = (version: string): CustomTokenizer => ({
 })
 
 describe('registered tokenizers', () => {
-  test('are checked, and asked', async () => {
+  test('are validated, and used', async () => {
     const bad: readonly (readonly [unknown, string])[] = [
       ['commas', 'tokenizers must be an array'],
       [[{ ...tokenizer('1'), name: 'simple' }], 'simple'],
@@ -599,7 +599,7 @@ describe('registered tokenizers', () => {
     })
   })
 
-  test('an index of one that is not known here, or gives other tokens since, counts for nothing and says so', async () => {
+  test('an index of an unknown tokenizer, or one with other tokens now, is not used and says so', async () => {
     const store = new MemoryStore('memory://')
     let ns = await opened(store, { tokenizers: [tokenizer('1')] })
     let of = await ns.createTable('t', [{ text: 'A b,c' }])
@@ -634,7 +634,7 @@ describe('registered tokenizers', () => {
     expect((await of.listIndices())[0]!.reason).toBeUndefined()
   })
 
-  test('a segment that does not find a row by its words is found by a verification', async () => {
+  test('a segment that does not find a row by its words is reported by a verification', async () => {
     const store = new MemoryStore('memory://')
     const ns = await opened(store, { tokenizers: [tokenizer('1')] })
     const of = await ns.createTable('t', rowsFrom(0, 200), { vectorColumns: ['v'] })

@@ -39,7 +39,7 @@ afterEach(() => root.ns.close())
 const rowsFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, i) => ({ id: first + i, text: `all m${(first + i) % 7} w${first + i}` }))
 
-test('rows are in as many segments as it takes, and full ones are left alone', async () => {
+test('rows are spread over enough segments, and full segments are left alone', async () => {
   const table = await root.ns.createTable('t', rowsFrom(0, 1000))
   await table.add(rowsFrom(1000, 2500))
   await table.createIndex('text', { type: 'FTS', waitTimeoutMs: 60_000 })

@@ -123,7 +123,7 @@ const queries: Readonly<Record<string, (table: Table) => Search<object>>> = {
 }
 
 describe.each(Object.keys(queries))('%s', name => {
-  test('A-076 the same bytes through every door', async () => {
+  test('A-076 gives the same bytes over every transport', async () => {
     const [first, ...others] = await Promise.all(
       doors.map(async door => Buffer.from(await queries[name]!(at(door)).toIpc()).toString('base64')),
     )
@@ -134,7 +134,7 @@ describe.each(Object.keys(queries))('%s', name => {
   })
 })
 
-test('rows joined by a function are those that every door gives', async () => {
+test('rows joined by a function are the same over every transport', async () => {
   const joined = (table: Table) =>
     table
       .search([1, 2])
@@ -150,7 +150,7 @@ test('rows joined by a function are those that every door gives', async () => {
   for (const door of doors.slice(1)) expect(await joined(at(door))).toEqual(first)
 })
 
-describe('what finds nothing is no error', () => {
+describe('no match is not an error', () => {
   test.each(['', '  ', 'the of and', '!?', '\ud800', 'nowhere'])('%j', async query => {
     for (const door of doors) expect(await text(query)(at(door)).toArray()).toEqual([])
     expect(await text({ phrase: query, column: 'body' })(at('direct')).toArray()).toEqual([])
@@ -160,7 +160,7 @@ describe('what finds nothing is no error', () => {
   })
 })
 
-test('what looks like a pattern or like SQL is a text', async () => {
+test('text that looks like a pattern or SQL is plain text', async () => {
   const plain = await text('ape w77', ['body'])(at('direct')).toArray()
   for (const query of [
     '.*ape(w77)+$',
@@ -184,7 +184,7 @@ async function ids(door: string, query: object): Promise<readonly unknown[]> {
   return rowObjects(readReply(reply).batches, {})
 }
 
-describe('the shapes in which clients say it', () => {
+describe('the query forms of clients', () => {
   const match = { terms: 'ape dgo', column: 'body' }
   const multi = {
     match_queries: [
@@ -247,7 +247,7 @@ describe('the shapes in which clients say it', () => {
   })
 })
 
-describe('what cannot be asked is refused alike', () => {
+describe('an invalid query is refused alike', () => {
   const structured = (query: object) => ({ full_text_query: { structured_query: { query } } })
   const nested = (depth: number) => {
     let query: object = { match: { terms: 'ape' } }
@@ -318,7 +318,7 @@ describe('what cannot be asked is refused alike', () => {
   })
 })
 
-test('ten thousand words are looked for, and other work has its turn meanwhile', async () => {
+test('ten thousand words are searched for, and other work runs meanwhile', async () => {
   const many = Array.from({ length: 10_000 }, (_, i) => `w${i % 4 === 0 ? i / 4 : `x${i}`}`).join(' ')
   for (const operator of ['or', 'and'] as const) {
     let turns = 0

@@ -19,7 +19,7 @@ test.each([true, false])(
       await setup.close()
       const crashing = new CrashingStore(store, survives, lands)
       const rows = Array.from({ length: 9000 }, (_, id) => ({ id, n: 2 }))
-      const done = await connect('memory://', { store: crashing })
+      const done = await connect('memory://', { store: crashing, onWarning: () => {} })
         .then(async ns => {
           await ns.transaction(async tx => {
             await tx.table('a').add(rows)

@@ -29,7 +29,7 @@ describe('uploads of several servers of one root', () => {
     return keys
   }
 
-  test('parts come through any of them, also where the one that began it is gone', async () => {
+  test('accept parts on any of them, also if the one that began it is gone', async () => {
     const {
       all: [first, second],
     } = await servers(2)
@@ -44,7 +44,7 @@ describe('uploads of several servers of one root', () => {
     expect(await idsIn(second!)).toEqual([1, 3, 4])
   })
 
-  test('a sweep keeps the files of one that is held, and gives up one that nobody holds', async () => {
+  test('GC keeps the files of a held upload, and deletes those of an abandoned one', async () => {
     const {
       store,
       all: [first, second],
@@ -57,11 +57,11 @@ describe('uploads of several servers of one root', () => {
     const table = await second!.openTable('t')
     for (let i = 3; i < 6; i++) await table.add([{ id: i }])
     await second!.optimize()
-    expect(await failure(table.resumeUpload(upload.id))).toMatchObject({ code: 10, message: /given up/ })
+    expect(await failure(table.resumeUpload(upload.id))).toMatchObject({ code: 10, message: /has expired/ })
     expect(await idsIn(second!)).toEqual([1, 3, 4, 5])
   })
 
-  test('a commit and an abort at the same time: one of them wins, and each server says the same', async () => {
+  test('a commit and an abort at the same time: one wins, and each server reports the same', async () => {
     const { all } = await servers(2)
     const [first, second] = all as [Namespace, Namespace]
     for (let round = 0; round < 10; round++) {

@@ -73,7 +73,7 @@ async function stored(of: Table) {
 
 const needOf = async (slot: number) => (await root.engine.slots.get(slot)).header.need
 
-test('A-080 A-090 A-092 one is asked for, built, and told of, with what was said of it', async () => {
+test('A-080 A-090 A-092 an index is requested, built, and described with its definition', async () => {
   fake.recall = 0.75
   const parameters = { num_sub_vectors: 2, num_bits: 4, sample_rate: 256 }
   const { transaction_id } = await create({ distance_type: 'Cosine', ...parameters })
@@ -109,7 +109,7 @@ test('A-080 A-090 A-092 one is asked for, built, and told of, with what was said
   expect(await indexed(root.engine, 2)).toEqual(await stored(table))
 })
 
-test('every kind is made of every type of vectors, as float32s or bytes', async () => {
+test('every kind is built from every vector type, as float32s or bytes', async () => {
   const types = [
     [{ kind: 'float', bits: 16 }, [0.5, -2]],
     [{ kind: 'float', bits: 32 }, [0.1, 3]],
@@ -128,7 +128,7 @@ test('every kind is made of every type of vectors, as float32s or bytes', async 
   }
 })
 
-test('A-083 the same definition again is left at what there is; another metric or parameter makes another', async () => {
+test('A-083 an equal definition changes nothing; another metric or parameter makes another index', async () => {
   const { begun, release } = root.builder.hold()
   const first = await create({ num_partitions: 2 })
   await begun
@@ -148,13 +148,13 @@ test('A-083 the same definition again is left at what there is; another metric o
   expect(await shown()).toEqual(['v_idx IVF_FLAT ready 4+0'])
 })
 
-test('A-082 a name that an index of another family has is passed over', async () => {
+test('A-082 a name used by an index of another family is skipped', async () => {
   await table.createIndex('id', { name: 'v_idx', waitTimeoutMs: 60_000 })
   expect(await table.createIndex('v', { type: 'IVF_PQ' })).toEqual({ name: 'v_idx_2' })
   expect(await table.createIndex('v', { type: 'IVF_SQ' })).toEqual({ name: 'v_idx_2' })
 })
 
-test('a handle refuses what a scalar index has no use for, and passes on all that a vector index has', async () => {
+test('a handle refuses parameters of scalar indexes, and passes on all those of vector indexes', async () => {
   // @ts-expect-error
   expect(await failure(table.createIndex('id', { type: 'BITMAP', efConstruction: 9 }))).toMatchObject({
     code: 13,
@@ -223,7 +223,7 @@ test('A-084 over HTTP the requests of LanceDB are understood as they are', async
   }
 })
 
-test('dropping cancels a build, and earlier versions keep what they had', async () => {
+test('dropping cancels a build, and earlier versions keep their indexes', async () => {
   const { begun, release } = root.builder.hold()
   const { transaction_id } = await create()
   await begun
@@ -238,7 +238,7 @@ test('dropping cancels a build, and earlier versions keep what they had', async 
   expect(await shown()).toEqual(['v_idx IVF_SQ ready 4+0'])
 })
 
-test('a column keeps its index under another name, makes it vain by a cast, and loses it when it goes', async () => {
+test('a renamed column keeps its index, a cast makes it useless, a dropped column loses it', async () => {
   await table.createIndex('v', { type: 'IVF_FLAT', waitTimeoutMs: 60_000 })
   await table.alterColumns({ v: { rename: 'w' } })
   expect(await table.listIndices()).toMatchObject([{ columns: ['w'], status: 'ready' }])
@@ -248,7 +248,7 @@ test('a column keeps its index under another name, makes it vain by a cast, and 
   expect(await shown()).toEqual([])
 })
 
-test('a build that outlives its process goes on in the next, and a failed one is in a checkpoint that says so', async () => {
+test('a build that outlives its process continues in the next, and a checkpoint holds a failed build', async () => {
   root.builder.failure = new Error('no room')
   await table.createIndex('v', { type: 'IVF_FLAT' })
   await failure(table.waitForIndex('v_idx'))
@@ -303,7 +303,7 @@ async function found(store: MemoryStore) {
   return all
 }
 
-test('rows that come later are put behind those of the segment there is', () =>
+test('new rows are appended to the existing segment', () =>
   upkept(3000, async (ns, table, store) => {
     await table.add(rowsFrom(3000, 1000))
     expect(await shown(table)).toEqual(['v_idx IVF_FLAT stale 3000+1000'])
@@ -317,7 +317,7 @@ test('rows that come later are put behind those of the segment there is', () =>
     expect(await found(store)).toEqual(await stored(table))
   }))
 
-test('what a compaction left behind stays behind when a segment is extended, and its notes outlive a sweep', () =>
+test('rows that a compaction dropped stay out of an extended segment, and their records survive GC', () =>
   upkept(2000, async (ns, table, store) => {
     await table.delete('id % 7 = 0')
     await ns.optimize()
@@ -341,7 +341,7 @@ test('what a compaction left behind stays behind when a segment is extended, and
     expect(await indexFiles(store)).toEqual([])
   }))
 
-test('a table larger than a segment has several; what all of them found is told as one figure', async () => {
+test('a table larger than a segment has several; their results are reported as one figure', async () => {
   fake.maxSegmentRows = 700
   fake.recall = 0.5
   await upkept(1000, async (ns, table, store) => {

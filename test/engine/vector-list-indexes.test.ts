@@ -112,7 +112,7 @@ async function recall(
 }
 
 describe.each(vectorKinds.map(kind => [kind]))('%s', kind => {
-  test('finds the nearest rows, with a filter and without, and after rows came, changed and went', async () => {
+  test('finds the nearest rows, with a filter and without, after rows were added, changed and deleted', async () => {
     const { rows, query } = maker(3)
     const { ns } = await open()
     let all = rows(0, 700)
@@ -232,7 +232,7 @@ test('a table without any vector in its lists, and one without rows', async () =
   }
 })
 
-test('rows that came after the index are folded into its segments', async () => {
+test('unindexed rows are merged into its segments', async () => {
   const { rows, query } = maker(9)
   const all = rows(0, 500)
   const { ns } = await open()
@@ -244,7 +244,7 @@ test('rows that came after the index are folded into its segments', async () => 
   expect(await recall(table, all, queries, 'cosine')).toBeGreaterThanOrEqual(0.95)
 })
 
-test('a file whose rows end elsewhere is told as damaged', async () => {
+test('a file whose rows end elsewhere is reported as damaged', async () => {
   const { ns, store } = await open()
   const table = await ns.createTable('t', maker(2).rows(0, 200), { schema: schemaOf() })
   await indexed(table, 'IVF_FLAT')
@@ -264,7 +264,7 @@ test('a file whose rows end elsewhere is told as damaged', async () => {
   expect(await failure(search.toArray())).toMatchObject({ code: 18, message: /ends/ })
 })
 
-test('a search that does not say how hard to look measures all rows: nobody knows how many of the nearest an index finds', async () => {
+test('a search without search parameters measures all rows: the recall of the index is unknown', async () => {
   const { rows, query } = maker(12)
   const all = rows(0, 3000)
   const { ns } = await open()

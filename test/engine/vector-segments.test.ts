@@ -82,7 +82,7 @@ test.each(['IVF_PQ', 'IVF_SQ', 'IVF_HNSW_SQ'] as const)(
   },
 )
 
-test('files of indexes that were replaced or dropped are swept', async () => {
+test('files of replaced and dropped indexes are deleted by GC', async () => {
   const store = new MemoryStore('memory://')
   const { ns, table } = await indexed(store, 'IVF_SQ')
   const before = await indexFiles(store)
@@ -95,7 +95,7 @@ test('files of indexes that were replaced or dropped are swept', async () => {
   expect(await indexFiles(store)).toEqual([])
 })
 
-test('a process that dies while it builds leaves nothing that counts, and the next one builds', async () => {
+test('a process that dies during a build leaves nothing that counts, and the next one builds', async () => {
   const few = rows.slice(0, 300)
   for (let survives = 4, isAlive = false; !isAlive; survives++) {
     const clock = new SeededClock(survives)
@@ -133,7 +133,7 @@ test('a process that dies while it builds leaves nothing that counts, and the ne
 })
 
 describe('memory', () => {
-  test('a segment that had to leave is read again, and answers as before', async () => {
+  test('an evicted segment is read again, and gives the same answers', async () => {
     const store = new MemoryStore('memory://')
     const { table } = await indexed(store, 'IVF_HNSW_SQ')
     const expected = await Promise.all(queries.map((_, n) => near(table, n)))
@@ -156,7 +156,7 @@ describe('memory', () => {
   })
 
   test.each(['IVF_PQ', 'IVF_SQ', 'IVF_HNSW_FLAT'] as const)(
-    '%s: searches at the same time share a segment, and answer as they do one after the other',
+    '%s: concurrent searches share a segment, and give the answers of sequential ones',
     async type => {
       const { table } = await indexed(new MemoryStore('memory://'), type)
       const all = Array.from({ length: 60 }, (_, n) => n)
@@ -167,7 +167,7 @@ describe('memory', () => {
   )
 })
 
-describe('an index that is larger than the budget', () => {
+describe('an index larger than the budget', () => {
   const many = Array.from({ length: 6000 }, (_, id) => ({ id, g: id % 10, v: vectorAround(id % 12) }))
 
   async function built(type: 'IVF_FLAT' | 'IVF_SQ' | 'IVF_PQ' | 'IVF_RQ') {
@@ -190,7 +190,7 @@ describe('an index that is larger than the budget', () => {
   const all = Array.from({ length: 36 }, (_, n) => n)
 
   test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ'] as const)(
-    '%s: gives the answers of one that fits, one search after the other and all at once',
+    '%s: gives the answers of one that fits, for sequential and concurrent searches',
     async type => {
       const { store, table } = await built(type)
       const expected: unknown[] = []
@@ -203,7 +203,7 @@ describe('an index that is larger than the budget', () => {
     },
   )
 
-  test('a search reads the lists that it looks at, and what it knows stays', async () => {
+  test('a search reads the lists that it visits, and metadata stays cached', async () => {
     const { store } = await built('IVF_FLAT')
     const [key] = await indexFiles(store)
     const { size } = (await store.stat(key!))!
@@ -234,7 +234,7 @@ describe('an index that is larger than the budget', () => {
   })
 })
 
-test('a search whose caller has given up ends, while a segment is read and later', async () => {
+test('an aborted search ends, while a segment is read and later', async () => {
   const store = new MemoryStore('memory://')
   await indexed(store, 'IVF_SQ')
   const table = await (await opened(store)).openTable('t')
@@ -254,7 +254,7 @@ test('a search whose caller has given up ends, while a segment is read and later
 })
 
 test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ', 'IVF_HNSW_FLAT', 'IVF_HNSW_SQ'] as const)(
-  '%s: rows that come after others of which hardly any had a vector are found as well',
+  '%s: rows after others with hardly any vector are found as well',
   async type => {
     const ns = await opened(new MemoryStore('memory://'))
     const sparse = rows.slice(0, 500).map(({ id, g, v }) => ({ id, g, v: id % 100 === 99 ? v : null }))
@@ -277,7 +277,7 @@ test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ', 'IVF_HNSW_FLAT', 'IVF_HNSW_
   },
 )
 
-test('parameters that do not hold are refused, and the error names what would', async () => {
+test('invalid parameters are refused, and the error names valid ones', async () => {
   const ns = await connect('memory://')
   const rows = Array.from({ length: 300 }, (_, id) => ({
     id,

@@ -71,7 +71,7 @@ async function prepared() {
   return { clock, store, holding, ns, source, view: ns.table('v') }
 }
 
-test('A-161 requests for the same version that wait are one job, others are done one after the other', async () => {
+test('A-161 queued requests for the same version are one job, others run one after the other', async () => {
   const { holding, ns, source } = await prepared()
   const { operations: ops } = ns
   holding.hold()
@@ -164,7 +164,7 @@ async function transactionsOf(store: MemoryStore): Promise<readonly string[]> {
   return ids
 }
 
-test('a process that dies anywhere in a refresh leaves the old view or the new one; the job goes on elsewhere', async () => {
+test('a process that dies in a refresh leaves the old view or the new one; the job continues elsewhere', async () => {
   const shown = async (ns: Namespace) => {
     const rows = await ns.table('v').search().withRowId().toArray()
     return JSON.stringify(rows.sort((a, b) => Number(a.id) - Number(b.id)))
@@ -205,7 +205,7 @@ test('a process that dies anywhere in a refresh leaves the old view or the new o
   }
 })
 
-test('a view that follows its source is refreshed some time after a commit, once for many', async () => {
+test('a view that follows its source is refreshed some time after a commit, once for many commits', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('root', clock)
   const ns = await opened(store, clock)
@@ -229,7 +229,7 @@ test('a view that follows its source is refreshed some time after a commit, once
   expect([await ns.table('v').countRows(), await ns.table('w').countRows()]).toEqual([14, 14])
 })
 
-test('few rows of many: only they are written; when most are others, all are, under the same ids', async () => {
+test('a refresh writes only changed rows if they are few, and rewrites all under the same ids if most have changed', async () => {
   const ns = await connect('memory://')
   open.push(ns)
   const source = await ns.createTable('t', rowsFrom(0n, 20_000))
@@ -253,7 +253,7 @@ test('few rows of many: only they are written; when most are others, all are, un
   ])
 })
 
-test('a transaction keeps to the same rules', async () => {
+test('a transaction follows the same rules', async () => {
   const { ns } = await prepared()
   expect(await failure(ns.transaction(tx => tx.table('v').delete('true')))).toMatchObject({ code: 19 })
   expect(await failure(ns.transaction(tx => tx.table('v').refresh()))).toMatchObject({ code: 0 })
@@ -261,7 +261,7 @@ test('a transaction keeps to the same rules', async () => {
   expect(await ns.tableNames()).toEqual(['t'])
 })
 
-test('A-149 versions that a refresh needs are named by its job', async () => {
+test('A-149 a job names the versions that its refresh needs', async () => {
   const { clock, store } = await prepared()
   const holding = new HoldingStore(store)
   const ns = await opened(holding, clock)
@@ -288,7 +288,7 @@ async function specOf(store: MemoryStore, wanted: string): Promise<unknown> {
   return null
 }
 
-test('a compaction of the source is no reason to look at a row, and only what else was done counts', async () => {
+test('a compaction of the source makes a refresh read no row; only other changes count', async () => {
   const { engine, close } = await openEngine(new MemoryStore('memory://'), {
     location: 'memory://',
     create: true,

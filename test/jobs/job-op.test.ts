@@ -36,7 +36,7 @@ describe('a job through its life', () => {
     }
   })
 
-  test('may be about no table', () => {
+  test('may have no table', () => {
     const free = jobAfter(undefined, queuedOp('kind', null), 'j')!
     expect(free.table).toBeNull()
     expect(queuedAgainOp(free)).toEqual({ op: 'job', state: 'Queued', kind: 'kind', spec: null, id: 'j' })

@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe('a job', () => {
-  test('lands what it did in the very entry that says Succeeded', async () => {
+  test('commits its result in the same entry as Succeeded', async () => {
     const world = newWorld()
     const { committer, runner } = await world.open()
     const id = await runner.queue('once', { steps: 2 }, { table: 'the table' })
@@ -40,7 +40,7 @@ describe('a job', () => {
     expect(await world.history(id)).toEqual(['Queued', 'Running 1', 'Succeeded'])
   })
 
-  test('is known to have ended at once by those who wait for it', async () => {
+  test('is reported as ended at once to waiting callers', async () => {
     const world = newWorld()
     const { runner } = await world.open()
     const began = world.clock.elapsed()
@@ -48,7 +48,7 @@ describe('a job', () => {
     expect(world.clock.elapsed() - began).toBeLessThan(100)
   })
 
-  test('may be queued together with other operations, and is told what it was queued with', async () => {
+  test('may be queued together with other operations, and gets its spec', async () => {
     const world = newWorld()
     const seen: JobRun[] = []
     const { runner } = await world.open({ kinds: countingKinds(world.clock, job => seen.push(job)) })
@@ -64,7 +64,7 @@ describe('a job', () => {
     await expect(runner.queue('once', {}, { also: refuse })).rejects.toBe(no)
   })
 
-  test('may end without having changed anything', async () => {
+  test('may end without a change', async () => {
     const world = newWorld()
     const idle: JobKind<State> = { name: 'idle', onOrphan: 'fail', run: async () => () => ({ ops: [] }) }
     const { runner } = await world.open({ kinds: [idle] })
@@ -72,16 +72,19 @@ describe('a job', () => {
     expect((await runner.settled(id)).ended.get(id)).toEqual({ state: 'Succeeded' })
   })
 
-  test.each(['run', 'decision'] as const)('that throws in its %s fails, with the way out', async fails => {
-    const world = newWorld()
-    const { runner } = await world.open()
-    const id = await runner.queue('requeue', { fails })
-    const state = await runner.settled(id)
-    expect(state.ended.get(id)).toEqual({ state: 'Failed', reason: `${failure.message}; ${failure.hint}` })
-    expect(state.counts.size).toBe(0)
-  })
+  test.each(['run', 'decision'] as const)(
+    'that throws in its %s fails, and the error says what to do',
+    async fails => {
+      const world = newWorld()
+      const { runner } = await world.open()
+      const id = await runner.queue('requeue', { fails })
+      const state = await runner.settled(id)
+      expect(state.ended.get(id)).toEqual({ state: 'Failed', reason: `${failure.message}; ${failure.hint}` })
+      expect(state.counts.size).toBe(0)
+    },
+  )
 
-  test('whose result is no valid entry fails with what is wrong about it', async () => {
+  test('whose result is an invalid entry fails with the reason', async () => {
     const world = newWorld()
     const huge: JobKind<State> = {
       name: 'huge',
@@ -94,7 +97,7 @@ describe('a job', () => {
     expect(reason).toMatch(/^the change takes 9000\d\d\d bytes in the log/)
   })
 
-  test('of a kind this process does not know is left to those that do', async () => {
+  test('of an unknown kind is left to processes that know the kind', async () => {
     const world = newWorld()
     const { clock } = world
     const other: JobKind<State> = { name: 'other', onOrphan: 'fail', run: async () => () => ({ ops: [] }) }
@@ -115,7 +118,7 @@ describe('a job', () => {
 })
 
 describe('jobs', () => {
-  test('run one at a time, in the order they were queued, unless told otherwise', async () => {
+  test('run one at a time, in queue order, by default', async () => {
     for (const [concurrency, most] of [
       [undefined, 1],
       [3, 3],
@@ -145,7 +148,7 @@ describe('jobs', () => {
     }
   })
 
-  test('behind some that were canceled while the log refused every claim are not forgotten', async () => {
+  test('queued behind canceled ones while the log refused every claim are not forgotten', async () => {
     const world = newWorld()
     let refusing = true
     const store = storeWith(world.store, {
@@ -173,7 +176,7 @@ describe('jobs', () => {
     expect((await runner.settled(third)).ended.get(third)).toEqual({ state: 'Succeeded' })
   })
 
-  test('that two processes want at once are run by one of them', async () => {
+  test('that two processes want at once run in one of them', async () => {
     for (let seed = 0; seed < 20; seed++) {
       const world = newWorld(seed)
       const began: string[] = []
@@ -192,7 +195,7 @@ describe('jobs', () => {
     }
   })
 
-  test('do not keep the process alive, but those who wait for one do', async () => {
+  test('do not keep the process alive, except when a caller waits', async () => {
     const world = newWorld()
     const { clock } = world
     const awaited: boolean[] = []
@@ -210,7 +213,7 @@ describe('jobs', () => {
     expect(new Set(awaited)).toEqual(new Set([false, true]))
   })
 
-  test('cost nothing where there are none', async () => {
+  test('cost nothing if there are none', async () => {
     const world = newWorld()
     const store = new CountingStore(world.store)
     const { committer } = await world.open({ store })
@@ -222,7 +225,7 @@ describe('jobs', () => {
 })
 
 describe('A-149 canceling', () => {
-  test('a queued job keeps it from ever being run', async () => {
+  test('a queued job means that it never runs', async () => {
     const world = newWorld()
     const began: string[] = []
     const { committer, runner } = await world.open({
@@ -280,7 +283,7 @@ describe('A-149 canceling', () => {
     return { ...process, id, go }
   }
 
-  test('a finishing job before it lands leaves nothing of it', async () => {
+  test('a finishing job before its commit discards its result', async () => {
     const world = newWorld()
     const { committer, runner, id, go } = await finishing(world)
     const other = await world.open({ kinds: [] })
@@ -293,7 +296,7 @@ describe('A-149 canceling', () => {
     expect((await committer.refresh()).counts.size).toBe(0)
   })
 
-  test('a finishing job after it has landed comes too late', async () => {
+  test('a finishing job after its commit is too late', async () => {
     const world = newWorld()
     const { runner, id, go } = await finishing(world)
     const other = await world.open({ kinds: [] })
@@ -303,7 +306,7 @@ describe('A-149 canceling', () => {
     expect((await other.committer.refresh()).ended.get(id)).toEqual({ state: 'Succeeded' })
   })
 
-  test('and finishing in one slot: whoever comes first in it', async () => {
+  test('and finishing in one slot: the first one wins', async () => {
     const ends = new Set<string>()
     for (let seed = 0; seed < 20; seed++) {
       const world = newWorld(seed)
@@ -371,7 +374,7 @@ describe('closing', () => {
     if (end === undefined) expect((await b.runner.settled(id)).counts.get(id)).toBe(1)
   })
 
-  test('waits until nothing touches the store any more', async () => {
+  test('waits until no job uses the store any more', async () => {
     const world = newWorld()
     const stray = '_jobs/1-00000000-0000-4000-8000-000000000000-1-0'
     await world.store.put(stray, new Uint8Array())
@@ -400,7 +403,7 @@ describe('closing', () => {
     expect(await world.leases()).toEqual([])
   })
 
-  test('lands what a run returns all the same', async () => {
+  test('still commits the result of a finished run', async () => {
     const world = newWorld()
     const { committer, runner } = await world.open()
     const id = await runner.queue('once', { steps: 5, deaf: true })
@@ -409,7 +412,7 @@ describe('closing', () => {
     expect((await committer.refresh()).ended.get(id)).toEqual({ state: 'Succeeded' })
   })
 
-  test('refuses new jobs, and those who wait for one', async () => {
+  test('refuses new jobs, and callers that wait for one', async () => {
     const world = newWorld()
     const { runner } = await world.open()
     const id = await runner.queue('requeue', { steps: 100 })
@@ -422,7 +425,7 @@ describe('closing', () => {
     await expect(runner.settled(id)).rejects.toMatchObject(closed)
   })
 
-  test('while a job is being claimed queues it again, whatever its kind', async () => {
+  test('while a job is being claimed queues it again, of any kind', async () => {
     const world = newWorld()
     const { store, suspend, wake } = suspendable(world.store)
     const began: string[] = []
@@ -452,7 +455,7 @@ describe('closing', () => {
   })
 })
 
-test('waiting for a job can be given up', async () => {
+test('waiting for a job can be aborted', async () => {
   const world = newWorld()
   const { runner } = await world.open()
   const id = await runner.queue('once', { steps: 100 })
@@ -463,39 +466,42 @@ test('waiting for a job can be given up', async () => {
   await expect(waiting).rejects.toBe(enough)
 })
 
-test.each([1, 2, 3, 4])('of an exclusive kind no two run on one table at a time (seed %i)', async seed => {
-  const world = newWorld(seed)
-  const { clock } = world
-  const running: string[] = []
-  let together = 0
-  const exclusive: JobKind<State> = {
-    name: 'exclusive',
-    exclusive: true,
-    onOrphan: 'requeue',
-    async run({ id, table }) {
-      expect(running).not.toContain(table)
-      running.push(table!)
-      together = Math.max(together, running.length)
-      await clock.sleep(1 + 3000 * clock.random())
-      return () => {
-        running.splice(running.indexOf(table!), 1)
-        return { ops: [{ op: 'count', name: id }] }
-      }
-    },
-  }
-  const processes = [
-    await world.open({ kinds: [exclusive], concurrency: 2 }),
-    await world.open({ kinds: [exclusive] }),
-    await world.open({ kinds: [exclusive] }),
-  ]
-  const ids: string[] = []
-  for (let i = 0; i < 12; i++) {
-    const { runner } = processes[i % 3]!
-    ids.push(await runner.queue('exclusive', {}, { table: i % 4 === 0 ? 'other' : 'table' }))
-  }
-  for (const id of ids) {
-    const state = await processes[0]!.runner.settled(id)
-    expect([state.ended.get(id), state.counts.get(id)]).toEqual([{ state: 'Succeeded' }, 1])
-  }
-  expect(together).toBe(2)
-})
+test.each([1, 2, 3, 4])(
+  'of an exclusive kind never run twice on one table at a time (seed %i)',
+  async seed => {
+    const world = newWorld(seed)
+    const { clock } = world
+    const running: string[] = []
+    let together = 0
+    const exclusive: JobKind<State> = {
+      name: 'exclusive',
+      exclusive: true,
+      onOrphan: 'requeue',
+      async run({ id, table }) {
+        expect(running).not.toContain(table)
+        running.push(table!)
+        together = Math.max(together, running.length)
+        await clock.sleep(1 + 3000 * clock.random())
+        return () => {
+          running.splice(running.indexOf(table!), 1)
+          return { ops: [{ op: 'count', name: id }] }
+        }
+      },
+    }
+    const processes = [
+      await world.open({ kinds: [exclusive], concurrency: 2 }),
+      await world.open({ kinds: [exclusive] }),
+      await world.open({ kinds: [exclusive] }),
+    ]
+    const ids: string[] = []
+    for (let i = 0; i < 12; i++) {
+      const { runner } = processes[i % 3]!
+      ids.push(await runner.queue('exclusive', {}, { table: i % 4 === 0 ? 'other' : 'table' }))
+    }
+    for (const id of ids) {
+      const state = await processes[0]!.runner.settled(id)
+      expect([state.ended.get(id), state.counts.get(id)]).toEqual([{ state: 'Succeeded' }, 1])
+    }
+    expect(together).toBe(2)
+  },
+)

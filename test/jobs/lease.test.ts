@@ -17,7 +17,7 @@ function kept(store = new MemoryStore()) {
   return { store, clock, ended, keep, keys }
 }
 
-test('a lease begins after a second, moves every ten, says how far the work is, and goes when it ends', async () => {
+test('a lease begins after a second, is renewed every ten, reports progress, and is removed at the end', async () => {
   const { store, clock, ended, keep, keys } = kept()
   let progress: Progress | null = null
   const keeping = keep(() => progress)
@@ -37,7 +37,7 @@ test('a lease begins after a second, moves every ten, says how far the work is, 
   expect(await keys()).toEqual([])
 })
 
-test('what a store refuses now and then is made up for', async () => {
+test('a failed renewal is repeated', async () => {
   const { store, clock, ended, keep, keys } = kept()
   let calls = 0
   const failEveryThird = () => {
@@ -65,7 +65,7 @@ test('what a store refuses now and then is made up for', async () => {
   expect(await keys()).toEqual([])
 })
 
-test('a lease that is replaced while it is read is followed to the next one', async () => {
+test('a lease that is replaced while it is read is followed to its successor', async () => {
   const { store } = kept()
   await store.put(`_jobs/${id}-3-8`, Buffer.from('null'))
   let reads = 0

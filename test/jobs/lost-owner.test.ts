@@ -56,7 +56,7 @@ describe('an owner that is suspended', () => {
     expect(await world.leases()).toEqual([])
   })
 
-  test('stops its run when it wakes while another process is at it', async () => {
+  test('stops its run when it wakes and another process runs the job', async () => {
     const world = newWorld()
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
@@ -75,7 +75,7 @@ describe('an owner that is suspended', () => {
     expect(state.counts.get(id)).toBe(1)
   })
 
-  test('lands nothing when it wakes with its work done and another process is at it', async () => {
+  test('commits nothing when it wakes with a finished run and another process runs the job', async () => {
     const world = newWorld()
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
@@ -99,7 +99,7 @@ describe('an owner that is suspended', () => {
     expect((await other.runner.settled(id)).counts.get(id)).toBe(1)
   })
 
-  test('begins its job anew when it wakes and nobody else has', async () => {
+  test('starts its job again when it wakes and no other process has', async () => {
     const world = newWorld()
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
@@ -191,7 +191,7 @@ describe('an owner that is lost', () => {
   })
 })
 
-describe('an owner of which only others know that it is lost', () => {
+describe('an owner that only short-lived processes observe', () => {
   const mark = { boot: 'b', space: 'pid:[1]', pid: 7, start: '1' }
 
   test.each([
@@ -221,7 +221,7 @@ describe('an owner of which only others know that it is lost', () => {
     wake()
   })
 
-  test('loses it to processes that live for seconds, together', async () => {
+  test('loses its job to their added observation times', async () => {
     const world = newWorld()
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
@@ -243,7 +243,7 @@ describe('an owner of which only others know that it is lost', () => {
   })
 })
 
-test('an owner whose leases cannot be written does not take itself for lost', async () => {
+test('an owner whose leases cannot be written keeps its job', async () => {
   const world = newWorld()
   const { clock } = world
   const store = storeWith(world.store, {
@@ -261,7 +261,7 @@ test('an owner whose leases cannot be written does not take itself for lost', as
 })
 
 describe.each(['request', 'reply'] as const)('when the %s of a commit is lost,', what => {
-  test('a claim is carried out all the same, and soon', async () => {
+  test('a claim is still carried out, soon', async () => {
     const world = newWorld()
     const { store, lose } = losing(world.store)
     const queuing = await world.open({ kinds: countingKinds(world.clock) })
@@ -279,7 +279,7 @@ describe.each(['request', 'reply'] as const)('when the %s of a commit is lost,',
     await committer.refresh()
   })
 
-  test('a result lands all the same, once and soon', async () => {
+  test('a result still lands, once and soon', async () => {
     const world = newWorld()
     const { store, lose } = losing(world.store)
     const { runner } = await world.open({ store })
@@ -309,7 +309,7 @@ describe.each(['request', 'reply'] as const)('when the %s of a commit is lost,',
   })
 })
 
-test('a job that nobody else knows how to run waits for somebody who does', async () => {
+test('a job of a kind that no other process knows waits for a process that does', async () => {
   const world = newWorld()
   const { clock } = world
   const { store, suspend, wake } = suspendable(world.store)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ProgressMeter } from '../../src/jobs/progress-meter.js'
 import { systemClock } from '../../src/primitives/clock.js'
 
-test('tells the rate of a phase from its second second on, and how long the rest takes', () => {
+test('a meter reports the rate of a phase from its second second on, and the remaining time', () => {
   let now = 5000
   const meter = new ProgressMeter({ ...systemClock, elapsed: () => now })
   expect(meter.progress(10, 100, 'reading')).toEqual({ done: 10, total: 100, phase: 'reading' })

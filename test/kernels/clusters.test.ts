@@ -72,7 +72,7 @@ describe('an assigner', () => {
     )
   })
 
-  test('of centroids that are equal the first is given', () => {
+  test('returns the first of equal centroids', () => {
     const values = Float32Array.from([5, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
     for (const plain of [false, true]) {
       const assigner = new Assigner({ count: 10, dim: 2, values }, 1, plain)
@@ -81,7 +81,7 @@ describe('an assigner', () => {
     }
   })
 
-  test('tells centroids apart that lie close together, far from zero', () => {
+  test('distinguishes close centroids far from zero', () => {
     const random = seededRandom(1)
     const values = new Float32Array(32 * 16).map(() => 1000 + Math.fround(random()))
     for (const plain of [false, true]) {
@@ -91,7 +91,7 @@ describe('an assigner', () => {
     }
   })
 
-  test('takes other centroids, no more than it was made for', () => {
+  test('accepts other centroids, no more than it was made for', () => {
     const assigner = new Assigner({ count: 2, dim: 1, values: Float32Array.of(0, 10) }, 2)
     assigner.vectors.set([9, 1])
     expect([...assigner.assign(2)]).toEqual([1, 0])
@@ -100,7 +100,7 @@ describe('an assigner', () => {
     expect(() => assigner.use({ count: 3, dim: 1, values: new Float32Array(3) })).toThrow('3 centroids')
   })
 
-  test('meets more panels than it keeps in the cache', () => {
+  test('handles more panels than fit the cache', () => {
     const values = fillFloats(new Float32Array(900 * 100), seededRandom(2))
     const assigner = new Assigner({ count: 900, dim: 100, values }, 900)
     assigner.vectors.set(values)
@@ -109,7 +109,7 @@ describe('an assigner', () => {
 })
 
 describe('k-means', () => {
-  test('finds bunches, near zero and far from it', async () => {
+  test('finds clusters, near zero and far from it', async () => {
     for (const far of [0, 1000]) {
       const sample = bunches(12, 600, 6, 0.2, far)
       const centroids = await trainCentroids(sample, 600, 6, 24, 20, pacer)
@@ -118,14 +118,14 @@ describe('k-means', () => {
     }
   })
 
-  test('gives the same with and without the kernel, every time', async () => {
+  test('gives the same result with and without the kernel, every time', async () => {
     const sample = fillFloats(new Float32Array(300 * 7), seededRandom(5))
     const kernel = await trainCentroids(sample, 300, 7, 20, 6, pacer)
     expect(await trainCentroids(sample, 300, 7, 20, 6, pacer)).toEqual(kernel)
     expect(await trainCentroids(sample, 300, 7, 20, 6, pacer, assigningHere(true))).toEqual(kernel)
   })
 
-  test('comes nearer with every round', async () => {
+  test('improves with every round', async () => {
     const sample = fillFloats(new Float32Array(500 * 5), seededRandom(6))
     const errors = await Promise.all(
       [0, 1, 4, 30].map(async rounds =>
@@ -136,14 +136,14 @@ describe('k-means', () => {
     expect(errors[3]).toBeLessThan(errors[0]! * 0.8)
   })
 
-  test('of no more distinct rows than centroids each is one', async () => {
+  test('over at most as many distinct rows as centroids, gives each its own', async () => {
     const sample = Float32Array.from({ length: 400 }, (_, i) => [1, -0, 7, 0, 3][(i >> 1) % 5]!)
     const centroids = await trainCentroids(sample, 200, 2, 16, 10, pacer)
     expect([...centroids.values].map(value => value + 0).sort()).toEqual([0, 0, 1, 1, 3, 3, 7, 7])
     expect((await trainCentroids(sample, 1, 2, 16, 10, pacer)).count).toBe(1)
   })
 
-  test('divides what is not the same when most rows are', async () => {
+  test('divides distinct rows even if most rows are equal', async () => {
     const random = seededRandom(8)
     const sample = new Float32Array(1000 * 3).map((_, i) => (i < 2700 ? 1 : random()))
     const centroids = await trainCentroids(sample, 1000, 3, 30, 15, pacer)
@@ -151,14 +151,14 @@ describe('k-means', () => {
     expect(errorOf(centroids, sample)).toBeLessThan(0.002)
   })
 
-  test('fills a cluster that has lost its rows with half of the largest', async () => {
+  test('refills an empty cluster with half of the largest', async () => {
     const random = seededRandom(9)
     const sample = new Float32Array(2000).map((_, i) => (i % 100 === 0 ? 1e4 * random() : 1e-3 * random()))
     const centroids = await trainCentroids(sample, 2000, 1, 64, 25, pacer)
     expect(centroids.count).toBeGreaterThan(60)
   })
 
-  test('of many centroids is done apart for parts of the rows, with and without the kernel', async () => {
+  test('with many centroids is done separately for parts of the rows, with and without the kernel', async () => {
     const sample = fillFloats(new Float32Array(4000 * 2), seededRandom(10))
     const kernel = await trainCentroids(sample, 4000, 2, 1200, 5, pacer)
     expect(kernel.count).toBeLessThanOrEqual(1200)
@@ -167,7 +167,7 @@ describe('k-means', () => {
     expect(await trainCentroids(sample, 4000, 2, 1200, 5, pacer, assigningHere(true))).toEqual(kernel)
   })
 
-  test('of many centroids leaves none to rows that are the same', async () => {
+  test('with many centroids assigns none to equal rows', async () => {
     const random = seededRandom(11)
     const sample = new Float32Array(20_000).map((_, i) => (i < 17_500 ? 5 : random()))
     const centroids = await trainCentroids(sample, 20_000, 1, 1500, 5, pacer)
@@ -176,7 +176,7 @@ describe('k-means', () => {
     expect((await trainCentroids(sample, 17_500, 1, 1500, 5, pacer)).count).toBe(1)
   })
 
-  test('ends when the caller gives up', async () => {
+  test('ends at the abort signal', async () => {
     const controller = new AbortController()
     const sample = fillFloats(new Float32Array(20_000 * 16), seededRandom(7))
     const training = trainCentroids(sample, 20_000, 16, 256, 1000, new Pacer(controller.signal))

@@ -22,7 +22,7 @@ function round(arena: Arena, entries: Float32Array) {
 }
 
 describe('rounded tables', () => {
-  test('say about what the entries say', () => {
+  test('approximate the entries', () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 40 }), (seed, parts) => {
         const entries = gaussian(parts * 16, seededRandom(seed))
@@ -36,7 +36,7 @@ describe('rounded tables', () => {
     )
   })
 
-  test('have sums that a u16 holds, however many parts there are', () => {
+  test('have sums that fit a u16, however many parts there are', () => {
     const parts = 1500
     const entries = new Float32Array(parts * 16).map((_, i) => (i % 16 === 15 ? 1 + (i % 3) / 100 : -3))
     onTwins(bytes, arena => {
@@ -54,7 +54,7 @@ describe('rounded tables', () => {
     })
   })
 
-  test('can be made of entries that are all the same, tiny, huge or no numbers', () => {
+  test('can be built from entries that are all equal, tiny, huge or NaN', () => {
     for (const entry of [0, 5, 1e-44, 3e38, Infinity, -Infinity, Number.NaN]) {
       for (const other of [entry, 1, -3e38]) {
         const entries = new Float32Array(32).map((_, i) => (i % 5 === 0 ? other : entry))
@@ -65,7 +65,7 @@ describe('rounded tables', () => {
   })
 })
 
-test('the nearest rows are found whatever their distances are made of, and however many are kept', () => {
+test('the nearest rows are found for any distances, and any number of results', () => {
   const shape = fc.record({
     seed: fc.nat(),
     parts: fc.integer({ min: 1, max: 9 }),

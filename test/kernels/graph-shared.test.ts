@@ -149,7 +149,7 @@ function recall({ graph, rows }: Laid, vectors: readonly Uint8Array[], entry: En
   return hits / 400
 }
 
-test('one thread makes in shared memory what it makes in its own', () => {
+test('one thread builds in shared memory what it builds in its own', () => {
   for (const values of [256, 2]) {
     const vectors = random(1500, values, 1)
     const [own, shared] = [lay(vectors, 5, 0), lay(vectors, 5, 1)]
@@ -164,7 +164,7 @@ test('one thread makes in shared memory what it makes in its own', () => {
   }
 })
 
-test('threads find as much as one does, and can reach as many rows', async () => {
+test('many threads reach the recall of one, and as many rows are reachable', async () => {
   const vectors = random(2500, 256, 1)
   const [one, several] = [lay(vectors, 8, 0), lay(vectors, 8, 3)]
   const [alone, common] = [noEntry(), noEntry()]
@@ -187,7 +187,7 @@ const together = new URL(
   `)}`,
 )
 
-test('no edge is lost where all threads add to the list of one row', async () => {
+test('no edge is lost while all threads add to the list of one row', async () => {
   // Corners of a cube are nearer to its middle than to each other; and there is room for all edges, so both rows of one have it.
   const corners = random(2000, 2, 7).map(vector => vector.map(bit => bit * 255))
   const laid = lay([new Uint8Array(dim).fill(127), ...corners], 1001, 4)
@@ -201,7 +201,7 @@ test('no edge is lost where all threads add to the list of one row', async () =>
   expect(nodes.get(0)!.lists[0]!.length).toBeGreaterThan(100)
 })
 
-test('lists stay whole where all threads are at the same few rows', async () => {
+test('lists stay intact while all threads work on the same few rows', async () => {
   // The fewer edges, the more often lists are full and chosen anew.
   for (const [values, m] of [
     [3, 2],
@@ -217,7 +217,7 @@ test('lists stay whole where all threads are at the same few rows', async () => 
   }
 })
 
-test('equal rows are twins, but for those that were inserted at the same time', async () => {
+test('equal rows have at most one node per thread', async () => {
   const threads = 4
   for (const distinct of [1, 20]) {
     const some = random(distinct, 256, 3)
@@ -234,7 +234,7 @@ test('equal rows are twins, but for those that were inserted at the same time', 
   }
 })
 
-test('graphs that share rows stay apart, and rows can be added to what is there', async () => {
+test('graphs that share rows are independent, and rows can be appended', async () => {
   const vectors = random(2000, 4, 4)
   const laid = lay(vectors, 4, 3, 3)
   const entries = [noEntry(), noEntry(), noEntry()]
@@ -253,7 +253,7 @@ test('graphs that share rows stay apart, and rows can be added to what is there'
   expect(entries.map(({ row }) => row % 3)).toEqual([0, 1, 2])
 })
 
-test('several look into one memory at once, while others insert', async () => {
+test('several searches read one memory while other threads insert', async () => {
   const vectors = random(2500, 256, 5)
   const laid = lay(vectors, 8, 2)
   const entry = noEntry()

@@ -162,7 +162,7 @@ const few = fc.record({
 
 const rule = { factor: 1.5, more: 3, watched: 5, late: 1, least: 4, most: 60 }
 
-test('the kernel and its twin leave the same bytes and find the same rows', () => {
+test('the kernel and its reference implementation write the same bytes and find the same rows', () => {
   fc.assert(
     fc.property(few, ({ kind, dim, m, width, graphs, values, rows, seed }) => {
       const draw = numbers(seed)
@@ -205,7 +205,7 @@ function stored({ arena, stored: [at, bytes] }: Built): Uint8Array {
   return new Uint8Array(arena.buffer, at, bytes)
 }
 
-test('a walk that keeps as many as there are finds all rows, in order', () => {
+test('a search that keeps as many candidates as there are rows finds all, in order', () => {
   fc.assert(
     fc.property(few, ({ dim, m, graphs, values, rows, seed }) => {
       const draw = numbers(seed)
@@ -228,7 +228,7 @@ test('a walk that keeps as many as there are finds all rows, in order', () => {
   )
 })
 
-test('finds nearly all of the nearest', () => {
+test('a search finds nearly all of the nearest rows', () => {
   const rows = uniform(3000, 16, 1)
   for (const kind of ['f32', 'u8'] as const) {
     const built = build(rows, 16, { kind })
@@ -236,7 +236,7 @@ test('finds nearly all of the nearest', () => {
   }
 })
 
-test('finds the allowed ones, few or many', () => {
+test('a search finds allowed rows, few or many', () => {
   const rows = uniform(2500, 16, 1)
   const built = build(rows, 16, { kind: 'u8' })
   const queries = uniform(15, 16, 2)
@@ -244,7 +244,7 @@ test('finds the allowed ones, few or many', () => {
     expect(recall(built, rows.length, queries, 64, 10, row => row % every === 1)).toBeGreaterThan(0.94)
 })
 
-test('goes from one heap of vectors to another far away', () => {
+test('a search gets from one cluster of vectors to another far away', () => {
   for (const spread of [3, 30]) {
     const rows = clustered(2500, 32, 50, spread, 1)
     const built = build(rows, 32, { kind: 'u8' })
@@ -252,7 +252,7 @@ test('goes from one heap of vectors to another far away', () => {
   }
 })
 
-test('rows that are all the same, or one of a few, hide nothing', () => {
+test('rows that are all equal, or one of a few, hide no row', () => {
   const draw = numbers(5)
   for (const distinct of [1, 3, 200]) {
     const vectors = uniform(distinct, 16, 7)
@@ -265,7 +265,7 @@ test('rows that are all the same, or one of a few, hide nothing', () => {
   }
 })
 
-test('codes are walked by a table of distances, along edges made by vectors', () => {
+test('codes are searched by a table of distances, along edges built from vectors', () => {
   const parts = 6
   const rows = uniform(1500, parts, 1)
   const made = build(rows, parts, { kind: 'u8' })
@@ -300,11 +300,11 @@ test('codes are walked by a table of distances, along edges made by vectors', ()
     expect(
       recall({ ...made, graph, ask: codedBy, entries, distance }, rows.length, uniform(10, parts, 2), 50, 10),
     ).toBeGreaterThan(0.97)
-    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('cannot be made by codes')
+    expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 10)).toThrow('rows of codes cannot be inserted')
   }
 })
 
-test('forgets the farther half of what it has yet to expand, and goes on', () => {
+test('a search drops the farther half of its open candidates, and continues', () => {
   const rows = uniform(17_000, 4, 1)
   const everywhere = rows.map((_, row) => ({ row, level: 0 }))
   const found = [false, true].map(plain => {
@@ -318,7 +318,7 @@ test('forgets the farther half of what it has yet to expand, and goes on', () =>
   expect(found[1]).toEqual(found[0])
 })
 
-test('visits are told apart when their numbers begin anew', () => {
+test('visited marks stay valid when their numbers start again', () => {
   const rows = uniform(50, 4, 1)
   const built = build(rows, 4, { kind: 'u8' })
   built.ask(rows[7]!)
@@ -327,14 +327,14 @@ test('visits are told apart when their numbers begin anew', () => {
   expect([...built.graph.rows(1)]).toEqual([7])
 })
 
-test('more candidates than there is room for are a mistake', () => {
+test('more candidates than the maximum are an error of the caller', () => {
   const { graph } = build(uniform(1, 1, 1), 1, { kind: 'u8', width: 8, efMax: 8 })
   expect(() => graph.walk([], 9, 1, false)).toThrow('9 candidates')
-  expect(() => graph.walk([], 4, 5, false)).toThrow('5 rows of 4')
+  expect(() => graph.walk([], 4, 5, false)).toThrow('k is 5, more than the 4')
   expect(() => graph.insert(0, 1, { row: -1, level: 0 }, 9)).toThrow('9 candidates')
 })
 
-test('levels thin out by m, and are those of the row wherever it stands', () => {
+test('levels shrink by m, and depend only on the row', () => {
   const levels = levelsOf(0, 100_000, 16)
   const above = (level: number) => levels.filter(drawn => drawn >= level).length
   expect(above(1)).toBeCloseTo(100_000 / 16, -3)

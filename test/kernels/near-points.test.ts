@@ -4,7 +4,7 @@ import { fillFloats, seededRandom } from '../../bench/random.js'
 import { squaredDistance } from '../../src/kernels/assigner.js'
 import { NearPoints } from '../../src/kernels/near-points.js'
 
-test('no row within the bound of a point is missed, few others are named, and the kernel names the same as plain loops', () => {
+test('no row within the bound of a point is missed, few others are returned, and kernel and plain loops agree', () => {
   const shape = fc.record({
     seed: fc.nat(),
     dim: fc.integer({ min: 1, max: 40 }),

@@ -52,7 +52,7 @@ function bitsOf({ distances, ordinals }: Hits): unknown {
   return { distances: [...new Uint32Array(distances.buffer)], ordinals: [...ordinals] }
 }
 
-test('of several lists the k smallest by (distance, ordinal) are kept, in whatever order they come', () => {
+test('of several lists the k smallest by (distance, ordinal) are kept, in any order of arrival', () => {
   const shape = fc.record({
     seed: fc.nat(),
     k: fc.integer({ min: 1, max: most }),
@@ -92,7 +92,7 @@ test('of several lists the k smallest by (distance, ordinal) are kept, in whatev
   )
 })
 
-test('a row as far as the worst, but with a lower ordinal, takes its place', () => {
+test('a row as far as the worst, but with a lower ordinal, replaces it', () => {
   for (const plain of [false, true]) {
     const lists = [
       { distances: [1, 2], ordinals: [7, 9], base: 0 },
@@ -102,7 +102,7 @@ test('a row as far as the worst, but with a lower ordinal, takes its place', () 
   }
 })
 
-test('arenas have each a state of their own, which ends with the answer', () => {
+test('arenas have independent states, which end with the answer', () => {
   for (const plain of [false, true]) {
     const [one, other] = [openArena(layOut().bytes, plain), openArena(layOut().bytes, plain)]
     const { heap, distances, ordinals } = layOut()
@@ -132,7 +132,7 @@ describe('a scan', () => {
     )
   })
 
-  test('goes on over more rows than are measured at once', () => {
+  test('continues over more rows than are measured at once', () => {
     for (const kind of scans) {
       const hits = [false, true].map(plain => scanned(kind, plain, 3, 64, 2500))
       expect(bitsOf(hits[0]!)).toEqual(bitsOf(hits[1]!))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Nearest } from '../../src/kernels/nearest.js'
 
-test('keeps the first k of the rows sorted by distance, then ordinal, in whatever order they come', () => {
+test('the heap keeps the first k of the rows sorted by distance, then ordinal, in any order of arrival', () => {
   const rows = fc.uniqueArray(
     fc.record({
       distance: fc.constantFrom(-Infinity, -1.5, 0, 0.25, 3, Infinity),
@@ -25,7 +25,7 @@ test('keeps the first k of the rows sorted by distance, then ordinal, in whateve
   )
 })
 
-test('is empty after its rows were taken', () => {
+test('the heap is empty after its rows were taken', () => {
   const nearest = new Nearest(2)
   nearest.offer(1, 1)
   nearest.take()

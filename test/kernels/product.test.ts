@@ -19,7 +19,7 @@ describe('centroids by columns', () => {
     scale: fc.constantFrom(1, 1e-30, 1e30),
   })
 
-  test('tell distances, and the nearest, to the same bits with and without the kernel', () => {
+  test('give distances, and the nearest, with the same bits with and without the kernel', () => {
     fc.assert(
       fc.property(shape, ({ seed, width, count, rows, scale }) => {
         const random = seededRandom(seed)
@@ -58,7 +58,7 @@ describe('centroids by columns', () => {
   })
 })
 
-test('rows of any number of parts are offered with the sum of their entries', () => {
+test('rows with any number of parts are ranked by the sum of their entries', () => {
   fc.assert(
     fc.property(
       fc.nat(),

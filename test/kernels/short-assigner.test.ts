@@ -4,7 +4,7 @@ import { fillFloats, seededRandom } from '../../bench/random.js'
 import { squaredDistance } from '../../src/kernels/assigner.js'
 import { ShortAssigner } from '../../src/kernels/short-assigner.js'
 
-test('gives each vector one of the nearest centroids, the same with and without the kernel', () => {
+test('an assigner gives each vector one of the nearest centroids, the same with and without the kernel', () => {
   const shape = fc.record({
     seed: fc.nat(),
     dim: fc.integer({ min: 1, max: 40 }),
@@ -48,7 +48,7 @@ test.each([false, true])('rows and centroids may all be the same, plain: %s', pl
   expect([...two.assign(3)]).toEqual([0, 1, 0])
 })
 
-test('rows far longer than the centroids come to the nearest', () => {
+test('rows far longer than the centroids are assigned to the nearest', () => {
   const values = Float32Array.of(-1, 0, 1, 0, 0, 1, 0, -1)
   const assigner = new ShortAssigner({ count: 4, dim: 2, values }, 4)
   assigner.vectors.set([1e6, 10, -1e15, 1, 3, 1e10, 5, -1e6])

@@ -48,7 +48,7 @@ describe('a segment', () => {
     expect([...hits.distances]).toEqual([0, 0])
   })
 
-  test('of more bytes than any machine has is refused with code 17', () => {
+  test('larger than the memory of any machine is refused with code 17', () => {
     try {
       VectorSegment.allocate('f32', 2 ** 20, 2 ** 30)
       expect.unreachable()
@@ -122,7 +122,7 @@ describe('on a host', () => {
     expect(await searchAfresh()).toEqual({ inKernel: false, ordinals: [3, 1, 2] })
   })
 
-  test('out of address space the plain loops answer alike', async () => {
+  test('without address space the plain loops answer alike', async () => {
     class Memory {
       constructor() {
         throw new RangeError('could not allocate memory')
@@ -136,7 +136,7 @@ describe('on a host', () => {
 const host = (globalThis as unknown as { WebAssembly: Record<string, unknown> }).WebAssembly
 const WebAssemblyOfHost = Object.fromEntries(Object.getOwnPropertyNames(host).map(name => [name, host[name]]))
 
-test('beyond so many memories segments are on the ordinary heap, and are searched all the same', () => {
+test('beyond the maximum number of memories segments use the ordinary heap, and are still searched', () => {
   const made = Array.from({ length: kernelsMax + 1 }, () => VectorSegment.allocate('f32', 2, 1, 0))
   expect(made[0]!.scratch).not.toBeNull()
   expect(made.at(-1)!.scratch).toBeNull()

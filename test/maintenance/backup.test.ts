@@ -38,7 +38,7 @@ function* filesIn(folder: string, path = ''): Generator<string> {
   }
 }
 
-test('a copy of a root that lives on opens with every version it had when it was begun', async () => {
+test('a copy of a live root opens with every version that existed when the copy began', async () => {
   const [root, copy] = [freshRoot(), freshRoot()]
   const clock = new MovedClock()
   const events: MaintenanceEvent[] = []

@@ -55,7 +55,7 @@ describe('a process whose clock is days ahead', () => {
     }
   }
 
-  test('deletes no page and no pack that another one has just named in a checkpoint', async () => {
+  test('deletes no page and no pack that another process has just named in a checkpoint', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const paused = new PausingStore(store)
@@ -164,7 +164,7 @@ describe('a process whose clock is ahead', () => {
     expect(await oldest()).toBe(3)
   })
 
-  test('by a jump while it rests expires nothing once another one has committed', async () => {
+  test('by a jump while it is idle expires nothing after another process has committed', async () => {
     const { clock, skew, right, other, oldest } = await two()
     await commits(right, 2)
     await other.optimize()
@@ -212,7 +212,7 @@ describe('a slot that was trimmed and written again by a late writer', () => {
     },
   )
 
-  test('is not taken for the one that a resting process knows: it shows the newest', async () => {
+  test('is not mistaken for the one that an idle process knows: that process shows the newest', async () => {
     const { resting, close } = await rested()
     expect(await resting.namespaceNames()).toEqual(['first', 'n0', 'n1', 'n2', 'n3'])
     await close()

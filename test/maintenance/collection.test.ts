@@ -42,7 +42,7 @@ async function rowsAt(ns: Namespace, version?: number): Promise<number> {
   return (await (version === undefined ? table : await table.checkout(version)).search().toArray()).length
 }
 
-test('records of versions that nobody can ask for any more go with the slots that made them', async () => {
+test('records of versions that can no longer be requested are deleted with their slots', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { clock, store, maintenance: now })
@@ -73,7 +73,7 @@ test('records of versions that nobody can ask for any more go with the slots tha
 })
 
 describe('versions', () => {
-  test('cease to exist so long after another took their place, but for the newest and those with tags', async () => {
+  test('expire that long after the next version was made, except the newest and tagged ones', async () => {
     const clock = new SeededClock(1)
     const events: MaintenanceEvent[] = []
     const ns = await connect('memory://', {
@@ -103,7 +103,7 @@ describe('versions', () => {
     await ns.close()
   })
 
-  test('go in the background, and those other processes made when they are looked at again', async () => {
+  test('expire in the background, and those of other processes at the next look', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const options = { clock, store, maintenance: { keepVersionsMs: hour, compact: false } }
@@ -124,7 +124,7 @@ describe('versions', () => {
   })
 })
 
-test('files of versions that expire while the root rests are deleted', async () => {
+test('files of versions that expire while the root is idle are deleted', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { clock, store })
@@ -148,7 +148,7 @@ test('files of versions that expire while the root rests are deleted', async () 
 })
 
 describe('files', () => {
-  test('of versions that are gone go, and nothing else', async () => {
+  test('of expired versions are deleted, and nothing else', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const events: MaintenanceEvent[] = []
@@ -183,7 +183,7 @@ describe('files', () => {
     await ns.close()
   })
 
-  test('stay for as long as a snapshot shows them, of this process or another', async () => {
+  test('stay as long as a snapshot of any process shows them', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const [reader, writer] = [
@@ -204,7 +204,7 @@ describe('files', () => {
     await Promise.all([reader.close(), writer.close()])
   })
 
-  test('of a reader whose version expires go: it is told so', async () => {
+  test('of a reader whose version expires are deleted: the reader gets an error', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const writer = await connect('memory://', { clock, store, maintenance: now })
@@ -222,7 +222,7 @@ describe('files', () => {
     await Promise.all([reader.close(), writer.close()])
   })
 
-  test('that clients staged for a Lance table go after a day, but for those that a version needs', async () => {
+  test('that clients staged for a Lance table are deleted after a day, except those of versions', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const ns = await connect('memory://', { clock, store, maintenance: now })
@@ -243,7 +243,7 @@ describe('files', () => {
     await ns.close()
   })
 
-  test('of a writer that was slower than the sweep do not come into the log', async () => {
+  test('of a writer slower than GC cannot enter the log', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const [slow, other] = [
@@ -281,7 +281,7 @@ describe('slots', () => {
     }
   }
 
-  test('go that nothing needs; versions, rows and replies that lie in others stay', async () => {
+  test('that nothing needs are deleted; versions, inline rows and replies in other slots stay', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const events: MaintenanceEvent[] = []
@@ -306,7 +306,7 @@ describe('slots', () => {
     await Promise.all([ns.close(), fresh.close()])
   })
 
-  test('that were trimmed meanwhile are passed over by who was away', async () => {
+  test('that were trimmed meanwhile are skipped by a process that was idle', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const options = { clock, store, maintenance: { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } }
@@ -332,7 +332,7 @@ describe('slots', () => {
     await Promise.all([reader.close(), writer.close(), active.close()])
   })
 
-  test('that cannot be deleted now are tried again after the next checkpoint, and nobody is told', async () => {
+  test('that cannot be deleted now are tried again after the next checkpoint, without a report', async () => {
     const clock = new SeededClock(1)
     const store = new BusyStore(
       new MemoryStore('memory://', clock),
@@ -356,7 +356,7 @@ describe('slots', () => {
   })
 
   test.each(['won', 'lost'])(
-    'a writer that sleeps in its append (%s) does not write into the past',
+    'a writer that sleeps in its append (%s) does not write into the trimmed log',
     async fate => {
       const clock = new SeededClock(1)
       const store = new MemoryStore('memory://', clock)
@@ -384,7 +384,7 @@ describe('slots', () => {
   )
 })
 
-test('a process that dies at any step of collection leaves a root that opens with everything in it', async () => {
+test('a process that dies at any step of GC leaves a root that opens with everything in it', async () => {
   const clock = new SeededClock(1)
   const origin = new MemoryStore('memory://', clock)
   const first = await connect('memory://', { store: origin, clock })
@@ -442,7 +442,7 @@ async function copyOf(store: MemoryStore): Promise<MemoryStore> {
   return copy
 }
 
-test('a table that was restored is read though versions it left behind are forgotten', async () => {
+test('a restored table is readable after the versions in between are forgotten', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const maintenance = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }

@@ -107,7 +107,7 @@ const inVain = [
   'restores an earlier version',
 ]
 
-test.each(Object.keys(meanwhile))('while somebody %s', async name => {
+test.each(Object.keys(meanwhile))('while another process %s', async name => {
   const plain = await open()
   const expected = await tenRows(plain.ns)
   await meanwhile[name]!(expected, plain.ns)
@@ -128,7 +128,7 @@ test.each(Object.keys(meanwhile))('while somebody %s', async name => {
   expect((await table.versions()).length).toBeLessThan(16)
 })
 
-test('rows that a restore brought back to life are not lost to a compaction that saw them dead', async () => {
+test('rows that a restore makes live again survive a compaction that read them as deleted', async () => {
   const { ns, store } = await open()
   const table = await tenRows(ns)
   await table.add(Array.from({ length: 4 }, (_, k) => ({ k: 20 + k, n: 0 })))
@@ -144,7 +144,7 @@ test('rows that a restore brought back to life are not lost to a compaction that
   expect(await rowsOf(table)).toEqual(before)
 })
 
-test('rows that a restore brings back between others are not passed by a compaction that did not see them', async () => {
+test('rows that a restore brings back between others survive a compaction that did not read them', async () => {
   const { ns, store } = await open()
   const rows = (from: number) =>
     Array.from({ length: 3000 }, (_, i) => ({ k: from + i, s: `row ${from + i} ......` }))
@@ -162,7 +162,7 @@ test('rows that a restore brings back between others are not passed by a compact
   expect(await rowsOf(table)).toEqual(before)
 })
 
-test('two processes compact one table: the work of one is in vain, and nothing is lost', async () => {
+test('two processes compact one table: one result is discarded, and no row is lost', async () => {
   const { ns, store } = await open()
   const table = await tenRows(ns)
   const before = await rowsOf(table)
@@ -172,7 +172,7 @@ test('two processes compact one table: the work of one is in vain, and nothing i
   expect(await rowsOf(other.ns.table('t'))).toEqual(before)
 })
 
-test('a process that slept while others changed the table and swept begins with what there is now', async () => {
+test('a process that slept through changes and GC begins with the current state', async () => {
   const store = new MemoryStore('memory://')
   const ages = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0 }
   const [slept, other] = [
@@ -191,7 +191,7 @@ test('a process that slept while others changed the table and swept begins with 
   expect(await slept.table('t').countRows()).toBe(3001)
 })
 
-test('it is reported, leaves one fragment, and makes a version that changes nothing', async () => {
+test('a compaction is reported, leaves one fragment, and makes a version with equal rows', async () => {
   const { ns, events } = await open()
   const table = await tenRows(ns)
   await table.delete('k = 9')
@@ -209,7 +209,7 @@ test('it is reported, leaves one fragment, and makes a version that changes noth
   expect(await diff.removed.toArray()).toEqual([])
 })
 
-test('rows that do not ascend by id are found, searched, changed and told apart like others', async () => {
+test('rows that do not ascend by id are found, searched, changed and compared like others', async () => {
   const { ns } = await open()
   const table = await ns.createTable(
     't',
@@ -238,7 +238,7 @@ test('rows that do not ascend by id are found, searched, changed and told apart 
   expect(await table.countRows()).toBe(291)
 })
 
-test('it happens by itself, soon when there is much to do and at rest when there is little', async () => {
+test('compaction runs by itself: soon if there is much to do, at rest if there is little', async () => {
   const clock = new SeededClock(3)
   const store = new MemoryStore('memory://', clock)
   const events: MaintenanceEvent[] = []
@@ -259,7 +259,7 @@ test('it happens by itself, soon when there is much to do and at rest when there
   expect(await table.countRows()).toBe(300)
 })
 
-test('many commits that kill rows leave few parts to be read', async () => {
+test('many commits that delete rows leave few deletion vector parts to read', async () => {
   const { ns } = await open()
   const table = await ns.createTable(
     't',
@@ -273,7 +273,7 @@ test('many commits that kill rows leave few parts to be read', async () => {
   expect(await table.countRows()).toBe(before.length - 1)
 })
 
-test('a process that appends one row and goes keeps the table in order all the same', async () => {
+test('a process that appends one row and exits keeps the table compacted', async () => {
   const store = new MemoryStore('memory://')
   for (let k = 0; k < 150; k++) {
     const ns = await connect('memory://', { store })

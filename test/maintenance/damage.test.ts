@@ -7,7 +7,7 @@ import { keysIn } from '../support/stores.js'
 
 const now = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } as const
 
-test('a damaged slot that nobody needs stays, and checkpoints are written all the same', async () => {
+test('a damaged slot that nothing needs stays, and checkpoints are still written', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const made = await connect('memory://', { clock, store, maintenance: now })
@@ -37,7 +37,7 @@ test('a damaged slot that nobody needs stays, and checkpoints are written all th
   await ns.close()
 })
 
-test('a stored layout that stands in for trimmed slots and is lost is named by who needs it', async () => {
+test('a lost stored manifest that replaces trimmed slots is named in the error', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { clock, store, maintenance: now })

@@ -14,7 +14,7 @@ function world() {
   return { store, open }
 }
 
-test('optimize says which reader keeps what, for as long as it does', async () => {
+test('optimize reports which reader keeps old data, as long as it does', async () => {
   const { open } = world()
   const clock = new SeededClock(1)
   const [ns, other] = [await open(clock), await open(clock)]
@@ -32,7 +32,7 @@ test('optimize says which reader keeps what, for as long as it does', async () =
   await Promise.all([ns.close(), other.close()])
 })
 
-test('processes that live for seconds let go of what a lost one held, together', async () => {
+test('short-lived processes together release the pin of a lost one', async () => {
   const { store, open } = world()
   const lost = new SeededClock(1)
   const dying = await open(lost)

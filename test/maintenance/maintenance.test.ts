@@ -15,7 +15,7 @@ async function fillLog(ns: Namespace, from: number): Promise<void> {
   }
 }
 
-test('a long log gets a checkpoint, and who opens the root then reads the log from there on', async () => {
+test('a long log gets a checkpoint, and opening the root replays the log from there', async () => {
   const store = new MemoryStore('memory://')
   const ns = await connect('memory://', { store })
   await ns.createTable('t', [{ a: 1 }])
@@ -35,7 +35,7 @@ test('a long log gets a checkpoint, and who opens the root then reads the log fr
   await next.close()
 })
 
-test('checkpoints grow apart with the state, and the two newest are kept', async () => {
+test('checkpoints become rarer as the state grows, and the two newest are kept', async () => {
   const store = new MemoryStore('memory://')
   for (let i = 0; i < 60; i += 5) {
     const ns = await connect('memory://', { store })
@@ -47,7 +47,7 @@ test('checkpoints grow apart with the state, and the two newest are kept', async
   expect(pages).toBeLessThan(9)
 })
 
-test('of two processes one writes the checkpoint, and both go on from it', async () => {
+test('one of two processes writes the checkpoint, and both use it', async () => {
   const store = new MemoryStore('memory://')
   const a = await connect('memory://', { store })
   const b = await connect('memory://', { store })
@@ -63,7 +63,7 @@ test('of two processes one writes the checkpoint, and both go on from it', async
   await next.close()
 })
 
-test('the 64th version of a table is stored as a layout, and older ones are read without it too', async () => {
+test('the 64th version of a table gets a stored manifest, and older ones are readable without it', async () => {
   const store = new MemoryStore('memory://')
   const ns = await connect('memory://', { store, maintenance: { compact: false } })
   const table = await ns.createTable('t', [{ a: 1 }])
@@ -141,7 +141,7 @@ test('what a snapshot in another process shows stays as well', async () => {
   await writer.close()
 })
 
-test('what was deleted leaves the memory too', async () => {
+test('deleted files leave the cache too', async () => {
   const store = new MemoryStore('memory://')
   const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
   const ns = await connect('memory://', { store, maintenance })
@@ -167,7 +167,7 @@ test('what was deleted leaves the memory too', async () => {
   await ns.close()
 })
 
-test('maintenance that fails is told of, and done later', async () => {
+test('failed maintenance is reported, and repeated', async () => {
   const warnings: string[] = []
   const inner = new MemoryStore('memory://')
   let refuse = true
@@ -234,7 +234,7 @@ async function copyOf(store: MemoryStore): Promise<MemoryStore> {
   return copy
 }
 
-test('a dropped table with a file that cannot be deleted now holds up no other', async () => {
+test('a dropped table with a file that cannot be deleted does not block others', async () => {
   const clock = new SeededClock(1)
   const store = new BusyStore(new MemoryStore('memory://', clock), () => false)
   const warnings: string[] = []
@@ -272,10 +272,10 @@ class RecordingClock extends SeededClock {
   }
 }
 
-describe('a chore', () => {
+describe('a maintenance task', () => {
   const committed = {} as Committed<CatalogState>
 
-  test('that fails rests twice as long each time, up to an hour, and tells of it once until it succeeds', async () => {
+  test('that fails waits twice as long each time, up to an hour, and is reported once until it succeeds', async () => {
     const clock = new SeededClock(1)
     const warnings: unknown[] = []
     let fails = true
@@ -306,7 +306,7 @@ describe('a chore', () => {
     await maintenance.close()
   })
 
-  test('that is due by the wall clock, which counts whole milliseconds, is waited for once, not anew after every commit', async () => {
+  test('that is due by the wall clock, which counts whole milliseconds, is awaited once, not again after every commit', async () => {
     const clock = new RecordingClock(1)
     const { waits } = clock
     const due = clock.now() + 60_000
@@ -324,7 +324,7 @@ describe('a chore', () => {
     await maintenance.close()
   })
 
-  test('that is due in a month is not waited for longer than a timer can be set', async () => {
+  test('that is due in a month is awaited no longer than a timer can be set', async () => {
     const clock = new RecordingClock(1)
     const { waits } = clock
     const due = 30 * 24 * 3600_000

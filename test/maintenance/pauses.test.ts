@@ -45,7 +45,7 @@ function viewsUpToDate() {
   return { looks, state: { following, tables: { get } } as unknown as CatalogState }
 }
 
-test('a commit looks at no view', () => {
+test('a commit reads no view', () => {
   const { looks, state } = viewsUpToDate()
   const task = new ViewRefreshes(() => ({}) as Engine, new SeededClock(1))
   task.noteCommit({ state } as Committed<CatalogState>)
@@ -53,7 +53,7 @@ test('a commit looks at no view', () => {
   expect(task.dueIn()).toBe(500)
 })
 
-test('views that show what is new are looked at once, with pauses, and again when a table has changed', async () => {
+test('up-to-date views are checked once, with pauses, and again when a table has changed', async () => {
   const { looks, state } = viewsUpToDate()
   const clock = new SlowClock(1)
   const task = new ViewRefreshes(() => ({ root: { state } }) as unknown as Engine, clock)
@@ -66,7 +66,7 @@ test('views that show what is new are looked at once, with pauses, and again whe
   expect(task.dueIn()).toBeLessThan(Number.POSITIVE_INFINITY)
 })
 
-test('a thorough compaction pauses between tables in which there is nothing to do', async () => {
+test('a thorough compaction pauses between tables without work', async () => {
   const clock = new SlowClock(1)
   const tables = new Map(
     Array.from({ length: count }, (_, i) => [`t${i}`, { uuid: `t${i}`, kind: 'declared', live: [] }]),

@@ -33,7 +33,7 @@ test.each([
 })
 
 test.each(['`row-id', 'row-id`', '``', '`a`x', '`a`.', '.`a`', '`a`..`x.y`', '`a`.b', '`row-id`.x', '`A`'])(
-  '%s names none',
+  '%s is not a name',
   path => expect(() => namesOf(path)).toThrow(expect.objectContaining({ code: 12 })),
 )
 

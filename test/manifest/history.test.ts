@@ -93,7 +93,7 @@ describe('records', () => {
     }
   })
 
-  test('are the same whatever lies in pages, from whatever process, read in whatever order', async () => {
+  test('are the same for any pages, any process and any order of reads', async () => {
     const step = fc.record({
       table: fc.constantFrom('a', 'b', '\u{1f33e}', 'b5e8a1d0-0000-4000-8000-000000000001', 'b5'),
       skip: fc.integer({ min: 1, max: 3 }),
@@ -162,7 +162,7 @@ describe('records', () => {
     )
   })
 
-  test('are taken in slot after slot, each once', async () => {
+  test('are added slot by slot, each once', async () => {
     const { store, written } = await rootOf(appends(3))
     const history = new History(store)
     history.note(written[0]!)
@@ -173,7 +173,7 @@ describe('records', () => {
 })
 
 describe('pages', () => {
-  test('are the same bytes under the same name, whoever writes them', async () => {
+  test('are the same bytes under the same name, by any writer', async () => {
     const { store, written } = await rootOf(appends(20))
     const other = new MemoryStore()
     const [one, two] = [new History(store), new History(store)]
@@ -195,7 +195,7 @@ describe('pages', () => {
     expect(await new History(store, pages).range('t', 1, 20)).toEqual(await one.range('t', 1, 12))
   })
 
-  test('of slots without versions are entries without a file, one for all in a row', async () => {
+  test('of slots without versions are entries without a file, one for consecutive ones', async () => {
     const nothing: Op[][] = [[{ op: 'namespace' }]]
     const { store, written } = await rootOf([nothing, nothing, ...appends(2), nothing])
     const history = new History(store)
@@ -220,7 +220,7 @@ describe('pages', () => {
     expect(await history.writePage(5)).toBe(ends[4])
   })
 
-  test('written while others are noted and sealed hold what they should', async () => {
+  test('written while others are noted and sealed have the right records', async () => {
     const { store, written } = await rootOf(appends(30))
     const history = new History(store)
     for (const slot of written.slice(0, 20)) history.note(slot)
@@ -235,7 +235,7 @@ describe('pages', () => {
     expect(records.map(r => r.version)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1))
   })
 
-  test.each([1, 2, 3])('hold nothing that is noted in pause %i of their writing, or later', async begin => {
+  test.each([1, 2, 3])('have no record that is noted in pause %i of their writing, or later', async begin => {
     const { store, written } = await rootOf(appends(9))
     const history = new History(store)
     const slots = written.values()
@@ -261,7 +261,7 @@ describe('pages', () => {
     expect(pages).toEqual(await pagesUpTo(store, written.slice(0, 2), [2]))
   })
 
-  test('are read in one piece per page, the second time not at all, and only where the versions are', async () => {
+  test('are read in one piece each, only once, and only if they have the versions', async () => {
     const { store, log, written } = await rootOf(appends(3000))
     const counting = new CountingStore(store)
     const pages = await pagesUpTo(store, written, [2900, 3000])
@@ -300,7 +300,7 @@ describe('pages', () => {
     expect(wide.map(r => [r.version, r.manifest?.meta])).toEqual([3, 4, 5].map(v => [v, meta]))
   })
 
-  test('can be given up, reading and writing', async () => {
+  test('can be aborted, reading and writing', async () => {
     const { store, written } = await rootOf(appends(10))
     const pages = await pagesUpTo(store, written, [10])
     const reason = new Error('enough')
@@ -375,7 +375,7 @@ describe('a page that is not what was written', () => {
     expect(await alone.find('t', 4)).toEqual(await whole.find('t', 4))
   }
 
-  test('in any byte', async () => {
+  test('with any changed byte is replaced by the slots', async () => {
     const { size } = await damagedRoot(bytes => bytes)
     for (let at = 0; at < size; at++) {
       // Damage in a block is noticed by who reads that block.
@@ -403,7 +403,7 @@ describe('a page that is not what was written', () => {
     await check(bytes => Uint8Array.of(...bytes, 0), true)
   })
 
-  test('only now, because the store refuses to read it, is made good by the slots until it does', async () => {
+  test('and unreadable only now is replaced by the slots until it can be read', async () => {
     const { store, log, pages } = await damagedRoot(bytes => bytes)
     const counting = new CountingStore(store)
     const faulty = new FaultyStore(counting, new SeededClock(1), { refuse: 1 })
@@ -416,7 +416,7 @@ describe('a page that is not what was written', () => {
     expect(counting.calls.get('getRange')).toBeGreaterThan(0)
   })
 
-  test('is an error that names it where its slots are gone too', async () => {
+  test('is an error that names it if its slots are gone too', async () => {
     const { store, log, pages, key } = await damagedRoot(() => null)
     await store.delete(`_log/${'2'.padStart(20, '0')}`)
     const history = new History(store, pages, log.slots())

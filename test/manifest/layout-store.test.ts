@@ -226,8 +226,8 @@ function signed(text: string): Uint8Array {
   return Buffer.from(`${text}${crcHex(crc32(Buffer.from(text)))}\n`)
 }
 
-describe('layouts', () => {
-  test('are the fold of all changes, from whatever bases, pages and memory there are', async () => {
+describe('manifests of versions', () => {
+  test('are the replay of all changes, from any stored manifests, pages and memory', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 80 }), async actions => {
         const root = new Root()
@@ -276,7 +276,7 @@ describe('layouts', () => {
     )
   })
 
-  test('of 600 appends in one slot are found, each', async () => {
+  test('of 600 appends in one slot are each found', async () => {
     const root = new Root()
     const step = { table: 0, kind: 'append', choice: 0, size: 1, starts: false } as const
     await root.add(Array.from({ length: 600 }, (_, i) => ({ ...step, place: i % 2 === 0 ? 'entry' : 'op' })))
@@ -287,7 +287,7 @@ describe('layouts', () => {
     for (const v of [600, 1, 299, 300, 599]) expect(await layouts.at(table, v)).toEqual(table.layouts[v - 1])
   })
 
-  test('through restores of restores are found without going deep', async () => {
+  test('through restores of restores are found without deep recursion', async () => {
     const { root, table } = await rootOf(appends(1))
     for (let i = 0; i < 3000; i++) {
       await root.add([{ table: 0, kind: 'restore', choice: i, size: 1, starts: i % 64 === 0, place: 'slot' }])
@@ -298,7 +298,7 @@ describe('layouts', () => {
     expect(await layouts.at(table, 3001)).toEqual(table.layouts[3000])
   })
 
-  test('begin with the restored version, whatever lies between', async () => {
+  test('begin with the restored version, with any changes in between', async () => {
     const { root, table } = await rootOf(appends(50))
     await root.add([{ table: 0, kind: 'restore', choice: 4, size: 1, starts: false, place: 'slot' }])
     await root.flush()
@@ -308,7 +308,7 @@ describe('layouts', () => {
     expect(store.calls).toEqual(new Map([['get', 6]]))
   })
 
-  test('of the newest version cost one slot once the one before is known', async () => {
+  test('of the newest version cost one slot once the previous one is known', async () => {
     const { root, table } = await rootOf(appends(30))
     const store = new CountingStore(root.store)
     const { layouts } = root.open(store)
@@ -321,7 +321,7 @@ describe('layouts', () => {
     expect(store.calls).toEqual(new Map([['get', 1]]))
   })
 
-  test('can be given up by one of those who wait, and the others get them', async () => {
+  test('can be aborted by one waiting caller, and the others get them', async () => {
     const { root, table } = await rootOf(appends(30))
     const { layouts } = root.open()
     const reason = new Error('enough')
@@ -336,13 +336,13 @@ describe('layouts', () => {
     await expect(layouts.at(table, 30, leaving.signal)).rejects.toBe(reason)
   })
 
-  test('of versions that never were are a broken promise', async () => {
+  test('of versions that never existed break an invariant', async () => {
     const { root, table } = await rootOf(appends(2))
     await expect(root.open().layouts.at(table, 3)).rejects.toMatchObject({ code: 18 })
     await expect(root.open().layouts.at({ ...table, uuid: 'other' }, 1)).rejects.toMatchObject({ code: 18 })
   })
 
-  test('are forgotten, oldest first, when they take too much memory', async () => {
+  test('are evicted, oldest first, when they take too much memory', async () => {
     const files = [{ blob: 0, bytes: 8, fields: [1] }]
     const root = new Root()
     const fragments = Array.from({ length: 50_000 }, (_, id) => ({ id, rows: 1, ids: { row0: id }, files }))
@@ -364,8 +364,8 @@ describe('layouts', () => {
   })
 })
 
-describe('bases', () => {
-  test('are where the fold begins, and only what follows is read', async () => {
+describe('stored manifests', () => {
+  test('are where the replay begins, and only later slots are read', async () => {
     const { root, table } = await rootOf(appends(40), [10, 20, 30])
     const store = new CountingStore(root.store)
     await root.open(store).layouts.writeBase(table, 30)
@@ -389,7 +389,7 @@ describe('bases', () => {
     expect(store.calls).toEqual(new Map([['get', 6]]))
   })
 
-  test('are the same bytes, whoever writes them, from whatever they were folded', async () => {
+  test('have the same bytes from any writer and any replay', async () => {
     const kinds: Step['kind'][] = [
       'append',
       'delete',
@@ -420,7 +420,7 @@ describe('bases', () => {
     expect(lines).toHaveLength(parsed.frags.length + 4)
   })
 
-  test('that lost any byte, or their end, are passed over and written again', async () => {
+  test('with a missing or changed byte are skipped and written again', async () => {
     const { root, table } = await rootOf(['append', 'delete', 'append', 'append'], [3])
     const key = baseKey(table.location, 3)
     await root.open().layouts.writeBase(table, 3)
@@ -438,7 +438,7 @@ describe('bases', () => {
     }
   })
 
-  test('of another shape, version or table are passed over, whatever their checksum says', async () => {
+  test('of another shape, version or table are skipped, with any checksum', async () => {
     const { root, table } = await rootOf(['append', 'append'], [1])
     const key = baseKey(table.location, 1)
     await root.open().layouts.writeBase(table, 1)
@@ -473,7 +473,7 @@ describe('bases', () => {
     }
   })
 
-  test('of a newer Sheaf, and files that never were ours, are passed over and left alone', async () => {
+  test('of a newer Sheaf, and files of other programs, are skipped and left alone', async () => {
     const { root, table } = await rootOf(['append', 'append'], [1])
     const key = baseKey(table.location, 1)
     await root.open().layouts.writeBase(table, 1)
@@ -504,7 +504,7 @@ describe('bases', () => {
     expect([...store.calls.keys()]).toEqual(['get'])
   })
 
-  test('may be lost to a crash at any moment', async () => {
+  test('may be lost in a crash at any moment', async () => {
     const { root, table } = await rootOf(['append', 'append', 'delete', 'append', 'append'], [2, 4])
     for (let survives = 0, dead = true; dead; survives++) {
       for (const lastLands of [false, true]) {

@@ -15,14 +15,14 @@ test('a blob of an entry is found in the slot that carries it', () => {
   expect(one.fragments[0]!.files).toEqual([{ slot: 5, blob: 0, bytes: 8, schema: 1, fields: [1] }])
 })
 
-test('appended fragments follow, and the older layout stays as it was', () => {
+test('appended fragments follow, and the older manifest stays unchanged', () => {
   const two = applyChange(one, emptyChange('t', 2, { add: [fragment(1, 5, 10, 2)] }), 6)
   expect(two.fragments.map(f => f.id)).toEqual([0, 1])
   expect(countRows(two)).toBe(15)
   expect(countRows(one)).toBe(10)
 })
 
-test('dead rows add up', () => {
+test('deleted rows add up', () => {
   const two = applyChange(one, emptyChange('t', 2, { kind: 'delete', dead: [[0, { blob: 0 }, 3]] }), 6)
   const three = applyChange(two, emptyChange('t', 3, { kind: 'delete', dead: [[0, { blob: 1 }, 2]] }), 7)
   expect(three.fragments[0]!.dead).toEqual({
@@ -50,12 +50,12 @@ test('an overwrite drops all fragments and keeps nothing of the schema', () => {
   expect(two.schema.id).toBe(2)
 })
 
-test('a change of the schema leaves the rows alone', () => {
+test('a change of the schema leaves the rows unchanged', () => {
   const two = applyChange(one, emptyChange('t', 2, { kind: 'schema', schema: { id: 2, fields: [] } }), 6)
   expect(two).toEqual({ ...one, version: 2, schema: { id: 2, fields: [] }, earlier: [schema] })
 })
 
-test('a restore has the fragments of the version it restores, and counters that did not go back', () => {
+test('a restore has the fragments of the restored version, and counters that did not go back', () => {
   const two = applyChange(one, emptyChange('t', 2, { kind: 'delete', dead: [[0, { blob: 0 }, 3]] }), 6)
   const next = { row: 500, frag: 9, field: 3 }
   const parts = { kind: 'restore', base: 7, schema: { id: 4, fields: [] }, next } as const
@@ -69,7 +69,7 @@ test('a restore has the fragments of the version it restores, and counters that 
   expect(() => applyChange(two, wrong, 9)).toThrow(expect.objectContaining({ code: 18 }))
 })
 
-test('a layout taken on the way stays as it was', () => {
+test('a manifest taken in between stays unchanged', () => {
   const builder = new LayoutBuilder(one)
   builder.apply(emptyChange('t', 2, { add: [fragment(1, 5, 10, 2)], dead: [[0, { blob: 0 }, 1]] }), 6)
   const two = builder.layout()
@@ -84,7 +84,7 @@ test('a layout taken on the way stays as it was', () => {
   ])
 })
 
-test('10,000 changes are folded in no time', () => {
+test('10,000 changes are replayed quickly', () => {
   const builder = new LayoutBuilder(null)
   const begun = performance.now()
   for (let v = 1; v <= 10_000; v++) {
@@ -98,7 +98,7 @@ test('10,000 changes are folded in no time', () => {
   expect(layout.fragments[0]!.dead.count).toBe(5_001)
 })
 
-test('a change on another base, or of a fragment that is not there, is corruption', () => {
+test('a change on another base, or of a missing fragment, is corruption', () => {
   expect(() => applyChange(one, emptyChange('t', 3), 6)).toThrow(expect.objectContaining({ code: 18 }))
   expect(() => applyChange(one, emptyChange('t', 2, { drop: [7] }), 6)).toThrow(
     expect.objectContaining({ code: 18 }),

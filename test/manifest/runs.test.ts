@@ -36,7 +36,7 @@ function isNormal(runs: Runs): boolean {
 }
 
 describe('runs', () => {
-  test('built number by number are the numbers, in as few pairs as there can be', () => {
+  test('built number by number have the numbers, in as few pairs as possible', () => {
     fc.assert(
       fc.property(numbers, all => {
         const runs = runsOf(all)
@@ -53,7 +53,7 @@ describe('runs', () => {
     ])
   })
 
-  test('cut by other runs are what is in those and what is not', () => {
+  test('cut by other runs give their intersection and difference', () => {
     fc.assert(
       fc.property(numbers, numbers, (all, others) => {
         const inside = intersection(runsOf(all), runsOf(others))
@@ -65,7 +65,7 @@ describe('runs', () => {
     )
   })
 
-  test('of a hundred thousand sparse numbers are made, cut and joined at once', () => {
+  test('of a hundred thousand sparse numbers are built, cut and joined quickly', () => {
     const begun = performance.now()
     const sparse: Runs = Array.from({ length: 100_000 }, (_, i) => [2 * i, 2 * i])
     const many = union(Array.from({ length: 10_000 }, () => [[0, 300_000]] as const))

@@ -118,7 +118,7 @@ test('A-134 A-143 batches of several writers are all or none for every reader, i
   )
 })
 
-test('A-134 A-166 so they are on a store that loses requests and replies, and each lands once', async () => {
+test('A-134 A-166 the same holds on a store that loses requests and replies, and each lands once', async () => {
   const faults = { delay: 0.1, dropRequest: 0.1, dropReply: 0.1, late: 0.05, duplicate: 0.1, refuse: 0.02 }
   await fc.assert(
     fc.asyncProperty(fc.nat(), seed => history(seed, faults)),

@@ -153,7 +153,7 @@ async function walk(listing: Listing, ns: Namespace, { first, steps }: Walk) {
 
 const pagedBy = ({ name, open }: Door, runs: number) => {
   test.each(Object.keys(listings))(
-    `A-032 ${name}: a walk through %s misses nothing that stayed`,
+    `A-032 ${name}: paging through %s misses no item that stayed`,
     async kind => {
       await fc.assert(
         fc.asyncProperty(walks, async made => {

@@ -147,6 +147,6 @@ async function history(steps: readonly Step[]): Promise<void> {
   for (const ns of openers) await ns.close()
 }
 
-test('every version has the rows of the model, alone, in transactions, and at the same time', async () => {
+test('every version has the rows of the model: alone, in transactions, and concurrently', async () => {
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), history), { numRuns: 30 })
 }, 120_000)

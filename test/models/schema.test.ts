@@ -325,7 +325,7 @@ async function check(table: Table, model: SchemaModel, version: number): Promise
   }
 }
 
-test('columns change as they do in the model, and every version stays what it was', async () => {
+test('columns change as in the model, and every version stays unchanged', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 16, size: 'max' }), async steps => {
       const store = new MemoryStore('memory://')

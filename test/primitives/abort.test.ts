@@ -4,8 +4,8 @@ import { eachOrAborted, orAborted } from '../../src/primitives/abort.js'
 
 const reason = new Error('enough')
 
-describe('waiting that can be given up', () => {
-  test('gives what the promise gives', async () => {
+describe('waiting that can be aborted', () => {
+  test('gives the result of the promise', async () => {
     const { signal } = new AbortController()
     expect(await orAborted(Promise.resolve(1), undefined)).toBe(1)
     expect(await orAborted(Promise.resolve(1), signal)).toBe(1)
@@ -21,7 +21,7 @@ describe('waiting that can be given up', () => {
   })
 })
 
-test('many wait for one signal with one listener, and none once they have what they waited for', async () => {
+test('many waits on one signal add one listener, and none after they end', async () => {
   const controller = new AbortController()
   const { signal } = controller
   const listeners = () => getEventListeners(signal, 'abort').length
@@ -39,7 +39,7 @@ test('many wait for one signal with one listener, and none once they have what t
   expect(getEventListeners(other, 'abort')).toEqual([])
 })
 
-describe('items that can be given up', () => {
+describe('items that can be aborted', () => {
   async function collect<T>(source: AsyncIterable<T> | Iterable<T>, signal?: AbortSignal): Promise<T[]> {
     const items: T[] = []
     for await (const item of eachOrAborted(source, signal)) items.push(item)
@@ -56,7 +56,7 @@ describe('items that can be given up', () => {
     expect(await collect([1, 2])).toEqual([1, 2])
   })
 
-  test('end with the reason though the source hangs', async () => {
+  test('end with the reason even if the source hangs', async () => {
     const controller = new AbortController()
     async function* source() {
       yield 1
@@ -66,7 +66,7 @@ describe('items that can be given up', () => {
     await expect(collect(source(), controller.signal)).rejects.toBe(reason)
   })
 
-  test('that are not wanted any more close the source', async () => {
+  test('that are not consumed to the end close the source', async () => {
     let closed = false
     async function* source() {
       try {

@@ -84,7 +84,7 @@ test('bits past the end of a byte bitmap are dropped', () => {
   expect(Bitset.fromBytes(new Uint8Array([0xff, 0xff]), 11).count()).toBe(11)
 })
 
-test('many bits are as many as one by one', () => {
+test('many bits at once equal bits one by one', () => {
   fc.assert(
     fc.property(fc.uint32Array({ maxLength: 40 }), words => {
       const set = new Bitset(32 * words.length, words)

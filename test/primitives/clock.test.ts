@@ -5,7 +5,7 @@ const timersThatHoldTheProcess = (): number =>
   process.getActiveResourcesInfo().filter(resource => resource === 'Timeout').length
 
 describe('the system clock', () => {
-  test('sleeps without keeping the process alive, unless somebody waits for it', async () => {
+  test('sleeps without keeping the process alive, unless a caller waits', async () => {
     const controller = new AbortController()
     const before = timersThatHoldTheProcess()
     const maintenance = systemClock.sleep(60_000, controller.signal)

@@ -21,7 +21,7 @@ test('work of one key runs one at a time and in order, other keys do not wait', 
   expect(log.indexOf('c begins')).toBeLessThan(log.indexOf('a ends'))
 })
 
-test('who gives up waiting leaves the line in order', async () => {
+test('a caller that aborts its wait leaves the queue in order', async () => {
   const mutex = new KeyedMutex()
   let finish!: () => void
   const log: string[] = []
@@ -54,7 +54,7 @@ test('work that fails lets the next begin', async () => {
   expect(await next).toBe('yes')
 })
 
-test('work under several keys waits for all of them, in whatever order they are named', async () => {
+test('work under several keys waits for all of them, in any order of names', async () => {
   const mutex = new KeyedMutex()
   let running = 0
   const work = async () => {

@@ -22,7 +22,7 @@ async function scan(room: Keeper<Uint8Array>, count: number, name: string): Prom
 }
 
 describe('one budget', () => {
-  test('the least recently used leaves first, of whichever room', async () => {
+  test('the least recently used entry is evicted first, of any partition', async () => {
     const memory = new Memory(3000)
     const a = memory.partition('a', 'data', sizeOf)
     const b = memory.partition('b', 'data', sizeOf)
@@ -42,7 +42,7 @@ describe('one budget', () => {
     })
   })
 
-  test('callers of one moment share one load', async () => {
+  test('concurrent callers share one load', async () => {
     const { columns } = open(10)
     let loads = 0
     const slow = async () => {
@@ -54,7 +54,7 @@ describe('one budget', () => {
     expect(loads).toBe(1)
   })
 
-  test('what has come is given at once', async () => {
+  test('a loaded value is returned at once', async () => {
     const { columns } = open(10)
     const loading = columns.get('a', of(1000))
     expect(loading).toBeInstanceOf(Promise)
@@ -63,7 +63,7 @@ describe('one budget', () => {
     expect(columns.passing().get('a', of(1000))).toBe(came)
   })
 
-  test('a failed load is forgotten, and what it claimed', async () => {
+  test('a failed load and its claim are forgotten', async () => {
     const { memory, columns } = open(10)
     const failing = columns.get('a', async claim => {
       claim(5000)
@@ -75,7 +75,7 @@ describe('one budget', () => {
     expect((await columns.get('a', of(1000))).length).toBe(600)
   })
 
-  test('a value larger than there is room for is handed out, not kept, and displaces nothing', async () => {
+  test('a value larger than the budget is returned, not cached, and evicts nothing', async () => {
     const { memory, columns, layouts } = open(10)
     await columns.get('small', of(1000))
     const large = columns.get('large', async claim => {
@@ -87,7 +87,7 @@ describe('one budget', () => {
     expect(memory.stats()).toMatchObject({ bytes: 1000, partitions: { layouts: { entries: 0 } } })
   })
 
-  test('room is made before a load takes memory', async () => {
+  test('memory is freed before a load takes it', async () => {
     const { memory, columns } = open(10)
     await scan(columns, 10, 'old')
     let arrive: (value: Uint8Array) => void = () => {}
@@ -103,7 +103,7 @@ describe('one budget', () => {
     expect(memory.stats()).toMatchObject({ bytes: 7000, partitions: { columns: { entries: 7 } } })
   })
 
-  test('nothing is kept under a budget of nothing', async () => {
+  test('nothing is cached with a budget of 0', async () => {
     const { memory, columns, layouts } = open(0)
     await columns.get('a', of(1000))
     layouts.keep('a', new Uint8Array(0))
@@ -113,7 +113,7 @@ describe('one budget', () => {
 })
 
 describe('a scan of ten times the budget', () => {
-  test('pushes out nothing that says where rows are', async () => {
+  test('evicts no metadata', async () => {
     const { columns, layouts } = open(100)
     for (let i = 0; i < 25; i++) layouts.keep(`${i}`, new Uint8Array(600))
     await scan(columns, 1000, 'scan')
@@ -121,7 +121,7 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats()).toMatchObject({ entries: 75 })
   })
 
-  test('pushes out nothing that was asked for again later', async () => {
+  test('evicts nothing that was used again later', async () => {
     const { columns } = open(100)
     await scan(columns, 20, 'hot')
     await scan(columns, 30, 'other')
@@ -131,7 +131,7 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats().misses).toBe(20 + 30 + 1000)
   })
 
-  test('is no proof of its columns, however often it asks for them within a few loads', async () => {
+  test('does not promote its columns, however often it reads them within a few loads', async () => {
     const { columns } = open(100)
     await scan(columns, 20, 'hot')
     await scan(columns, 30, 'other')
@@ -144,7 +144,7 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats().misses).toBe(20 + 30 + 1000)
   })
 
-  test('pushes out nothing that has proved itself with what is on its way', async () => {
+  test('evicts no promoted entry with its loads under way', async () => {
     const { columns } = open(100)
     await scan(columns, 45, 'hot')
     await scan(columns, 30, 'other')
@@ -165,7 +165,7 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats().misses).toBe(misses)
   })
 
-  test('what has proved itself makes room when something else does', async () => {
+  test('promoted entries make space when another is promoted', async () => {
     const { columns } = open(100)
     const prove = async (name: string) => {
       await scan(columns, 30, name)
@@ -181,7 +181,7 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats().misses).toBe(misses)
   })
 
-  test('in passing leaves half of the budget as it was, and finds what is there', async () => {
+  test('in passing leaves half of the budget unchanged, and uses cached entries', async () => {
     const { columns } = open(100)
     await scan(columns, 50, 'kept')
     const passing = columns.passing()
@@ -213,7 +213,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('peek' as const), room: fc.nat(2), key: fc.nat(12) }),
 )
 
-test('whatever is done, the budget holds, the partitions add up, and a value is the one that was loaded', async () => {
+test('under any operations the budget holds, the partitions add up, and a value is the loaded one', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(20_000), fc.array(steps, { maxLength: 120 }), async (budget, todo) => {
       const memory = new Memory(budget)
@@ -259,8 +259,8 @@ test('whatever is done, the budget holds, the partitions add up, and a value is 
   )
 })
 
-describe('a source that is gone', () => {
-  test('takes with it what was read from it, in every room, and nothing else', async () => {
+describe('a deleted source', () => {
+  test('evicts what was read from it, in every partition, and nothing else', async () => {
     const { memory, columns, layouts } = open(100)
     await columns.get('f/a', of(1000), 'f')
     await columns.get('g/a', of(1000), 'g')
@@ -274,7 +274,7 @@ describe('a source that is gone', () => {
     expect(memory.stats().bytes).toBe(1000)
   })
 
-  test('takes what left for want of room no second time', async () => {
+  test('does not evict an already evicted entry again', async () => {
     const { memory, columns } = open(2)
     for (const key of ['f/a', 'f/b', 'f/c', 'f/d']) await columns.get(key, of(1000), 'f')
     memory.gone('f')
@@ -282,7 +282,7 @@ describe('a source that is gone', () => {
     expect(memory.stats()).toMatchObject({ bytes: 1000, partitions: { columns: { entries: 1 } } })
   })
 
-  test('lets a load that is on its way be handed out, and not kept', async () => {
+  test('lets a load under way be returned, and not cached', async () => {
     const { memory, columns } = open(100)
     let arrive!: () => void
     const arrival = new Promise<void>(resolve => {
@@ -308,7 +308,7 @@ describe('a source that is gone', () => {
   })
 })
 
-test('places leave in the order of their last use: a map that is cut says the same', async () => {
+test('metadata is evicted in the order of last use, as in a model', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(20), fc.array(fc.nat(15), { maxLength: 100 }), async (places, keys) => {
       const layouts = new Memory(4000 * places).partition('layouts', 'places', sizeOf)

@@ -26,7 +26,7 @@ const numbers = fc
     return all
   })
 
-test('knows its numbers, their ranks, and survives being bytes', () => {
+test('a set of runs gives its numbers and their ranks, also after a round trip through bytes', () => {
   fc.assert(
     fc.property(numbers, fc.nat(), fc.nat(), (all, a, b) => {
       const runs = NumberRuns.of(Float64Array.from(all))
@@ -52,7 +52,7 @@ test('knows its numbers, their ranks, and survives being bytes', () => {
   )
 })
 
-test('finds those of some numbers that are there, whichever of the two are more', () => {
+test('intersects with other numbers, whichever of the two are more', () => {
   fc.assert(
     fc.property(numbers, numbers, fc.integer({ min: -200, max: 200 }), (all, others, shift) => {
       const shifted = others.map(number => number + shift).filter(number => number >= 0)

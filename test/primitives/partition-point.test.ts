@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { partitionPoint } from '../../src/primitives/partition-point.js'
 
-test('is where a walk from the start would stop', () => {
+test('the partition point is where a linear search would stop', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 20 })),
@@ -18,7 +18,7 @@ test('is where a walk from the start would stop', () => {
   )
 })
 
-test('asks for few of many', () => {
+test('tests only a few of many', () => {
   let asked = 0
   expect(
     partitionPoint(1_000_000, i => {

@@ -39,7 +39,7 @@ test('iteration order depends on the contents, not on the history', () => {
   )
 })
 
-test('keys with one hash live side by side', () => {
+test('keys with equal hashes coexist', () => {
   const pair = collidingKeys()
   let map = PersistentMap.empty<number>().set('other', 0)
   pair.forEach((k, i) => {

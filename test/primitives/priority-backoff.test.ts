@@ -4,7 +4,7 @@ import { SeededClock } from '../support/clock.js'
 
 const never = new Promise<void>(() => {})
 
-test('who is urgent is given way to, one after the other; other keys do not wait', async () => {
+test('high-priority callers run first, one after the other; other keys do not wait', async () => {
   const clock = new SeededClock(1)
   const courtesy = new PriorityBackoff(clock)
   const log: string[] = []
@@ -20,7 +20,7 @@ test('who is urgent is given way to, one after the other; other keys do not wait
   expect(log).toEqual(['other', 'first', 'second', 'yielded'])
 })
 
-test('nobody is waited for without end, and a signal ends the wait at once', async () => {
+test('no wait is unbounded, and a signal ends a wait at once', async () => {
   const clock = new SeededClock(1)
   const courtesy = new PriorityBackoff(clock)
   courtesy.run('k', () => never)

@@ -15,19 +15,19 @@ function* sumOf(...terms: readonly (number | Promise<number>)[]): Task<number> {
   return sum
 }
 
-test('work without anything to wait for has its result at once', () => {
+test('a task that never waits returns its result at once', () => {
   expect(runTask(sumOf(1, 2, 3))).toBe(6)
   expect(whenResolved(2, value => value + 1)).toBe(3)
 })
 
-test('work goes on with what it waited for', async () => {
+test('a task continues with the result of its promise', async () => {
   const late = runTask(sumOf(1, Promise.resolve(2), 3, Promise.resolve(4)))
   expect(late).toBeInstanceOf(Promise)
   expect(await late).toBe(10)
   expect(await whenResolved(Promise.resolve(2), value => value + 1)).toBe(3)
 })
 
-test('several pieces of work begin at once, and give their results in order', async () => {
+test('several tasks begin at once, and return their results in order', async () => {
   expect(runTask(runAll([() => 1, () => 2]))).toEqual([1, 2])
   const begins: number[] = []
   const work = (number: number) => async () => {
@@ -39,7 +39,7 @@ test('several pieces of work begin at once, and give their results in order', as
   expect(await late).toEqual([1, 2, 3])
 })
 
-test('where one of several pieces of work fails, the failures of the others are not left unhandled', async () => {
+test('if one of several tasks fails, the failures of the others are handled', async () => {
   const lost = () => Promise.reject(new Error('lost'))
   await expect(runTask(runAll([lost, lost, () => 1]))).rejects.toThrow('lost')
   const failing = (): number => {
@@ -49,7 +49,7 @@ test('where one of several pieces of work fails, the failures of the others are 
   await new Promise(setImmediate)
 })
 
-test('what fails, fails where it is awaited, and the work is closed', async () => {
+test('a failure is thrown where it is awaited, and the task is closed', async () => {
   let closed = 0
   function* failing(): Task<number> {
     try {
@@ -75,7 +75,7 @@ test('what fails, fails where it is awaited, and the work is closed', async () =
   expect(closed).toBe(2)
 })
 
-test('who wants no more of a flow closes it', async () => {
+test('a consumer that stops closes the stream', async () => {
   let isClosed = false
   function* endless(): TaskStream<object> {
     try {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { mergedFrom } from '../../src/primitives/tiers.js'
 
-test('files that are made one now and then are never many, and no byte is often written again', () => {
+test('merging now and then leaves few files, and rewrites each byte rarely', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 1000 }), { maxLength: 300 }), added => {
       const sizes: number[] = []
@@ -24,14 +24,14 @@ test('files that are made one now and then are never many, and no byte is often 
   )
 })
 
-test('no file gets larger than may be', () => {
+test('no file exceeds the maximum size', () => {
   expect(mergedFrom([10, 10, 10], 25)).toBe(1)
   expect(mergedFrom([10, 5, 5], 30)).toBe(0)
   expect(mergedFrom([11, 5, 5], 30)).toBe(1)
   expect(mergedFrom([], 30)).toBe(0)
 })
 
-test('files of which each is a little smaller than the one before are made one, too', () => {
+test('files that are each a little smaller than the one before are merged, too', () => {
   expect(mergedFrom([50, 44, 43, 1, 42], 1000)).toBe(0)
   expect(mergedFrom([500, 44, 43], 1000)).toBe(2)
 })

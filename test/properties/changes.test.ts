@@ -34,7 +34,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ read: small }) },
 )
 
-test('under any appends, updates, deletes, merges, restores, overwrites and deletions of versions', async () => {
+test('a change feed keeps a copy up to date under any appends, updates, deletes, merges, restores, overwrites and deletions of versions', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 16 }), async steps => {
       const ns = await connect('memory://')

@@ -49,7 +49,7 @@ const filters: readonly (readonly [string, (row: Row) => boolean])[] = [
   ['text IS NOT NULL AND x IN (0, 1, 2)', ({ text, x }) => text !== null && x !== null && x < 3],
 ]
 
-test('under any changes, compactions, restores, indexes that come and go, at every version', async () => {
+test('indexes find the rows of a scan under any changes, compactions, restores, created and dropped indexes, at every version', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 14 }), small, async (steps, which) => {
       const store = new MemoryStore('memory://')

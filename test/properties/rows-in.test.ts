@@ -73,7 +73,7 @@ const ways: readonly (readonly [string, (rows: readonly Row[]) => Promise<TableD
     ['an Arrow file', async rows => readArrow(each(await written(writeArrow, rows))), []],
   ]
 
-test.each(ways)('rows from %s are read as they were written', async (_, dataOf, without) => {
+test.each(ways)('rows from %s are read back unchanged', async (_, dataOf, without) => {
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async given => {
       const rows = given.map((each, id) => {
@@ -114,7 +114,7 @@ describe('vectors', () => {
   )
 
   test.each(['v', 'vectors', 'prices', 'vector_id', 'embeddings', 'myvector'])(
-    'are no columns called %s, unless they are said to be',
+    'are not inferred for columns called %s, unless the option says so',
     async name => {
       expect(await typeOf([{ [name]: [0.1, 0.2] }])).toBe('list')
       expect(await typeOf([{ [name]: [0.1, 0.2] }], { vectorColumns: [name] })).toBe('float[2]')
@@ -122,7 +122,7 @@ describe('vectors', () => {
     },
   )
 
-  test('are not made of what cannot be', async () => {
+  test('are not inferred from unsuitable values', async () => {
     const vectorColumns = ['v']
     const refused = async (rows: readonly Row[], options: CreateTableOptions, error: object) =>
       expect(await failure(typeOf(rows, options))).toMatchObject(error)
@@ -136,7 +136,7 @@ describe('vectors', () => {
     await refused([{ v: [1] }], { vectorColumns, schema: { fields: [] } }, { code: 13 })
   })
 
-  test('are what a search wants: lists of numbers are refused with the way out', async () => {
+  test('are required by a search: lists of numbers are refused, and the error says what to do', async () => {
     const ns = await connect('memory://')
     const table = await ns.createTable('t', [{ prices: [19.99, 5.49] }])
     for (const search of [table.search([1, 2]), table.search([1, 2]).column('prices')]) {
@@ -148,7 +148,7 @@ describe('vectors', () => {
     await ns.close()
   })
 
-  test('are written as JSON, and compared, as plain arrays where that is asked for', async () => {
+  test('are written as JSON, and compared, as plain arrays if the option says so', async () => {
     const ns = await connect('memory://')
     const table = await ns.createTable('t', [{ id: 1, vector: [0.5, 2] }])
     const [row] = await table.search([0.5, 2]).select(['id', 'vector']).toArray({ vectors: 'array' })

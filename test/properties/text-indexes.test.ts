@@ -92,7 +92,7 @@ const life = fc.record({
   ),
 })
 
-test('under any changes, folds and indexes that come and go', async () => {
+test('text indexes find the rows of a scan under any changes, index merges, created and dropped indexes', async () => {
   await fc.assert(
     fc.asyncProperty(life, async ({ first, steps, queries }) => {
       const ns = await connect('memory://', { store: new MemoryStore('memory://') })

@@ -74,7 +74,7 @@ const life = fc.record({
   steps: fc.array(step, { minLength: 3, maxLength: 8 }),
 })
 
-test('under any changes, compactions, restores, indexes that come and go, at every version', async () => {
+test('vector indexes find the rows of a scan under any changes, compactions, restores, created and dropped indexes, at every version', async () => {
   await fc.assert(
     fc.asyncProperty(life, async ({ kind, dim, isOnDisk, first, steps }) => {
       const life = new Life(kind, dim, isOnDisk ? freshRoot() : null)

@@ -52,7 +52,7 @@ test('a handler gets the context, the normal form of the request, and the option
   expect(calls).toStrictEqual([{ id: ['t'] }, options, { id: ['t'] }, {}])
 })
 
-test('an operation with Arrow data takes it between request and options', async () => {
+test('an operation with Arrow data gets it between request and options', async () => {
   const { operations, calls } = bound()
   const bytes = new Uint8Array(3)
   const options = { table: 'uuid' }
@@ -71,7 +71,7 @@ test('an operation with Arrow data takes it between request and options', async 
   }
 })
 
-test('a write with a key comes with the fingerprint of its request, whoever sends it; a read does not', async () => {
+test('a write with a key has the fingerprint of its request, from any caller; a read does not', async () => {
   const { operations, calls } = bound()
   const keyed = { idempotencyKey: 'k' }
   const hashOf = async (request: { id: readonly string[]; mode?: 'Append' | 'Overwrite' }, more = {}) => {
@@ -110,7 +110,7 @@ test('A-015 a call without id is InvalidInput, named after the operation', async
   }
 })
 
-test('A-011 the root is no table', async () => {
+test('A-011 the root is not a table', async () => {
   const { operations } = bound()
   for (const id of [[], ['']]) {
     await expect(operations.tableExists({ id })).rejects.toMatchObject({ code: 13, status: 400 })

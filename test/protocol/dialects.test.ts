@@ -127,7 +127,7 @@ const same: readonly (readonly [name: OperationName, remote: Sent, specified: Se
   ['getTableLsmStats', { body: { include_generation_rows: false } }, {}],
 ]
 
-describe('both requests are one', () => {
+describe('both forms of a request are equal', () => {
   test.each(same)('%s %j, and as specified %j', (name, remote, specified) => {
     expect(understood(name, remote)).toStrictEqual(understood(name, specified))
   })

@@ -23,7 +23,7 @@ test('A-026 the body carries both families of fields', () => {
   })
 })
 
-test('A-026 the detail tells the way out', () => {
+test('A-026 the detail says what to do', () => {
   const body = errorBody(columnNotFound('titel', ['title'], { offset: 3, length: 5 }), path)
   expect(body).toMatchObject({ code: 12, hint: 'did you mean "title"?', at: { offset: 3, length: 5 } })
   expect(body.detail).toBe(`${body.error} (did you mean "title"?)`)
@@ -54,7 +54,7 @@ describe('A-027 kinds and titles', () => {
   })
 })
 
-describe('A-028 every error comes back as it went', () => {
+describe('A-028 every error survives a round trip', () => {
   test.each(Object.entries(ErrorCode))('%s', (_, code) => {
     const error = new SheafError(code, 'a message', {
       hint: 'a hint',
@@ -79,7 +79,7 @@ describe('A-028 every error comes back as it went', () => {
   })
 })
 
-describe('a reply that is not ours still becomes an error', () => {
+describe('a foreign reply becomes an error', () => {
   test.each([
     [502, '<html>', 17, '<html>'],
     [404, undefined, 0, 'the server answered with status 404'],

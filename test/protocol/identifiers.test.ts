@@ -39,7 +39,7 @@ describe('string identifiers', () => {
     }
   })
 
-  test('A-009 empty names fall away', () => {
+  test('A-009 empty names are dropped', () => {
     expect(parseId('$$t$$')).toStrictEqual(['t'])
     expect(parseId('a$$b')).toStrictEqual(['a', 'b'])
     expect(parseId('')).toStrictEqual([])
@@ -56,7 +56,7 @@ describe('string identifiers', () => {
     )
   })
 
-  test.each(['.', '..', 'a\ud800'])('%j cannot be a segment, and says so', text => {
+  test.each(['.', '..', 'a\ud800'])('%j cannot be a segment, and the error says so', text => {
     expect(() => encodeSegment(text)).toThrowError(bad)
   })
 })
@@ -117,7 +117,7 @@ describe('A-093 index names', () => {
     expect(() => checkIndexName(name, 'name')).not.toThrow()
   })
 
-  test.each(['.', '..', '\udfff', 'x'.repeat(256)])('%j is none', name => {
+  test.each(['.', '..', '\udfff', 'x'.repeat(256)])('%j is refused', name => {
     expect(() => checkIndexName(name, 'name')).toThrowError(bad)
   })
 })

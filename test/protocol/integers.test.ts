@@ -81,8 +81,8 @@ function arrived(name: (typeof operationNames)[number], place: Place, text: stri
 const placesOf = (name: (typeof operationNames)[number]) =>
   placesIn(operations[name].request).map(place => ({ place, where: `${name} ${place.path.join('.')}` }))
 
-describe('A-036', () => {
-  test('there are integers everywhere', () => {
+describe('A-036 integers', () => {
+  test('are found in requests at any depth', () => {
     const all = operationNames.flatMap(placesOf)
     expect(all.map(({ where }) => where)).toEqual(
       expect.arrayContaining([

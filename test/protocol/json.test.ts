@@ -16,7 +16,7 @@ test('A-003 bytes that are not UTF-8 are refused', () => {
   expect(() => readJson(new Uint8Array([0x22, 0xc3, 0x22]), 100)).toThrowError(bad)
 })
 
-test('any JSON value is read as it is', () => {
+test('any JSON value is parsed unchanged', () => {
   fc.assert(
     fc.property(fc.jsonValue({ noUnicodeString: false, maxDepth: 6 }), value => {
       expect(readJson(bytesOf(JSON.stringify(value)), 1e6)).toStrictEqual(JSON.parse(JSON.stringify(value)))
@@ -29,7 +29,7 @@ test('A-037 a body above the limit is 413', () => {
   expect(() => readJson(bytesOf('[1] '), 3)).toThrowError(expect.objectContaining({ code: 13, status: 413 }))
 })
 
-test('depth is bounded outside strings only', () => {
+test('depth is bounded outside of strings only', () => {
   const nested = (depth: number) => bytesOf('['.repeat(depth) + ']'.repeat(depth))
   expect(() => readJson(nested(129), 1e7)).toThrowError(bad)
   expect(() => readJson(bytesOf('['.repeat(5e6)), 1e7)).toThrowError(bad)
@@ -38,7 +38,7 @@ test('depth is bounded outside strings only', () => {
   expect(readJson(bytesOf(JSON.stringify([...'x'.repeat(1000)].map(() => []))), 1e7)).toHaveLength(1000)
 })
 
-test('members of objects are counted before they are read, those of one object and of all', () => {
+test('members of objects are counted before parsing, per object and in total', () => {
   const most = { inAll: 5, inOne: 3 }
   const read = (text: string) => readJson(bytesOf(text), 100, most)
   expect(read('[{"a":1,"b":{"c":":,:"},"d":2},{"e":1}]')).toHaveLength(2)

@@ -16,7 +16,7 @@ describe('A-128 names', () => {
     expect(manifestName(2n ** 64n - 1n, 'V2')).toBe('00000000000000000000.manifest')
   })
 
-  test('V2 names tell any 64-bit version', () => {
+  test('V2 names have any 64-bit version', () => {
     fc.assert(
       fc.property(u64, version => {
         expect(parseManifestName(`t.lance/_versions/${manifestName(version, 'V2')}`)).toStrictEqual({
@@ -28,7 +28,7 @@ describe('A-128 names', () => {
     )
   })
 
-  test('V1 names tell any version of up to 19 digits', () => {
+  test('V1 names have any version of up to 19 digits', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 19n - 1n }), version => {
         expect(parseManifestName(manifestName(version, 'V1'))).toStrictEqual({

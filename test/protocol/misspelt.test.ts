@@ -29,7 +29,7 @@ describe('a misspelt name is refused with its path, the nearest name and all nam
     }
   })
 
-  test.each(operationNames)('%s skips it where that is asked for', name => {
+  test.each(operationNames)('%s skips it if the option says so', name => {
     const { request }: OperationEntry = operations[name]
     for (const { value, path } of misspellings(request)) {
       const skipped: string[] = []
@@ -55,7 +55,7 @@ describe('a misspelt name is refused with its path, the nearest name and all nam
   })
 })
 
-test('what decides which rows, and what is written, is never skipped', () => {
+test('members that decide which rows are read or written are never skipped', () => {
   const refusing = operationNames.filter(name => operations[name].unknownNames === 'refused')
   const writing = operationNames.filter(name => operations[name].access === 'write')
   const queries = [

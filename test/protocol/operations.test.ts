@@ -62,7 +62,7 @@ test('there are the 54 operations of the specification, and eighteen that client
   expect(specified).toHaveLength(54)
 })
 
-test('no route leads to two operations, and none to one and to nowhere', () => {
+test('no route is listed twice, served or unserved', () => {
   const bytesRoutes = entries.flatMap(([, { bytesRoute }]) => bytesRoute ?? [])
   const all = [...routes.map(([route]) => route), ...bytesRoutes, ...unservedRoutes]
   expect(new Set(all).size).toBe(all.length)
@@ -98,7 +98,7 @@ describe.each(entries)('%s', (_, entry) => {
     expect(fields).toHaveProperty('context')
   })
 
-  test('has a response where its reply has content', () => {
+  test('has a response if its reply has content', () => {
     const expected = {
       json: 'object',
       integer: 'integer',

@@ -81,11 +81,11 @@ describe('A-034 tokens', () => {
   const token = paginate(['a', 'b'], tableNames, { limit: 1 }).page_token!
   const bad = expect.objectContaining({ code: 13, status: 400 })
 
-  test('are ours by their first characters, and opaque', () => {
+  test('begin with fixed characters, and are opaque', () => {
     expect(token).toMatch(/^~1\.[\w-]+$/)
   })
 
-  test('of another kind of list are refused', () => {
+  test('for another kind of list are refused', () => {
     expect(() => paginate(['a'], tagNames, { page_token: token })).toThrowError(bad)
     expect(() => paginate([{ version: 1 }], versions, { page_token: token })).toThrowError(bad)
     expect(() => paginate(['a'], namespaceNames, { page_token: token })).toThrowError(bad)
@@ -108,14 +108,14 @@ describe('A-034 tokens', () => {
     expect(() => paginate(['a', 'b'], tableNames, { page_token: number })).toThrowError(bad)
   })
 
-  test('on tables and namespaces any other text is a name to start after, elsewhere it is refused', () => {
+  test('on tables and namespaces any other text is a name to start after; elsewhere it is refused', () => {
     expect(paginate(['a', 'b', 'c'], tableNames, { page_token: 'a', limit: 1 }).items).toStrictEqual(['b'])
     expect(paginate(['a', 'b', 'c'], namespaceNames, { page_token: 'bb' }).items).toStrictEqual(['c'])
     expect(() => paginate(['a', 'b'], tagNames, { page_token: 'a' })).toThrowError(bad)
     expect(() => paginate([{ version: 1 }], versions, { page_token: '1' })).toThrowError(bad)
   })
 
-  test('any text at all gives a page or a refusal', () => {
+  test('any text gives a page or a refusal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.boolean(), (text, ours) => {
         const page_token = ours ? `~1.${text}` : text
@@ -129,7 +129,7 @@ describe('A-034 tokens', () => {
   })
 })
 
-test('A-034 a token serves its own list alone: same kind, same scope, same direction, a key that can be', () => {
+test('A-034 a token is valid for its own list alone: same kind, same scope, same direction, a possible key', () => {
   const numbers: Listing<number> = { name: 'versions', key: n => n, scope: 'table 1' }
   const { page_token } = paginate([1, 2, 3], numbers, { limit: 1 })
   expect(paginate([1, 2, 3], numbers, { page_token }).items).toEqual([2, 3])

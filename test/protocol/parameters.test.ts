@@ -47,7 +47,7 @@ test('a long list of numbers is written and read in one pass', () => {
   expect(through([ids])).toEqual([ids])
 })
 
-describe('a value no filter can hold', () => {
+describe('a value that no filter accepts', () => {
   test.each([
     ['undefined', undefined],
     ['a function', () => 1],
@@ -80,7 +80,7 @@ describe('a value no filter can hold', () => {
     expect(() => readParameters({ p: bad })).toThrow(expect.objectContaining({ code: 13 }))
   })
 
-  test('A-036 a whole number beyond 2^53 travels as what it is: as a JSON number it may have been another', () => {
+  test('A-036 a whole number beyond 2^53 keeps its value on the wire, not as a JSON number', () => {
     for (const value of [2 ** 53, -(2 ** 60), 1e300, Number.MAX_VALUE]) {
       const written = writeParameters([value, [1, value]])
       expect(written).toEqual([{ $float: String(value) }, [1, { $float: String(value) }]])
@@ -93,7 +93,7 @@ describe('a value no filter can hold', () => {
     expect(writeParameters([Number.MAX_SAFE_INTEGER, 0.1])).toEqual([Number.MAX_SAFE_INTEGER, 0.1])
   })
 
-  test('a list in a list, a cycle and a tower of lists are refused without following them', () => {
+  test('a list in a list, a cycle and deeply nested lists are refused without following them', () => {
     const cycle: unknown[] = []
     cycle.push(cycle)
     let tower: unknown[] = []

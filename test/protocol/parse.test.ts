@@ -45,7 +45,7 @@ function message(shape: Shape, value: unknown): string {
   throw new Error('was accepted')
 }
 
-describe('messages name place, expectation and actual value', () => {
+describe('messages have path, expectation and actual value', () => {
   const cases: [string, Shape, unknown, string][] = [
     ['an integer below its minimum', point, { x: -1 }, 'plot: x must be an integer >= 0 and < 2^53, got -1'],
     ['a missing field', point, {}, 'plot needs x: an integer >= 0 and < 2^53'],
@@ -87,7 +87,7 @@ describe('messages name place, expectation and actual value', () => {
     expect(message(shape, value)).toBe(expected)
   })
 
-  test('a word nearly right is hinted at', () => {
+  test('a nearly right word gets a hint', () => {
     expect(() => parse(enumeration(['cosine', 'dot']), 'cosin', 'plot')).toThrowError(
       expect.objectContaining({ hint: 'did you mean cosine?' }),
     )
@@ -99,7 +99,7 @@ describe('messages name place, expectation and actual value', () => {
 })
 
 describe('the normal form', () => {
-  test('unknown fields are refused, and skipped only by who asks for that', () => {
+  test('unknown fields are refused, and skipped only on request', () => {
     expect(message(point, { x: 1, z: 2 })).toBe('plot: z is not a known field; known: x, y, why, tags')
     const skipped: string[] = []
     const value = { p: { x: 1, z: 2, 'a b': 3 }, q: null }
@@ -139,7 +139,7 @@ describe('the normal form', () => {
     })
   })
 
-  test('an alias ends up under the name, and must not contradict it', () => {
+  test('an alias is normalized to the name, and must not contradict it', () => {
     expect(parse(point, { x: 1, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(parse(point, { x: 1, y: 2, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
     expect(message(point, { x: 1, y: 3, why: 2 })).toBe(
@@ -192,12 +192,12 @@ describe('the normal form', () => {
     expect(message(object(fields, { check: () => 'is wrong' }), {})).toBe('plot is wrong')
   })
 
-  test('another form that stands for nothing is absent', () => {
+  test('another form without a value is absent', () => {
     const empty = accept(array(number), 'nothing', value => (value === '' ? undefined : value))
     expect(parse(object({ a: optional(empty, '') }), { a: '' }, 'plot')).toStrictEqual({})
   })
 
-  test('is accepted and kept as it is', () => {
+  test('is accepted and kept unchanged', () => {
     const shapes = [point, record(point), nullable(point), tuple(point, vector), container, json]
     for (const shape of shapes) {
       fc.assert(
@@ -253,7 +253,7 @@ describe('hostile input', () => {
     expect(parse(record(string(), 10), { abc: 'defghij' }, 'plot')).toStrictEqual({ abc: 'defghij' })
   })
 
-  test('what is no JSON is refused where JSON is asked for', () => {
+  test('a value that is not JSON is refused if JSON is required', () => {
     for (const value of [
       1n,
       undefined,
@@ -275,7 +275,7 @@ describe('hostile input', () => {
   })
 })
 
-test('every shape says what it wants', () => {
+test('every shape describes itself', () => {
   const shape = accept(nullable(array(named('P', () => point))), 'nothing at all', value => value)
   expect(expectation(shape)).toBe('an array or null (or nothing at all)')
 })

@@ -70,7 +70,7 @@ describe('A-039 vector', () => {
     expect(query({ vector }).vector).toBeNull()
   })
 
-  test('an empty list beside a vector counts as absent', () => {
+  test('an empty list next to a vector counts as absent', () => {
     expect(query({ vector: { single_vector: [1], multi_vector: [] } }).vector).toEqual({ single_vector: [1] })
     expect(query({ vector: { single_vector: [], multi_vector: [[1]] } }).vector).toEqual({
       multi_vector: [[1]],
@@ -84,7 +84,7 @@ describe('A-039 vector', () => {
     },
   )
 
-  test('A-041 NaN and infinities are refused, with their place', () => {
+  test('A-041 NaN and infinities are refused, with their position', () => {
     expect(() => query({ vector: [1, Number.NaN] })).toThrow(
       'queryTable: vector[1] must be a finite number, got NaN',
     )
@@ -151,7 +151,7 @@ describe('full_text_query', () => {
     expect(query({ full_text_query }).full_text_query).toStrictEqual(normal)
   })
 
-  test('A-065 both are refused, an object of nothing is no query', () => {
+  test('A-065 both are refused, an empty object is not a query', () => {
     expect(query({ full_text_query: {}, vector: [] })).not.toHaveProperty('full_text_query')
     expect(() =>
       query({ full_text_query: { string_query: { query: 'a' }, structured_query: { query: match } } }),
@@ -174,7 +174,7 @@ describe('full_text_query', () => {
     })
   })
 
-  test('A-066 operators nest, with exactly one per object and null for absent, but for fuzziness, where it means automatic', () => {
+  test('A-066 operators nest, with exactly one per object and null for absent; for fuzziness null means automatic', () => {
     const wire = {
       boolean: {
         must: [{ match: { terms: 'a', column: null, fuzziness: null, operator: 'or' } }],
@@ -198,7 +198,7 @@ describe('full_text_query', () => {
     )
   })
 
-  test('nesting without end is refused', () => {
+  test('unbounded nesting is refused', () => {
     let deep: Record<string, unknown> = match
     for (let i = 0; i < 10_000; i++) deep = { boolean: { must: [deep] } }
     expect(() => query({ full_text_query: { query: deep } })).toThrow(/nested deeper than 100 levels/)

@@ -22,7 +22,7 @@ function refusal(name: OperationName, fields: Record<string, unknown>): string {
 }
 
 describe('namespaces', () => {
-  test('modes as each client spells them', () => {
+  test('modes in the spelling of each client', () => {
     for (const mode of ['ExistOk', 'exist_ok', '"ExistOk"']) {
       expect(request('createNamespace', { mode }).mode).toBe('ExistOk')
     }
@@ -91,7 +91,7 @@ describe('rows', () => {
     expect(request('deleteFromTable', { predicate: 'true' }).predicate).toBe('true')
   })
 
-  test('a merge takes one column or several', () => {
+  test('a merge accepts one column or several', () => {
     expect(request('mergeInsertIntoTable', { on: 'id' }).on).toStrictEqual(['id'])
     expect(request('mergeInsertIntoTable', { on: ['id', 'cat'] }).on).toStrictEqual(['id', 'cat'])
     for (const on of [undefined, [], '', ['id', 'id']])
@@ -147,7 +147,7 @@ describe('indexes', () => {
     )
   })
 
-  test('A-088 parameters are within what makes sense', () => {
+  test('A-088 parameters are within sensible ranges', () => {
     const ranges = {
       num_partitions: [1, 65_536],
       target_partition_size: [1, 2 ** 31 - 1],
@@ -189,7 +189,7 @@ describe('columns', () => {
     ).toContain('got expression and computed')
   })
 
-  test('A-101 A-106 an alteration needs a path and something to alter', () => {
+  test('A-101 A-106 an alteration needs a path and a change', () => {
     expect(refusal('alterTableAlterColumns', { alterations: [] })).toContain('at least 1 element')
     expect(refusal('alterTableAlterColumns', { alterations: [{ rename: 'b' }] })).toContain('needs path')
     expect(refusal('alterTableAlterColumns', { alterations: [{ path: 'a', rename: null }] })).toContain(

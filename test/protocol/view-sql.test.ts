@@ -38,7 +38,7 @@ describe('a SELECT is read', () => {
   })
 })
 
-describe('a query that no view can show is unsupported', () => {
+describe('a query that no view supports is unsupported', () => {
   test.each([
     'SELECT * FROM t LIMIT 3',
     'SELECT * FROM t WHERE a > 1 ORDER BY a',
@@ -51,7 +51,7 @@ describe('a query that no view can show is unsupported', () => {
   })
 })
 
-describe('text that is no SELECT is refused', () => {
+describe('text that is not a SELECT is refused', () => {
   test.each([
     'people',
     'SELECT',

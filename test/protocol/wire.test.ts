@@ -55,7 +55,7 @@ describe('reading a request', () => {
     expect(read('describeTable', { path: { id: 'a' }, body: { id: null } }).id).toStrictEqual(['a'])
   })
 
-  test('A-012 a body id that is none is left for validation', () => {
+  test('A-012 an invalid body id is left for validation', () => {
     expect(read('describeTable', { path: { id: 'a' }, body: { id: 'a' } }).id).toBe('a')
   })
 
@@ -91,7 +91,7 @@ describe('reading a request', () => {
     expect(parse(operations.listTableTags.request, request, 'listTableTags').limit).toBe(10_000)
   })
 
-  test('A-150 a transaction is what its path names, whatever table the body names', () => {
+  test('A-150 the path names a transaction, whatever table the body names', () => {
     expect(read('describeTransaction', { path: { id: '1a-x' }, body: { id: ['ns', 't'] } }).id).toStrictEqual(
       ['1a-x'],
     )
@@ -106,13 +106,13 @@ describe('reading a request', () => {
     }
   })
 
-  test('a body that is no object is refused', () => {
+  test('a body that is not an object is refused', () => {
     for (const body of [[], 'text', 5, true]) {
       expect(() => read('updateTable', { path: { id: 't' }, body })).toThrowError(bad)
     }
   })
 
-  test('the requests of a merge and a create travel in the query', () => {
+  test('the requests of a merge and a create are in the query string', () => {
     const merge =
       'on=id&on=cat&when_matched_update_all=true&when_not_matched_by_source_delete=false&timeout=30s'
     expect(read('mergeInsertIntoTable', { path: { id: 't' }, query: merge })).toStrictEqual({
@@ -136,7 +136,7 @@ describe('reading a request', () => {
     })
   })
 
-  test('text that stands for no value is refused by validation, with its place', () => {
+  test('text that is not a value is refused by validation, with its path', () => {
     const request = (query: string) => () =>
       parse(operations.createTable.request, read('createTable', { path: { id: 't' }, query }), 'createTable')
     expect(request('properties={')).toThrow('createTable: properties must be an object, got "{"')
@@ -203,7 +203,7 @@ function bareOnly(entry: OperationEntry, reply: unknown): unknown {
 }
 
 describe('writing', () => {
-  test('takes the first route and leaves out the default delimiter', () => {
+  test('uses the first route and omits the default delimiter', () => {
     expect(writeRequest(operations.countTableRows, { id: ['a b', 'é'], predicate: 'x > 1' })).toStrictEqual({
       method: 'POST',
       path: '/v1/table/a%20b%24%C3%A9/count_rows',
@@ -216,7 +216,7 @@ describe('writing', () => {
     })
   })
 
-  test('A-010 chooses a delimiter no name contains', () => {
+  test('A-010 chooses a delimiter that no name contains', () => {
     expect(writeRequest(operations.dropTable, { id: ['a$b', 't'] }).path).toBe(
       '/v1/table/a%24b%1Ft/drop?delimiter=%1F',
     )
@@ -247,7 +247,7 @@ describe('writing', () => {
     })
   })
 
-  test('a reply that is not as specified is refused', () => {
+  test('a reply that does not match its shape is refused', () => {
     expect(() => readReply(operations.countTableRows, { count: 5 }, 'countTableRows')).toThrow(
       /the reply of countTableRows must be an integer/,
     )

@@ -48,7 +48,7 @@ const conditions = fc.oneof(
   fc.constantFrom('rising IS NULL', 'mixed > 40000', 'rising = mixed', 'rising IN (5, 39999)'),
 )
 
-test('the second filter passes over what cannot hold a row, and finds what the first finds', () => {
+test('the second filter skips stretches without matching rows, and finds the rows of the first', () => {
   const filter = fc.oneof(
     conditions,
     fc.tuple(conditions, fc.constantFrom('AND', 'OR'), conditions).map(parts => parts.join(' ')),
@@ -66,13 +66,13 @@ test('the second filter passes over what cannot hold a row, and finds what the f
   )
 })
 
-test('one value of a key that rises is looked for in one stretch', () => {
+test('one value of a rising key is searched in one stretch', () => {
   const batch = rowsToBatch(rows, schema)
   scanned('rising = 20000', batch, 65_536)
   expect(scanned('rising = 20000', batch, 65_536)).toEqual({ passing: [20_000], looked: 8192 })
 })
 
-test('where stretches hardly differ it is soon not asked any more', () => {
+test('if stretches hardly differ their statistics are soon ignored', () => {
   const batch = rowsToBatch(rows.slice(10_000).concat(rows.slice(10_000, 20_000)), schema)
   for (let i = 0; i < 60; i++) scanned('mixed = 20000.5', batch, 65_536)
   expect(
@@ -80,7 +80,7 @@ test('where stretches hardly differ it is soon not asked any more', () => {
   ).toBeNull()
 })
 
-test('a filter that can fail looks at every row each time', () => {
+test('a filter that can fail evaluates every row each time', () => {
   const batch = rowsToBatch(rows, schema)
   const text = 'CASE WHEN CAST(rising / 0.5 AS int) = 1 THEN rising ELSE 0 END > 39000'
   const filter = bindFilter(text, schema)

@@ -20,7 +20,7 @@ class NotingStore extends WrappedStore {
   }
 }
 
-test('a difference reads the files of what differs, and no others', async () => {
+test('a difference reads only the files that differ', async () => {
   const store = new NotingStore(new MemoryStore('noted'))
   const writer = await connect('noted', { store })
   const rows = (f: number) =>
@@ -98,7 +98,7 @@ test.each<[string, boolean, TableReader, TableReader]>([
   expect(Difference.between(ours, theirs).mayHold(ours.layout.fragments[0]!)).toBe(expected)
 })
 
-test('a large difference is told without holding the event loop', async () => {
+test('a large difference is computed without holding the event loop', async () => {
   const ns = await connect('memory://')
   const count = 200_000
   const table = await ns.createTable(

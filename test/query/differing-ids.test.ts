@@ -9,7 +9,7 @@ const id = fc
   .map(([base, more]) => base + more)
 const list = fc.uniqueArray(id, { maxLength: 30 })
 
-test('ids that come in any order, in pages, are put in order, and told apart', async () => {
+test('ids in any order, in pages, are sorted, and compared', async () => {
   await fc.assert(
     fc.asyncProperty(list, list, fc.integer({ min: 1, max: 9 }), async (a, b, size) => {
       const pacer = new Pacer()

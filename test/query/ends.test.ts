@@ -14,7 +14,7 @@ const value = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(null, Number.NaN, -0, 0.5, Number.POSITIVE_INFINITY) },
 )
 
-test('whatever the order, the limit and the filter, with an index the rows are the same', async () => {
+test('for any order, limit and filter, rows are the same with an index', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(value, { minLength: 1, maxLength: 40 }),
@@ -64,7 +64,7 @@ test('whatever the order, the limit and the filter, with an index the rows are t
   )
 })
 
-test('few rows are looked at, and the plan says so', async () => {
+test('few rows are read, and the plan says so', async () => {
   const { ns, table } = await opened(
     Array.from({ length: 50_000 }, (_, n) => ({ n, x: (n * 7919) % 50_000 })),
   )

@@ -42,7 +42,7 @@ function nearest(all: readonly Hit[], limit: number): RankedHits {
   return listed(order.slice(0, limit))
 }
 
-test('hits in any order are ranked by distance, equal ones by row id, whatever the distances', () => {
+test('matches in any order are ranked by distance, equal ones by row id, for any distances', () => {
   fc.assert(
     fc.property(hits, fc.nat(70), (all, limit) => {
       expect(ranked(listed(all), limit, parts())).toStrictEqual(nearest(all, limit))
@@ -50,7 +50,7 @@ test('hits in any order are ranked by distance, equal ones by row id, whatever t
   )
 })
 
-test('more hits than are sorted in one place are ranked alike', () => {
+test('more matches than are sorted at once are ranked alike', () => {
   const all = Array.from({ length: 250 }, (_, i) => ({
     part: i % 3,
     offset: Math.floor(i / 3),
@@ -62,7 +62,7 @@ test('more hits than are sorted in one place are ranked alike', () => {
   expect(ranked(listed(many.toReversed()), 10, parts())).toStrictEqual(nearest(many, 10))
 })
 
-test('lists that are ranked are merged to what all of their hits ranked together are', () => {
+test('merging ranked lists gives the ranking of all their matches', () => {
   fc.assert(
     fc.property(hits, fc.nat(70), fc.nat(3), (all, limit, cut) => {
       const known = parts()

@@ -260,7 +260,7 @@ function changed(store: MemoryStore, where: string, change: 'delete' | 'update' 
   })
 }
 
-test('A-095 with any indexes a filter finds, counts, changes and deletes the rows it does without', async () => {
+test('A-095 with any indexes a filter finds, counts, changes and deletes the same rows as without', async () => {
   const indexes = fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(indexOn)), indexOptions), {
     minLength: 1,
     selector: ([{ name }]) => name,
@@ -341,7 +341,7 @@ describe('a table with indexes on id and c', async () => {
     expect(store.read.size).toBe(1)
   })
 
-  test('what finds the fewest rows is asked first, and others where that pays', async () => {
+  test('the index with the fewest rows is probed first, and others if that pays', async () => {
     indexBy(onId, onC)
     const table = await open()
     expect(await table.countRows('c = 3 AND id < 40')).toBe(4)
@@ -354,12 +354,12 @@ describe('a table with indexes on id and c', async () => {
         '  Filter: c = 3.0',
         '    ScalarIndexQuery: query=[id < 40.0]@id_idx(BTREE), about 40 rows',
         '      Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them',
-        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: looking at the rows that the others leave is cheaper',
+        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: evaluating the rows that the other indexes find is cheaper',
       ].join('\n'),
     )
   })
 
-  test('a costly condition is evaluated for the rows that all indexes leave', async () => {
+  test('a costly condition is evaluated for the rows that pass all indexes', async () => {
     indexBy(onId, onC)
     const table = await open()
     const search = table.search().where("c = 3 AND id < 10000 AND CAST(id AS text) ~ '^1.*2[.]0$'")
@@ -374,7 +374,7 @@ describe('a table with indexes on id and c', async () => {
     )
   })
 
-  test('many values are looked up at once', async () => {
+  test('many values are looked up in one probe', async () => {
     indexBy(onId)
     const table = await open()
     const ids = Array.from({ length: 1000 }, (_, i) => i * 240)
@@ -382,7 +382,7 @@ describe('a table with indexes on id and c', async () => {
     expect(made.at(-1)!.asked.map(({ kind }) => kind)).toEqual(['members'])
   })
 
-  test('an index that finds half of the table is not asked', async () => {
+  test('an index that finds half of the table is not probed', async () => {
     indexBy(onId, onC)
     const table = await open()
     const search = table.search().where('id < 60000 AND plain = 1').select(['id'])
@@ -393,7 +393,7 @@ describe('a table with indexes on id and c', async () => {
     )
   })
 
-  test('an index that the filter asks nothing is said to be of no use', async () => {
+  test('an index that the filter does not use is reported as unused', async () => {
     indexBy({ ...onId, kind: 'LABEL_LIST' })
     const table = await open()
     expect(await table.search().where('id = 5').explain()).toMatch(
@@ -401,7 +401,7 @@ describe('a table with indexes on id and c', async () => {
     )
   })
 
-  test('the first few rows of many are not looked up', async () => {
+  test('a limit far below the number of matches is scanned, not looked up', async () => {
     indexBy(onC)
     const table = await open()
     expect(await table.search().where('c = 3').limit(2).select(['id']).toArray()).toEqual([
@@ -413,14 +413,14 @@ describe('a table with indexes on id and c', async () => {
     expect(made.flatMap(({ asked }) => asked)).toHaveLength(1)
   })
 
-  test('rows that a filter names by number are looked at themselves', async () => {
+  test('rows that a filter names by number are read directly', async () => {
     indexBy(onC)
     const table = await open()
     expect(await table.countRows('c = 3 AND _rowid IN (3, 4, 30003)')).toBe(2)
     expect(made.flatMap(({ asked }) => asked)).toEqual([])
   })
 
-  test('rows passed over raise no errors', async () => {
+  test('skipped rows raise no errors', async () => {
     indexBy(onId)
     const table = await open()
     expect(await table.countRows('id IN (7, 8) AND 1 / CAST(id - 4 AS int) = 0')).toBe(2)
@@ -429,7 +429,7 @@ describe('a table with indexes on id and c', async () => {
     )
   })
 
-  test('an analyzed query tells what each step did', async () => {
+  test('an analyzed query reports each step', async () => {
     indexBy(onId, onC)
     const table = await open()
     // The columns lie in memory: else how many blocks are read depends on how the work is cut into steps.

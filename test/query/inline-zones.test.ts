@@ -47,7 +47,7 @@ const filters = fc.oneof(
   conditions.map(condition => `NOT (${condition})`),
 )
 
-test('a filter finds the same rows however often it was asked, and a delete by it takes these', async () => {
+test('a filter finds the same rows each time, and a delete by it deletes these', async () => {
   const commits = fc.array(fc.array(rows, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 6 })
   await fc.assert(
     fc.asyncProperty(commits, fc.array(filters, { minLength: 1, maxLength: 3 }), async (brought, texts) => {
@@ -72,7 +72,7 @@ test('a filter finds the same rows however often it was asked, and a delete by i
   )
 })
 
-test('of many small commits the second filter looks only into those that may hold its rows', async () => {
+test('from the second filter on, only those small commits are read that may have matching rows', async () => {
   const table = await tableOf(
     Array.from({ length: 40 }, (_, i) => [{ id: BigInt(i), word: `${i}`, size: i }]),
   )
@@ -90,7 +90,7 @@ test('of many small commits the second filter looks only into those that may hol
   }
 })
 
-test('a filter that fails for a row fails for it each time', async () => {
+test('a filter that fails for a row fails every time', async () => {
   // What is NULL AND an error is an error; but no row of these can pass.
   const table = await tableOf([[{ id: 9n, word: 'a', size: null }]])
   for (let time = 0; time < 4; time++) {

@@ -50,7 +50,7 @@ function distanceOf(
   return Math.fround(least.reduce((sum, distance) => sum + distance, 0))
 }
 
-test('A-042 A-046 the rows nearest to all vectors of a query are found, whatever rows there are', async () => {
+test('A-042 A-046 the rows nearest to all vectors of a query are found, for any rows', async () => {
   const vector = fc.array(fc.nat(3), { minLength: 2, maxLength: 2 })
   const vectors = fc.option(fc.array(fc.option(vector, { nil: null, freq: 6 }), { maxLength: 4 }), {
     nil: null,
@@ -105,7 +105,7 @@ test('A-042 A-046 the rows nearest to all vectors of a query are found, whatever
   )
 })
 
-test('more vectors than are looked at together, and one row with more than that', async () => {
+test('more vectors than are measured at once, and one row with more than that', async () => {
   const size = 64
   const table = await ns.createTable('t', [], { schema: listsOf(float32, size) })
   const vectorAt = (at: number) => Float32Array.from({ length: size }, (_, i) => (i === 0 ? at : 0))
@@ -124,7 +124,7 @@ test('more vectors than are looked at together, and one row with more than that'
   expect(found[0]).toEqual({ id: 1, _distance: 3 ** 2 + 0 + 1 })
 })
 
-test('rows from before there was the column are not found, and one beyond float32 is found last', async () => {
+test('rows from before the column was added are not found, and a row beyond float32 is found last', async () => {
   const table = await ns.createTable('t', [{ id: 1 }, { id: 2 }])
   const { type } = listsOf(float32, 2).fields[2]!
   await table.addColumns({ vs: { type } })
@@ -166,7 +166,7 @@ describe('a query on lists of vectors', () => {
     )
   })
 
-  test('is by cosine unless another is said, and explained as one', async () => {
+  test('is by cosine by default, and explained so', async () => {
     const docs = await ns.openTable('docs')
     const found = await docs
       .search([
@@ -194,7 +194,7 @@ describe('a query on lists of vectors', () => {
     expect(await docs.search([[1, 0]]).analyze()).toMatch(/exact=3, search=exact\]/)
   })
 
-  test('of several vectors has distances from 0 on by cosine, and distanceRange finds rows by them', async () => {
+  test('of several vectors has distances from 0 on by cosine, and distanceRange bounds them', async () => {
     const docs = await ns.openTable('docs')
     const near = docs
       .search([
@@ -207,7 +207,7 @@ describe('a query on lists of vectors', () => {
     expect(await near.distanceRange(undefined, 0).toArray()).toEqual([])
   })
 
-  test('is refused where it fits no column', async () => {
+  test('is refused if it fits no column', async () => {
     const docs = await ns.openTable('docs')
     expect(await failure(docs.search([[1, 0, 0]]).toArray())).toMatchObject({
       code: 13,
@@ -223,7 +223,7 @@ describe('a query on lists of vectors', () => {
       ),
     ).toMatchObject({
       code: 13,
-      hint: 'by l2, cosine or dot it can be searched',
+      hint: 'use l2, cosine or dot',
     })
     const two = await ns.createTable('two', [{ v: [1, 2], vs: [[1, 2]] }], { vectorColumns: ['v', 'vs'] })
     expect(await failure(two.search([[1, 2]]).toArray())).toMatchObject({ code: 13 })

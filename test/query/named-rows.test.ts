@@ -16,7 +16,7 @@ class NotingStore extends WrappedStore {
   }
 }
 
-describe('what is read', () => {
+describe('reads', () => {
   const rows = 4000
 
   /** Five fragments in files: `id`, and a text that makes every one of them a file. */
@@ -58,13 +58,13 @@ describe('what is read', () => {
     for (const count of once) expect(count - footerReads).toBe(columns)
   })
 
-  test('only the columns of the answer, of the fragments with the rows', async () => {
+  test('only the selected columns, of the fragments with the rows', async () => {
     const { store, table } = await fiveFragments()
     expect(await table.takeRowIds([12_000, 5]).select(['id']).toArray()).toEqual([{ id: 12_000 }, { id: 5 }])
     expect(reads(store)).toEqual([footerReads + 1, footerReads + 1])
   })
 
-  test('of a fragment of several batches, those with the rows', async () => {
+  test('of a fragment with several batches, only the batches with the rows', async () => {
     const store = new NotingStore(new MemoryStore('noted'))
     const writer = await connect('noted', { store })
     const ids = Array.from({ length: 280_000 }, (_, id) => ({ id, v: [id, 1] }))
@@ -84,7 +84,7 @@ describe('what is read', () => {
     expect(await readsOf(nearest)).toBe(footerReads + 2)
   })
 
-  test('the other conditions are evaluated for the rows named, and for no others', async () => {
+  test('other conditions are evaluated only for the named rows', async () => {
     const ns = await connect('memory://')
     const table = await ns.createTable(
       't',
@@ -98,7 +98,7 @@ describe('what is read', () => {
   })
 })
 
-test('rows added, deleted and rewritten in any way: numbers find what looking at every row finds', async () => {
+test('rows added, deleted and rewritten in any way: numbers find the rows of a full scan', async () => {
   const small = fc.integer({ min: 0, max: 40 })
   const step = fc.oneof(
     { weight: 2, arbitrary: fc.record({ add: fc.integer({ min: 1, max: 12 }) }) },

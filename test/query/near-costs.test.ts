@@ -13,17 +13,17 @@ function graph(facts: { readonly unsettled?: number }, forTen: number): number {
   return asking('IVF_HNSW_PQ', segment, forTen, 1, dim, column)
 }
 
-test('an index of which a third of the searches ends with measuring all rows costs more than measuring them', () => {
+test('an index with a third of its searches measuring all rows costs more than measuring them', () => {
   const all = measuring(vectors, 1, column)
   expect(graph({}, 100)).toBeLessThan(0.7 * all)
   expect(graph({ unsettled: 0.3 }, 1200)).toBeGreaterThan(all)
 })
 
-test('a walk that keeps more candidates costs more', () => {
+test('a search that keeps more candidates costs more', () => {
   expect(graph({}, 1000)).toBeGreaterThan(2 * graph({}, 10))
 })
 
-test('of a column that does not fit into memory, an index is asked where many rows pass, and none where few do', () => {
+test('for a column larger than memory, an index is used if many rows pass, and not if few do', () => {
   const outside = { ...column, readRows: 100 * vectors }
   const known = { vectors: 100 * vectors, partitions: 3000, recall: 0.98, measured: 22_000, rowBytes: 16 }
   const segment = { facts: known, candidatesFor: () => 500 }

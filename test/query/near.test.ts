@@ -164,7 +164,7 @@ async function built(table: Table, ns: Namespace, steps: readonly Step[]): Promi
 const steps = fc.array(step, { maxLength: 8 })
 const queries = fc.array(query, { minLength: 8, maxLength: 16 })
 
-test('A-051 A-054 whatever became of the table, an index that finds the nearest changes no answer', async () => {
+test('A-051 A-054 after any changes of the table, an index that finds the nearest rows changes no answer', async () => {
   const metrics = fc.constantFrom('l2', 'dot', 'cosine')
   await fc.assert(
     fc.asyncProperty(steps, queries, metrics, fc.nat(), async (steps, queries, metric, which) => {
@@ -192,7 +192,7 @@ const badly: readonly Proposing[] = [
   nearest => nearest.filter((_, i) => i % 2 === 1),
 ]
 
-test('A-054 an index that proposes far rows, or few, costs nearness: no rows, and no distance is wrong', async () => {
+test('A-054 an index that returns far rows, or few, loses recall, but no row count and no distance is wrong', async () => {
   await fc.assert(
     fc.asyncProperty(steps, queries, fc.constantFrom(...badly), async (steps, queries, propose) => {
       fake = new FakeVectorIndexes()
@@ -234,9 +234,9 @@ function withLine(
   })
 }
 
-describe('an index is not asked', () => {
+describe('an index is not used', () => {
   test.each([
-    ['distance_type is another', (near: Search) => near.distanceType('cosine'), 'it tells distances by l2'],
+    ['distance_type is another', (near: Search) => near.distanceType('cosine'), 'its metric is l2'],
     ['it is bypassed', (near: Search) => near.bypassVectorIndex(), 'bypass_vector_index is given'],
     ['rows must not be too near', (near: Search) => near.distanceRange(4), 'lower_bound'],
   ])('where %s, and explain says why', async (_, change, reason) => {
@@ -250,7 +250,7 @@ describe('an index is not asked', () => {
     })
   })
 
-  test('nor opened where few rows pass a filter', async () => {
+  test('nor opened if few rows pass a filter', async () => {
     held.always = false
     await withLine(5000, async (_, near) => {
       expect(ids(await near.where('x = 3').toArray())).toEqual([3, 13, 23])
@@ -272,7 +272,7 @@ describe('an index is not asked', () => {
   })
 })
 
-test('a distance range gives all of its rows, also those that an index does not propose', async () => {
+test('a distance range returns all of its rows, also those that an index misses', async () => {
   await withLine(20, async (_, near) => {
     fake.propose = (nearest, _distances, count) => nearest.filter((_row, rank) => rank !== 1).slice(0, count)
     const ranged = near.distanceRange(undefined, 9).limit(10)
@@ -283,7 +283,7 @@ test('a distance range gives all of its rows, also those that an index does not 
   })
 })
 
-test('a search that does not settle measures all rows, and analyze says how a search ended', async () => {
+test('a search that does not settle measures all rows, and analyze reports how a search ended', async () => {
   await withLine(20, async (_, near) => {
     fake.propose = (nearest, _distances, count) => nearest.slice(5, 5 + count)
     const endings = [
@@ -299,7 +299,7 @@ test('a search that does not settle measures all rows, and analyze says how a se
   })
 })
 
-describe('a segment that finds too few of the nearest rows', () => {
+describe('a segment with low recall', () => {
   const poor = { rows: 0.99, between: 0.83, excluded: 0.5 }
   const found = (recalls: Recalls, work: (near: Search) => Promise<void>) => {
     fake.recalls = recalls
@@ -307,7 +307,7 @@ describe('a segment that finds too few of the nearest rows', () => {
     return withLine(20, (_, near) => work(near))
   }
 
-  test('is not asked: all rows are measured, and the plan says why', async () => {
+  test('is not used: all rows are measured, and the plan says why', async () => {
     await found(poor, async near => {
       expect(ids(await near.toArray())).toEqual([0, 1, 2])
       expect(fake.probes).toEqual([])
@@ -318,7 +318,7 @@ describe('a segment that finds too few of the nearest rows', () => {
     })
   })
 
-  test('is asked by a caller who says how hard to look', async () => {
+  test('is used by a caller that sets search parameters', async () => {
     await found(poor, async near => {
       const told = [near.ef(9), near.nprobes(2), near.nprobes({ max: 3 }), near.refineFactor(1)]
       for (const each of told) {
@@ -328,14 +328,14 @@ describe('a segment that finds too few of the nearest rows', () => {
     })
   })
 
-  test('under filters alone is asked without one', async () => {
+  test('under filters alone is used without a filter', async () => {
     await found({ ...poor, between: null }, async near => {
       expect(ids(await near.toArray())).toEqual([5, 6, 7])
       expect(ids(await near.where('id > 0').toArray())).toEqual([1, 2, 3])
     })
   })
 
-  test('is not asked where it finds little for too many queries, though it finds enough on average', async () => {
+  test('is not used if too many queries have low recall, though the average is high', async () => {
     fake.poor = { all: 0.02, filtered: 0.07 }
     await found({ rows: 0.99, between: 0.98, excluded: 0.97 }, async near => {
       expect(ids(await near.toArray())).toEqual([5, 6, 7])
@@ -353,7 +353,7 @@ describe('a segment that finds too few of the nearest rows', () => {
   })
 })
 
-test('a query far from all rows is answered by measuring them, unless the caller says how hard to look', async () => {
+test('a query far from all rows measures all rows, unless the caller sets search parameters', async () => {
   fake.radius = 9
   fake.propose = (nearest, _distances, count) => nearest.slice(1, 1 + Math.max(10, count))
   await withLine(20, async table => {
@@ -367,7 +367,7 @@ test('a query far from all rows is answered by measuring them, unless the caller
   })
 })
 
-test('A-044 without a distance type the one of the index counts, with or without asking it', async () => {
+test('A-044 without a distance type the type of the index counts, whether it is used or not', async () => {
   fake.metric = 'dot'
   await withLine(20, async (table, near) => {
     const far = (table.search([1, 0]) as Search).limit(2)
@@ -381,7 +381,7 @@ test('A-044 without a distance type the one of the index counts, with or without
   })
 })
 
-test('A-049 what is said of the effort arrives, and what one client always says is not said', async () => {
+test('A-049 search parameters take effect, and the constant parameters of one client do not', async () => {
   await withLine(20, async (_, near, ns) => {
     await near.nprobes(4).ef(1).refineFactor(2).toArray()
     await near.nprobes({ min: 2, max: 9 }).toArray()
@@ -401,7 +401,7 @@ test('A-049 what is said of the effort arrives, and what one client always says 
   })
 })
 
-test('who limits the partitions may get fewer rows, nobody else', async () => {
+test('only a caller that limits the partitions may get fewer rows', async () => {
   fake.propose = nearest => nearest.slice(0, 1)
   await withLine(20, async (_, near) => {
     expect(ids(await near.nprobes(1).toArray())).toEqual([0, 1, 2])
@@ -410,7 +410,7 @@ test('who limits the partitions may get fewer rows, nobody else', async () => {
   })
 })
 
-test('A-046 equal distances rank by row id, in whatever order the rows lie', async () => {
+test('A-046 equal distances rank by row id, for any order of rows', async () => {
   await withTable(async (table, ns) => {
     await table.add(Array.from({ length: 20 }, (_, id) => ({ id, x: 0, v: [1, 1] })))
     await table.update({ x: 1 }, 'id IN (0, 3)')
@@ -420,7 +420,7 @@ test('A-046 equal distances rank by row id, in whatever order the rows lie', asy
   })
 })
 
-test('A-052 rows that no index covers are found unless the search is to be fast', async () => {
+test('A-052 unindexed rows are found unless the search is restricted to indexed rows', async () => {
   await withLine(20, async (table, near) => {
     await table.delete('id < 2')
     await table.add([
@@ -437,28 +437,28 @@ test('A-052 rows that no index covers are found unless the search is to be fast'
     expect(await near.explain()).toMatch(
       /ANNSubIndex: name=v_idx, k=3, deltas=1, metric=L2, "v", candidates measured, 2 rows .* measured$/,
     )
-    expect(await near.fastSearch().explain()).toMatch(/2 rows that it does not cover passed over$/)
+    expect(await near.fastSearch().explain()).toMatch(/2 rows that it does not cover skipped$/)
   })
 })
 
-test('A-052 where no index can be asked, a fast search finds rows that one covers, and none without one', async () => {
+test('A-052 if no index can be used, a fast search finds the indexed rows, and none without an index', async () => {
   await withTable(async table => {
     await table.add(line(5))
     const fast = (table.search([0, 0]) as Search).limit(3).fastSearch()
     expect(ids(await fast.toArray())).toEqual([])
     expect(ids(await fast.where('x > 1').toArray())).toEqual([])
     expect(ids(await fast.bypassVectorIndex().toArray())).toEqual([0, 1, 2])
-    expect(await fast.explain()).toContain('k = 3, all rows passed over: it has no index')
+    expect(await fast.explain()).toContain('k = 3, all rows skipped: it has no index')
     await indexed(table)
     await table.add([{ id: 50, x: 1, v: [0, 0] }])
     const cosine = (table.search([1, 0]) as Search).limit(9).fastSearch().distanceType('cosine')
     expect(ids(await cosine.where('id > 2').toArray())).toEqual([3, 4])
-    expect(await cosine.explain()).toContain('rows that no index covers passed over')
+    expect(await cosine.explain()).toContain('rows that no index covers skipped')
     expect(ids(await fast.distanceRange(4).toArray())).toEqual([2, 3, 4])
   })
 })
 
-test('a segment of which every row lives is asked for all; of the others it is told which', async () => {
+test('a segment with only live rows is searched without a row filter; others get one', async () => {
   await withLine(20, async (table, near) => {
     await near.toArray()
     expect(fake.probes.at(-1)!.allowed).toBe(null)
@@ -479,7 +479,7 @@ test('a segment of which every row lives is asked for all; of the others it is t
   })
 })
 
-test('queries at the same time share one load of a segment', async () => {
+test('concurrent queries share one load of a segment', async () => {
   await withLine(20, async (_, near) => {
     await Promise.all([near.toArray(), near.toArray(), near.where('x > 2').toArray()])
     expect(fake.opened).toBe(1)
@@ -532,7 +532,7 @@ test('A-042 several vectors are a batch: the rows of each, after its number', as
   })
 })
 
-test('an analyzed search tells partitions, rows guessed and measured, and their bytes', async () => {
+test('an analyzed search reports partitions, estimated and measured rows, and their bytes', async () => {
   await withLine(20, async (table, near) => {
     await table.add(line(4, 30))
     const [text] = (await near.analyze()).match(/ANNSubIndex: .*/)!
@@ -542,7 +542,7 @@ test('an analyzed search tells partitions, rows guessed and measured, and their 
   })
 })
 
-test('refineFactor measures so many candidates for each row wanted, no more', async () => {
+test('refineFactor measures exactly that many candidates per requested row', async () => {
   await withLine(200, async (_, near) => {
     fake.blur = { factor: 3, more: 5 }
     const candidates = async (search: Search) =>

@@ -64,7 +64,7 @@ test.each([
   expect(columns.size).toBe(fragments)
 })
 
-test('fragments that cannot match are not opened, and a limit ends the reading', async () => {
+test('fragments that cannot match are not opened, and a limit ends the scan', async () => {
   const { store, table } = await threeFragments()
   expect(await table.search().where('id >= 10000').select(['id']).limit(1).toArray()).toEqual([
     { id: 10_000 },
@@ -75,7 +75,7 @@ test('fragments that cannot match are not opened, and a limit ends the reading',
   expect(new Set(store.read).size).toBe(1)
 })
 
-test('A-055 rows added and deleted in any way: a filter finds what looking at every row finds', async () => {
+test('A-055 rows added and deleted in any way: a filter finds the rows of a full scan', async () => {
   const value = fc.oneof(fc.constant(null), fc.integer({ min: -3, max: 12 }))
   const step = fc.oneof(
     {
@@ -134,7 +134,7 @@ test('A-055 rows added and deleted in any way: a filter finds what looking at ev
   )
 })
 
-test('what an answer holds is not what is kept', async () => {
+test('an answer does not keep cached data in memory', async () => {
   const ns = await connect('memory://')
   const index = { kind: 'int', bits: 32, signed: true } as const
   const type = { kind: 'dictionary', index, value: { kind: 'utf8', large: false }, ordered: false } as const
@@ -150,7 +150,7 @@ test('what an answer holds is not what is kept', async () => {
   await ns.close()
 })
 
-test('a scan that goes on does not begin anew: rows before its place are not evaluated', async () => {
+test('a resumed scan does not start again: rows before its position are not evaluated', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable(
     't',

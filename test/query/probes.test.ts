@@ -1,7 +1,7 @@
 /** What of a filter scalar indexes can be asked. */
 import { describe, expect, test } from 'vitest'
 import type { DataType, Field } from '../../src/arrow/types.js'
-import { type Probes, printProbes, takeApart } from '../../src/query/probes.js'
+import { type Probes, printProbes, splitFilter } from '../../src/query/probes.js'
 import { bindFilter } from '../../src/sql/binding/bind.js'
 import { printBound } from '../../src/sql/print.js'
 import type { IndexReader } from '../../src/table/table-index.js'
@@ -56,7 +56,7 @@ function shown(probes: Probes): string {
 }
 
 function apart(filter: string) {
-  const { conjuncts, rest } = takeApart(bindFilter(filter, schema).expr, indexes)
+  const { conjuncts, rest } = splitFilter(bindFilter(filter, schema).expr, indexes)
   const left = conjuncts.flatMap(conjunct => conjunct.left)
   return { probes: conjuncts.map(({ probes }) => shown(probes)), rest: [...rest, ...left].map(printBound) }
 }
@@ -105,7 +105,7 @@ describe('answered by indexes alone', () => {
   ])('%s', (filter, probes) => expect(apart(filter)).toEqual({ probes: [probes], rest: [] }))
 })
 
-describe('evaluated beside', () => {
+describe('evaluated next to indexes', () => {
   test.each([
     ["name LIKE 'ab%c'", ['name in [ab, ac)'], ["name LIKE 'ab%c'"]],
     ["name LIKE 'ab_'", ['name in [ab, ac)'], ["name LIKE 'ab_'"]],
@@ -133,7 +133,10 @@ test.each([
 ])('%s is for no index', filter => expect(apart(filter).probes).toEqual([]))
 
 test('probes print as Lance prints them', () => {
-  const { conjuncts } = takeApart(bindFilter("id = 5 AND (flag OR name NOT LIKE 'a%')", schema).expr, indexes)
+  const { conjuncts } = splitFilter(
+    bindFilter("id = 5 AND (flag OR name NOT LIKE 'a%')", schema).expr,
+    indexes,
+  )
   expect(conjuncts.map(({ probes }) => printProbes(probes))).toEqual([
     '[id = 5]@id_idx(BTREE)',
     "OR([flag]@flag_idx(BITMAP), [name NOT LIKE 'a%']@name_idx(BTREE))",

@@ -77,7 +77,7 @@ const drawn = fc.record({
   offset: fc.nat(3),
 })
 
-test('groups, distinct rows and orders are made of all rows that a search finds', async () => {
+test('groups, distinct rows and orders use all rows that a search finds', async () => {
   await fc.assert(
     fc.asyncProperty(drawn, async ({ name, table, where, after, limit, offset }) => {
       let search = searches[name]!(tables[table]!)
@@ -114,7 +114,7 @@ test('groups, distinct rows and orders are made of all rows that a search finds'
   )
 })
 
-test('without a search for text or a range, what matches is not known: groups and orders are refused', async () => {
+test('without a text search or a range, the set of matches is undefined: groups and orders are refused', async () => {
   const near = tables[0]!.search([3, 4])
   const refused = { code: 13, hint: expect.stringContaining('distanceRange') }
   for (const search of [
@@ -136,9 +136,9 @@ test('without a search for text or a range, what matches is not known: groups an
   })
 })
 
-describe('where', () => {
+describe('an error', () => {
   test.each(['_distance < 3', 'id > 3 AND _DISTANCE < 3', '_score > 1', '_relevance_score > 0'])(
-    '%s is told of distanceRange and postfilter',
+    'of %s names distanceRange and postfilter',
     async filter => {
       const hybrid = tables[0]!.search([3, 4]).fullText('ape').where(filter)
       const told = await failure(hybrid.toArray())
@@ -147,7 +147,7 @@ describe('where', () => {
       expect((await hybrid.postfilter().limit(40).toArray()).length).toBeLessThanOrEqual(40)
     },
   )
-  test('of a text names postfilter, and filters the scores with it', async () => {
+  test('of a text names postfilter, which filters the scores', async () => {
     const search = tables[0]!.search().fullText('ape').where('_score > 0.5')
     expect(await failure(search.toArray())).toMatchObject({ hint: expect.stringContaining('postfilter') })
     const all = await tables[0]!.search().fullText('ape').limit(count).toArray()
@@ -155,7 +155,7 @@ describe('where', () => {
     expect(above).toBeGreaterThan(0)
     expect(await search.postfilter().select({ n: 'count(*)' }).toArray()).toEqual([{ n: above }])
   })
-  test('of a scan, or with a column that there is not, names the columns there are', async () => {
+  test('of a scan, or for an unknown column, names the existing columns', async () => {
     expect(await failure(tables[0]!.search().where('_distance < 3').toArray())).toMatchObject({ code: 12 })
     const search = tables[0]!.search([3, 4]).where('_distance < 3 AND nowhere = 1')
     expect(await failure(search.toArray())).toMatchObject({ code: 12 })
@@ -190,14 +190,14 @@ describe('a hybrid search', () => {
     }
   })
 
-  test('filtered afterwards has pages of one list, too', async () => {
+  test('that is postfiltered has pages of one list, too', async () => {
     const search = hybrid(tables[1]!).where('id % 2 = 0').postfilter()
     const list = await ids(search.limit(50))
     expect(list).toHaveLength(50)
     expect(await ids(search.limit(10).offset(20))).toEqual(list.slice(20, 30))
   })
 
-  test('refuses a page that ends beyond the candidates, and names them', async () => {
+  test('refuses a page that ends beyond the candidates, and names the option', async () => {
     const search = hybrid(tables[0]!)
     const refused = {
       code: 13,
@@ -223,7 +223,7 @@ describe('a hybrid search', () => {
     expect(await failure(search.fuse(() => [], { candidates: 3 }).toArray())).toMatchObject({ code: 13 })
   })
 
-  test('is grouped and ordered only where the candidates are said', async () => {
+  test('is grouped and ordered only with an explicit number of candidates', async () => {
     const search = hybrid(tables[0]!)
     const asked = [search.select({ n: 'count(*)' }), search.select(['city']).distinct(), search.orderBy('id')]
     for (const each of asked) {
@@ -240,7 +240,7 @@ describe('a hybrid search', () => {
     expect(n).toBeLessThanOrEqual(6)
   })
 
-  test('tells a function as many rows as there are candidates', async () => {
+  test('passes a function as many rows as there are candidates', async () => {
     const told: number[][] = []
     const search = hybrid(tables[0]!).limit(2)
     const fuse = (near: readonly unknown[], matching: readonly unknown[]) => {
@@ -255,7 +255,7 @@ describe('a hybrid search', () => {
     ])
   })
 
-  test('takes one way to join rows', async () => {
+  test('accepts one way to join rows', async () => {
     const search = hybrid(tables[0]!).fuse({ rrf: {}, vectorWeight: 0.5 })
     expect(await failure(search.toArray())).toMatchObject({ code: 13 })
   })

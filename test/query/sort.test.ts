@@ -133,7 +133,7 @@ function numbersFrom(from: number, count: number): Float64Array {
 }
 
 describe('sorting', () => {
-  test('gives the first rows in the order asked for, equal ones as they came', async () => {
+  test('returns the first rows in order, equal ones in their original order', async () => {
     const cases = fc.tuple(keyColumns, fc.nat(70), fc.integer({ min: 1, max: 20 }))
     await fc.assert(
       fc.asyncProperty(cases, async ([{ keys, rows }, keep, step]) => {
@@ -150,7 +150,7 @@ describe('sorting', () => {
     )
   })
 
-  test('throws away what cannot be among the first, and merges runs', async () => {
+  test('discards rows that cannot be among the first, and merges runs', async () => {
     const sorter = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 1000, 200_000)
     const all = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 200_000, 200_000)
     const pacer = new Pacer()
@@ -190,7 +190,7 @@ test.each([
   expect([...(await sorter.finish(pacer))]).toEqual(expected)
 })
 
-test('rows are in one group exactly when no order tells them apart, and groups are numbered as they are met', () => {
+test('rows share a group exactly if no order distinguishes them, and groups are numbered by first occurrence', () => {
   fc.assert(
     fc.property(keyColumns, fc.integer({ min: 1, max: 20 }), fc.nat(), ({ keys, rows }, step, seed) => {
       const grouper = new Grouper(

@@ -172,7 +172,7 @@ const conditions: fc.Arbitrary<Condition> = fc.oneof(
   })),
 )
 
-test('finds what looking at every row finds, under any budget, cold and warm', async () => {
+test('a filter finds the rows of a full scan, under any budget, cold and warm', async () => {
   await fc.assert(
     fc.asyncProperty(
       tables,
@@ -218,7 +218,7 @@ test('finds what looking at every row finds, under any budget, cold and warm', a
   )
 }, 300_000)
 
-describe('of 300,000 rows of which each has a number greater than the one before', async () => {
+describe('a column of 300,000 rising numbers', async () => {
   const rows = 300_000
   const stretch = 8192
   const store = new CountingStore(new MemoryStore('bytes'))
@@ -252,7 +252,7 @@ describe('of 300,000 rows of which each has a number greater than the one before
   const ofStretches = (count: number) => count * (8 * stretch + 2 * 1024) + checksums
 
   test.each([100_000, 1 << 28])(
-    'a count reads the stretches in which some rows pass and some do not (budget %d)',
+    'a count reads only the stretches in which some rows pass and some do not (budget %d)',
     cacheBytes =>
       fc.assert(
         fc.asyncProperty(fc.nat(rows - 1), fc.nat(100_000), async (from, more) => {
@@ -265,7 +265,7 @@ describe('of 300,000 rows of which each has a number greater than the one before
       ),
   )
 
-  test('no stretch is read where the numbers of all lie elsewhere, or within', async () => {
+  test('no stretch is read if all its numbers are outside, or all inside', async () => {
     expect(await cold('id = -3')).toEqual({ count: 0, bytesRead: 0 })
     expect(await cold(`id < ${3 * stretch * 20} AND id <> ${3 * stretch - 1}`)).toMatchObject({
       count: stretch * 20,
@@ -275,7 +275,7 @@ describe('of 300,000 rows of which each has a number greater than the one before
   })
 
   test.each([100_000, 3_000_000, 1 << 28])(
-    'a column in no order is read once (budget %d)',
+    'an unordered column is read once (budget %d)',
     async cacheBytes => {
       const { count, bytesRead } = await cold(`mixed < ${rows / 2}`, cacheBytes)
       expect(count).toBe(rows / 2)
@@ -283,7 +283,7 @@ describe('of 300,000 rows of which each has a number greater than the one before
     },
   )
 
-  test('the next part of such a column is read while one is evaluated', async () => {
+  test('the next part of an unordered column is read while one is evaluated', async () => {
     let [reading, most, read] = [0, 0, 0]
     class NotingStore extends WrappedStore {
       protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>): Promise<T> {
@@ -300,14 +300,14 @@ describe('of 300,000 rows of which each has a number greater than the one before
     await ns.close()
   })
 
-  test('analyze says of how many rows nothing had to be read', async () => {
+  test('analyze reports the rows for which nothing had to be read', async () => {
     const ns = await connect('bytes', { store })
     const search = (await ns.openTable('t')).search().where(`id >= ${3 * 131_100} AND id < ${3 * 150_000}`)
     expect(await search.analyze()).toContain(`parts=1, rows_decided_by_zones=${rows - 2 * stretch}]`)
     await ns.close()
   })
 
-  test('a filter that may fail looks at every row', async () => {
+  test('a filter that may fail evaluates every row', async () => {
     const { count, bytesRead } = await cold('id = 21 AND 10 / (mixed + 1) >= 0')
     expect({ count, bytesRead }).toEqual({ count: 1, bytesRead: tail + 16 * rows })
   })

@@ -27,7 +27,7 @@ class HoldingStore extends WrappedStore {
   }
 }
 
-test('a search in texts that is given up fails none that waits with it', async () => {
+test('an aborted text search does not fail searches that share its load', async () => {
   const store = new MemoryStore('living')
   const writer = await connect('living', { store, maintenance: { compact: false } })
   const rows = Array.from({ length: 40_000 }, (_, i) => ({ id: i, text: i % 100 === 1 ? 'fox' : 'hen' }))

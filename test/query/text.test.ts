@@ -17,7 +17,7 @@ describe('highlights', () => {
     return rows.map(({ _highlights }) => _highlights.text)
   }
 
-  test('a text longer than is looked at is cut where it was said to be, whatever its characters', async () => {
+  test('a text longer than the limit is cut there, with any characters', async () => {
     const texts = ['a', 'é', '東', '𐐨'].map(letter => `\ufeffcat ${letter.repeat(20_000)}`)
     texts.push(`\ufeffcat ${'東'.repeat(16_378)}𐐨`)
     const table = await root.ns.createTable(
@@ -29,7 +29,7 @@ describe('highlights', () => {
       texts.map(text => text.slice(0, 16_384).toWellFormed().replace('cat', '<b>cat</b>')).sort(),
     )
   })
-  test('words of a phrase are marked with the others, whatever indexes there are of their column', async () => {
+  test('words of a phrase are marked with the others, with any indexes of their column', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])
     for (const [name, withPosition] of [
       ['a', false],
@@ -45,7 +45,7 @@ describe('highlights', () => {
     expect(await search.toArray()).toMatchObject([
       { _highlights: { text: '<b>ape</b> <b>bee</b> <b>cat</b>' } },
     ])
-    expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is asked'])
+    expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is used'])
   })
   test('words that lower a score or exclude a row are not marked', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])
@@ -63,14 +63,14 @@ describe('highlights', () => {
     const partly = { must: [ape], mustNot: [{ must: [bee, dog] }] }
     expect(await marked(partly)).toEqual(['<b>ape</b> bee cat'])
   })
-  test('more snippets than are given are refused, be there rows or not', async () => {
+  test('more snippets than the maximum are refused, with or without rows', async () => {
     const table = await root.ns.createTable('t', [{ text: 'cat' }])
     expect(await failure(highlights(table, 'dog', { snippets: 101 }))).toMatchObject({ code: 13 })
   })
 })
 
 describe('scores', () => {
-  test('count the rows that live, and their lengths; how many have a term is known since the index was built', async () => {
+  test('use live rows and their lengths; document frequencies are those of the index build', async () => {
     const texts = ['ape', 'ape bee', 'bee cow dog', 'cow', 'ape ape elk fly gnu hen', 'dog elk', 'fly fly']
     const table = await root.ns.createTable(
       't',
@@ -113,7 +113,7 @@ describe('scores', () => {
     expect(await scores()).toEqual(expected([1], 1))
   })
 
-  test('are numbers, whatever factors there are', async () => {
+  test('are numbers, for any factors', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee' }, { text: 'bee' }])
     const score = async (query: TextQuery) => {
       const rows = await table.search().fullText(query).toArray()
@@ -132,7 +132,7 @@ describe('scores', () => {
   })
 })
 
-test('of many rows that are equally good come those with the least ids, wherever they lie', async () => {
+test('of many equally good rows those with the least ids are returned, from any fragment', async () => {
   const count = 10_000
   const table = await root.ns.createTable(
     't',
@@ -157,7 +157,7 @@ test('of many rows that are equally good come those with the least ids, wherever
   }
 })
 
-describe('refused, with a word why', () => {
+describe('refused with an explanation', () => {
   const search = async (query: unknown) => {
     const table = await root.ns.createTable('t', [{ text: 'ape' }])
     return table
@@ -171,12 +171,12 @@ describe('refused, with a word why', () => {
       expect(await failure(search(query))).toMatchObject({ code: 13 })
     },
   )
-  test('operators within so many that no stack would hold them', async () => {
+  test('operators nested too deeply for the stack', async () => {
     let query: TextQuery = { match: 'ape' }
     for (let i = 0; i < 100_000; i++) query = { must: [query] }
     expect(await failure(search(query))).toMatchObject({ code: 13 })
   })
-  test('more words that may be off by some edits than can be compared with every term in time', async () => {
+  test('more fuzzy words than can be compared with every term in time', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape' }])
     const words = (count: number) => Array.from({ length: count }, (_, i) => `w${i}`).join(' ')
     const search = (count: number) => {
@@ -302,7 +302,7 @@ describe('joined by a function', () => {
       .fuse(near => near.map(row => ({ ...row, _relevance_score: 1 })))
     expect(await failure(search.toArray())).toMatchObject({ code: 13 })
   })
-  test('whoever says last how to join rows is listened to', async () => {
+  test('the last call that sets how to join rows wins', async () => {
     const none = () => []
     const search = await searched()
     expect(await search.fuse(none).fuse({ vectorWeight: 1 }).toArray()).toHaveLength(2)
@@ -310,7 +310,7 @@ describe('joined by a function', () => {
   })
 })
 
-test('whoever finds the pages of an index gone is told why', async () => {
+test('if the pages of an index are gone, the error says why', async () => {
   let meanwhile = async () => {}
   class Store extends MemoryStore {
     override async readInto(...[key, ...rest]: Parameters<MemoryStore['readInto']>): Promise<void> {

@@ -6,12 +6,12 @@ import type { Plan } from './draw.js'
 import { simulate } from './simulate.js'
 import { Violation } from './world.js'
 
-test('worlds that are tidied up keep every promise', async () => {
+test('worlds with maintenance keep every guarantee', async () => {
   const first = (Number(process.env.SHEAF_SEED ?? 1) - 1) * 10_000
   for (let seed = first; seed < first + 100; seed++) await simulate(seed, { tidy: true })
 }, 600_000)
 
-describe('it is found out', () => {
+describe('the simulation detects', () => {
   afterEach(() => vi.restoreAllMocks())
 
   /** What the first of the worlds from `first` on that breaks a promise says. */
@@ -29,14 +29,14 @@ describe('it is found out', () => {
     return 'none'
   }
 
-  test('when files may enter the log that a sweep has given up', async () => {
+  test('files that enter the log below the GC watermark', async () => {
     vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
     // A process that opens the root for one call has nothing to give up.
     const change = (plan: Plan): Plan => ({ ...plan, areBrief: false })
     expect(await firstViolation(195, change)).toMatch(/missing|not there/)
   }, 600_000)
 
-  test('when nobody looks back', async () => {
+  test('a missing check of the slot before', async () => {
     vi.spyOn(BlobLog.prototype, 'has').mockResolvedValue(true)
     expect(await firstViolation(0)).toMatch(/seed/)
   }, 600_000)

@@ -180,7 +180,7 @@ async function world(seed: number): Promise<Record<string, number>> {
   return tally
 }
 
-test('uploads are lost, doubled and half visible in no world', async () => {
+test('no world loses, doubles or half shows an upload', async () => {
   await selfTest(new MemoryStore(diskName), systemClock)
   await loadAll()
   await import('p-queue')

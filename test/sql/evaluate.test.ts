@@ -175,7 +175,7 @@ describe('comparison', () => {
     }
   })
 
-  test('dates and times of different units meet as points in time', () => {
+  test('dates and times of different units compare as points in time', () => {
     const types = {
       day: { kind: 'date', unit: 'day' },
       wide: { kind: 'date', unit: 'ms' },
@@ -285,7 +285,7 @@ describe('errors of rows', () => {
     expect(select('coalesce(b, a + 1) = 3', sliceBatch(from, 0, 3))).toEqual([0])
   })
 
-  test('a null operand is no fault, nor is a row outside of the subset asked for', () => {
+  test('a null operand does not fail, nor does a row outside of the requested subset', () => {
     expect(select('a / b IS NULL', sliceBatch(from, 2, 2))).toEqual([0, 1])
     const within = Bitset.full(4)
     within.remove(1)
@@ -339,7 +339,7 @@ describe('CASE', () => {
     expect(values('case when flag then struct(a) end', sliceBatch(from, 0, 2))).toEqual([{ c0: 6n }, null])
   })
 
-  test('is a condition where its results are', () => {
+  test('may be a condition', () => {
     expect(select('case when b = 0 then a = 1 else flag end', from)).toEqual([0, 1, 3])
     expect(select('not case when b = 0 then a = 1 else flag end', from)).toEqual([])
     expect(select('case when b = 0 then a = 1 else flag end is null', from)).toEqual([2])
@@ -366,7 +366,7 @@ describe('CASE', () => {
     )
   })
 
-  test('of more branches than a byte counts', () => {
+  test('may have more than 256 branches', () => {
     const branches = Array.from({ length: 300 }, (_, i) => `when a = ${i} then a + ${i}`).join(' ')
     expect(values(`case ${branches} else -1 end`, from)).toEqual([12n, 2n, -1n, -1n])
   })
@@ -389,7 +389,7 @@ describe('IS DISTINCT FROM', () => {
 })
 
 describe('volatile functions', () => {
-  test('are computed for every row, whatever the arguments', () => {
+  test('are computed for every row, with any arguments', () => {
     const type: DataType = { kind: 'dictionary', index: int(8), value: utf8, ordered: false }
     const from = column(
       type,
@@ -434,7 +434,7 @@ describe('dictionaries', () => {
     expect(values('lower(x)', odd)).toEqual(['a', null, 'a'])
   })
 
-  test('an entry that no row uses cannot fail; one larger than the batch is read row by row', () => {
+  test('an unused entry cannot fail; a dictionary larger than the batch is read row by row', () => {
     const numbers = column(type, ['1', 'x', '2', '1'])
     const [first] = [sliceBatch(numbers, 2, 2)]
     expect(first!.columns[0]!.dictionary!.length).toBe(3)
@@ -524,7 +524,7 @@ describe('nested columns', () => {
     expect(values('st.in.c', from)).toEqual([1n, null, null, null, 2n])
   })
 
-  test('A-059 what stands under a null struct is not looked at', () => {
+  test('A-059 values under a null struct are ignored', () => {
     const [st, vec] = from.columns as [Column, Column]
     const inner = st.children[0]!
     const bare = { ...inner.children[0]!, validity: null, nullCount: 0 }
@@ -567,7 +567,7 @@ describe('nested columns', () => {
 })
 
 describe('batches', () => {
-  test('of no rows give nothing, whatever is asked', () => {
+  test('of no rows give nothing, for any expression', () => {
     const from = column(int(64), [])
     expect(select('x / 0 = 1 OR x IN (1, 2) OR x IS NULL', from)).toEqual([])
     expect(evaluate(bindExpression(parseExpression('x + 1'), from.schema), from).length).toBe(0)
@@ -588,7 +588,7 @@ describe('batches', () => {
     }
   })
 
-  test('are asked by name: columns may come in any order, and more of them', () => {
+  test('are read by name: columns may come in any order, with additional ones', () => {
     const filter = bindFilter('b = 2', batch({ a: int(64), b: int(64) }, []).schema)
     const other = batch({ z: utf8, b: int(64) }, [{ z: 'x', b: 2 }])
     expect([...selectRows(filter, other).toIndices()]).toEqual([0])
@@ -636,7 +636,7 @@ describe('long lists', () => {
   })
 })
 
-describe('constants that are too large to be kept', () => {
+describe('constants that are too large to fold', () => {
   const from = batch({ a: int(64), s: utf8, big: { kind: 'utf8', large: true } }, [
     { a: 1n, s: 'x%', big: 'x' },
     { a: 2n, s: '%y', big: null },
@@ -645,7 +645,7 @@ describe('constants that are too large to be kept', () => {
   const large = "repeat('x', 100000)"
   const kinds = (node: Bound): string[] => [node.kind, ...operandsOf(node).flatMap(kinds)]
 
-  test('are not folded, and those that are short are', () => {
+  test('are not folded, and short ones are', () => {
     const exprOf = (text: string) => bindExpression(parseExpression(text), from.schema).expr
     expect(kinds(exprOf(large))).toEqual(['call', 'literal', 'literal'])
     expect(kinds(exprOf(`CAST(${large} AS bytea)`))).toEqual(['cast', 'call', 'literal', 'literal'])
@@ -656,7 +656,7 @@ describe('constants that are too large to be kept', () => {
     expect(kinds(exprOf(`CAST('${'x'.repeat(100_000)}' AS bytea)`))).toEqual(['cast', 'literal'])
   })
 
-  test('have the value they would have', () => {
+  test('have the value that folding would give', () => {
     expect(values(`length(${large}) + a`, from)).toEqual([100_001n, 100_002n, 100_000n])
     expect(select(`big = ${large}`, from)).toEqual([2])
     expect(select(`big BETWEEN 'x' AND ${large}`, from)).toEqual([0, 2])
@@ -671,7 +671,7 @@ describe('constants that are too large to be kept', () => {
     expect(values(`array_has([${large}, 'y'], big)`, from)).toEqual([false, null, true])
   })
 
-  test('are computed once for all rows, however many there are', () => {
+  test('are computed once for all rows', () => {
     const rows = batch(
       { a: int(64) },
       Array.from({ length: 8192 }, (_, i) => ({ a: BigInt(i) })),

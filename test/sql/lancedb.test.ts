@@ -104,7 +104,7 @@ describe.skipIf(tablePath === null || filtersPath === null)(
       expect(alike.length).toBe(94)
     })
 
-    test('what LanceDB refuses is refused too, but for what is listed with its rows', () => {
+    test('a filter that LanceDB refuses is refused too, with listed exceptions', () => {
       const refused = entries.filter(({ lancedb }) => lancedb === 'ERR')
       for (const { filter } of refused) {
         const difference = acceptedOnPurpose[filter]
@@ -115,7 +115,7 @@ describe.skipIf(tablePath === null || filtersPath === null)(
       expect(Object.keys(acceptedOnPurpose).filter(filter => !known.includes(filter))).toEqual([])
     })
 
-    test('what is refused on purpose is what LanceDB ran', () => {
+    test('intentional refusals are filters that LanceDB runs', () => {
       const ran = entries.filter(({ lancedb }) => lancedb !== 'ERR')
       for (const filter of Object.keys(refusedOnPurpose)) {
         expect(

@@ -57,7 +57,7 @@ describe('results by entry', () => {
     expect(lengths).toEqual([4, 1])
   })
 
-  test('wait until as many rows were asked for as there are entries', () => {
+  test('wait until as many rows were requested as there are entries', () => {
     const cache = new EntryCache<number>()
     const { lengths, compute } = counting()
     expect(cache.over(safe, sliceColumn(column, 3, 3), null, compute)).toBe(null)
@@ -65,7 +65,7 @@ describe('results by entry', () => {
     expect(cache.over(safe, sliceColumn(column, 6, 2), null, compute)?.entries).toBe(4)
   })
 
-  test('of entries that fail are computed for those in use', () => {
+  test('of failing entries are computed only for those in use', () => {
     const cache = new EntryCache<number>()
     const masks: RowMask[] = []
     const compute = (values: Column, rows: RowMask): number => {
@@ -80,7 +80,7 @@ describe('results by entry', () => {
     expect(masks).toEqual([null, Uint32Array.of(0b111), null, Uint32Array.of(0b1111)])
   })
 
-  test('are not kept for what has another value each time', () => {
+  test('are not kept for volatile functions', () => {
     const { lengths, compute } = counting()
     expect(new EntryCache<number>().over(random, column, null, compute)).toBe(null)
     expect(lengths).toEqual([])

@@ -103,7 +103,7 @@ describe('FileStore on a failing disk', () => {
   })
 
   test.each(['EIO', 'ETIMEDOUT', 'EEXIST'])(
-    'a link that took effect is a write that won, reported as %s',
+    'a link that took effect is a successful write, reported as %s',
     async code => {
       const store = await open()
       await store.put('d/before', one)
@@ -153,7 +153,7 @@ describe('FileStore on a failing disk', () => {
     await store.put('new/k', one)
   })
 
-  test('a draft that cannot be unlinked does not turn a success into a failure', async () => {
+  test('a temporary file that cannot be unlinked does not turn a success into a failure', async () => {
     const store = await open()
     failures.set('unlinkSync', 'EBUSY')
     expect(await store.putIfAbsent('k', one)).toBe('won')
@@ -177,7 +177,7 @@ describe('FileStore on a failing disk', () => {
     })
   })
 
-  test('a read that fails says why, and is no missing blob', async () => {
+  test('a failing read says why, and is not a missing blob', async () => {
     const store = await open()
     await store.put('k', one)
     failures.set('readSync', 'EIO')
@@ -186,7 +186,7 @@ describe('FileStore on a failing disk', () => {
     await expect(store.getRange('k', 0, 1)).rejects.toMatchObject(failed)
   })
 
-  test('a delete that fails says why', async () => {
+  test('a failing delete says why', async () => {
     const store = await open()
     await store.put('k', one)
     failures.set('unlinkSync', 'EBUSY')

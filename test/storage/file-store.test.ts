@@ -108,7 +108,7 @@ describe('FileStore', () => {
     }
   })
 
-  test('a write leaves nothing in _tmp, won, lost or broken', async () => {
+  test('a write leaves nothing in _tmp, whether it wins, loses or breaks', async () => {
     const path = freshPath()
     const store = await openAt(path)
     await Promise.all(Array.from({ length: 5 }, () => store.putIfAbsent('a/k', Uint8Array.of(1))))
@@ -122,7 +122,7 @@ describe('FileStore', () => {
     expect(statSync(join(path, 'a/k')).nlink).toBe(1)
   })
 
-  test('what a crash left in _tmp goes when the directory is opened a day later', async () => {
+  test('files that a crash left in _tmp are deleted when the directory is opened a day later', async () => {
     const path = freshPath()
     await openAt(path)
     const of = (age: number) => {
@@ -142,7 +142,7 @@ describe('FileStore', () => {
     expect(readdirSync(join(path, '_tmp'))).toContain('notes')
   })
 
-  test('what a crash left in _tmp is neither listed nor in the way', async () => {
+  test('files that a crash left in _tmp are neither listed nor in the way', async () => {
     const path = freshPath()
     mkdirSync(join(path, '_tmp'), { recursive: true })
     writeFileSync(join(path, '_tmp', 'torn'), 'half a sl')
@@ -154,7 +154,7 @@ describe('FileStore', () => {
     expect(readFileSync(join(path, '_tmp', 'torn'), 'utf8')).toBe('half a sl')
   })
 
-  test('a missing directory is made only when asked to, with its parents', async () => {
+  test('a missing directory is created only on request, with its parents', async () => {
     const path = join(freshPath(), 'deep', 'er')
     const missing = { code: 1, status: 404, message: expect.stringContaining(path) }
     await expect(FileStore.open(path, { create: false, readOnly: false })).rejects.toMatchObject(missing)
@@ -197,7 +197,7 @@ describe('FileStore', () => {
     })
   })
 
-  test('a directory removed under an opener is made again by the second write', async () => {
+  test('a directory removed under an opener is created again by the second write', async () => {
     const path = freshPath()
     const store = await openAt(path)
     await store.put('a/b/one', Uint8Array.of(1))
@@ -217,11 +217,11 @@ describe('FileStore', () => {
     truncateSync(join(path, 'k'), 40)
     await expect(store.getRange('k', 0, 100)).rejects.toMatchObject({
       code: 18,
-      message: expect.stringContaining('k ends at byte 40'),
+      message: expect.stringContaining('k is cut off: it ends at byte 40'),
     })
   })
 
-  test('names in the directory that are no keys are passed over', async () => {
+  test('names in the directory that are not keys are skipped', async () => {
     const path = freshPath()
     const store = await openAt(path)
     await store.put('k', Uint8Array.of(1))

@@ -30,20 +30,20 @@ describe('a file that is read', () => {
       expect(Buffer.concat(parts).equals(content)).toBe(true)
       expect(file.size).toBe(600_000)
       expect(Buffer.from(await file.read(599_999, 1)).toString()).toBe('c')
-      expect((await failure(file.read(599_999, 2))).message).toMatch(/ends at byte 600000, cut off/)
+      expect((await failure(file.read(599_999, 2))).message).toMatch(/is cut off: it ends at byte 600000/)
     } finally {
       await file.close()
     }
   })
 
-  test('that is not there, or a directory, is said', async () => {
+  test('a missing file, or a directory, is an error', async () => {
     expect(await failure(LocalFile.open(newRoot()))).toMatchObject({ code: ErrorCode.InvalidInput })
     expect((await failure(LocalFile.open(newFolder()))).message).toMatch(/is a directory, not a file/)
   })
 })
 
 describe('a file that is written', () => {
-  test('has its name when it is whole, and takes the place of another', async () => {
+  test('gets its name when it is complete, and replaces another', async () => {
     const folder = newFolder()
     const path = `${folder}/a`
     writeFileSync(path, 'old')
@@ -57,7 +57,7 @@ describe('a file that is written', () => {
     expect(readdirSync(folder)).toEqual(['a'])
   })
 
-  test('leaves nothing where its chunks fail or the signal fires', async () => {
+  test('leaves nothing if its chunks fail or the signal fires', async () => {
     const folder = newFolder()
     const broken = new Error('broken')
     async function* failing() {
@@ -76,7 +76,7 @@ describe('a file that is written', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('goes behind a link, which stays', async () => {
+  test('is written to the target of a link, which stays', async () => {
     const folder = newFolder()
     writeFileSync(`${folder}/real`, 'old')
     symlinkSync(`${folder}/real`, `${folder}/link`)
@@ -84,7 +84,7 @@ describe('a file that is written', () => {
     expect(readFileSync(`${folder}/real`, 'utf8')).toBe('new')
   })
 
-  test('is refused where no file can be', async () => {
+  test('is refused if no file can be there', async () => {
     const folder = newFolder()
     writeFileSync(`${folder}/a`, '')
     for (const path of [folder, `${folder}/none/a`, `${folder}/a/b`, '/dev/null']) {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { MemoryStore } from '../../src/storage/memory-store.js'
-import { TellingStore } from '../../src/storage/telling-store.js'
+import { NotifyingStore } from '../../src/storage/notifying-store.js'
 import { blobStoreSuite } from '../suites/blob-store.js'
 import { SeededClock } from '../support/clock.js'
 import { CountingStore, CrashingStore, FaultyStore } from '../support/stores.js'
 
 blobStoreSuite('MemoryStore', async () => new MemoryStore())
-blobStoreSuite('a TellingStore', async () => new TellingStore(new MemoryStore(), () => {}))
+blobStoreSuite('a NotifyingStore', async () => new NotifyingStore(new MemoryStore(), () => {}))
 blobStoreSuite('a CountingStore', async () => new CountingStore(new MemoryStore()))
 blobStoreSuite('a CrashingStore before its crash', async () => {
   return new CrashingStore(new MemoryStore(), Number.POSITIVE_INFINITY, false)

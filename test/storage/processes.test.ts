@@ -22,7 +22,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe.runIf(process.platform === 'linux')('of the processes of this machine', () => {
-  test('one is alive until it ends, and while it is stopped', async () => {
+  test('one is alive until it ends, also while it is stopped', async () => {
     const { child, mark } = await waiting()
     expect(systemProcesses.livenessOf(mark)).toBe('alive')
     child.kill('SIGSTOP')
@@ -37,7 +37,7 @@ describe.runIf(process.platform === 'linux')('of the processes of this machine',
     expect(systemProcesses.livenessOf(reused)).toBe('dead')
   })
 
-  test('one that ended is dead though its parent has not asked how', async () => {
+  test('a zombie is dead', async () => {
     const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'])
     children.push(parent)
     const [pid] = await once(parent.stdout, 'data')
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('of the processes of this machine',
     expect(systemProcesses.livenessOf({ ...mark, ...over })).toBe('unknown')
   })
 
-  test('a thread may have ended while its process is alive, and has ended with it', async () => {
+  test('a thread may have ended while its process is alive, and ends with it', async () => {
     const { child, mark } = await waiting()
     expect(systemProcesses.livenessOf({ ...mark, thread: true })).toBe('unknown')
     await kill(child)
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('of the processes of this machine',
   })
 })
 
-test('a mark is read back as it was written, and nothing else is taken for one', () => {
+test('a process mark is read back, and no other text is one', () => {
   const mark = { boot: 'b', space: 's', pid: 7, start: '8', thread: true }
   expect(parseMark(JSON.parse(JSON.stringify(mark)))).toEqual(mark)
   for (const other of [null, 7, {}, { ...mark, pid: -1 }, { ...mark, pid: '7' }, { ...mark, start: 8 }]) {

@@ -24,7 +24,7 @@ class LyingStore extends CarelessStore {
 }
 
 describe('the self-test of a store', () => {
-  test('passes a store that keeps the promise, once, and leaves nothing', async () => {
+  test('accepts a store with the guarantee, tests it once, and leaves nothing', async () => {
     const store = new CountingStore(new MemoryStore('memory://self-test-passes'))
     await selfTest(store, clock)
     expect(store.calls.get('putIfAbsent')).toBe(2)
@@ -43,7 +43,7 @@ describe('the self-test of a store', () => {
     for await (const { key } of store.list('')) expect.unreachable(key)
   })
 
-  test('is not passed by a store that does not answer', async () => {
+  test('refuses a store that does not answer', async () => {
     const store = new FaultyStore(new MemoryStore('memory://silent'), clock, { dropReply: 1 })
     await expect(selfTest(store, clock)).rejects.toMatchObject({ code: 17 })
   })

@@ -23,7 +23,7 @@ function world() {
   return { clock, store, observer, pass: (seconds: number) => clock.advance(seconds * second) }
 }
 
-test('what one observer saw adds up to what the next one sees, whatever their clocks show', async () => {
+test('observation times add up over observers, with any clocks', async () => {
   const { store, observer, pass } = world()
   for (const [i, startedAt] of [0, 777_777, -123_456, 5].entries()) {
     const { look, save } = observer(startedAt)
@@ -50,7 +50,7 @@ test('time that several observers saw counts once', async () => {
   }
 })
 
-test('an observer that begins in the middle adds nothing that another one sees meanwhile', async () => {
+test('an observer that begins in the middle adds nothing that another one observes meanwhile', async () => {
   const { observer, pass } = world()
   const [one, other] = [observer(), observer()]
   await one.look()
@@ -64,7 +64,7 @@ test('an observer that begins in the middle adds nothing that another one sees m
   expect(await other.look()).toBe(12)
 })
 
-test('time in which nobody looked counts for a part at most', async () => {
+test('time without observers counts up to a maximum', async () => {
   const { observer, pass } = world()
   const { look } = observer()
   await look()
@@ -74,7 +74,7 @@ test('time in which nobody looked counts for a part at most', async () => {
   expect(await look()).toBe(20)
 })
 
-test('another blob begins at nothing, and what was written of the one before goes', async () => {
+test('another blob begins at 0, and the record of the one before is deleted', async () => {
   const { store, observer, pass } = world()
   const { look, save } = observer()
   await look()
@@ -88,7 +88,7 @@ test('another blob begins at nothing, and what was written of the one before goe
   expect(await keysIn(store, '_x/')).toEqual(['_x/a-2.8000'])
 })
 
-test('looks are soon at first, then as far apart as counts', async () => {
+test('looks are frequent at first, then at the maximum interval', async () => {
   const { observer, pass } = world()
   const { look, stillness } = observer()
   const pauses: number[] = []

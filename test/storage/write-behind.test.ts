@@ -39,7 +39,7 @@ describe('chunks written behind', () => {
     )
   })
 
-  test('one at a time, and no more than 32 MiB wait', async () => {
+  test('are written one at a time, and at most 32 MiB wait', async () => {
     const { written, ends, write } = heldWrites()
     const behind = new WriteBehind(write)
     for (let i = 0; i < 32; i++) await behind.push(new Uint8Array(mebibyte))
@@ -63,7 +63,7 @@ describe('chunks written behind', () => {
     await flushed
   })
 
-  test('a write that fails is told to whoever comes next, and is the last', async () => {
+  test('a failed write is reported to the next call, and is the last', async () => {
     const reason = new Error('disk full')
     let writes = 0
     const behind = new WriteBehind(async () => {
@@ -77,7 +77,7 @@ describe('chunks written behind', () => {
     expect(writes).toBe(1)
   })
 
-  test('closing waits for the write that runs, and begins no other', async () => {
+  test('closing waits for the running write, and begins no other', async () => {
     const { written, ends, write } = heldWrites()
     const behind = new WriteBehind(write)
     for (let i = 0; i < 3; i++) await behind.push(new Uint8Array(mebibyte))

@@ -47,7 +47,7 @@ async function addDuring(meanwhile: (table: Table) => Promise<unknown>) {
   return { table, written: written() }
 }
 
-test('an append: only the rows that came are done besides', async () => {
+test('an append: only the new rows are filled', async () => {
   const { table, written } = await addDuring(t =>
     t.add(rowsInAFile.map(row => ({ ...row, id: row.id + 50_000 }))),
   )
@@ -56,7 +56,7 @@ test('an append: only the rows that came are done besides', async () => {
   expect(await table.countRows('c = a + 1')).toBe(30_000)
 })
 
-test('deletes: nothing is done again', async () => {
+test('deletes: nothing is repeated', async () => {
   const { table, written } = await addDuring(t => t.delete('id % 3 = 0'))
   expect(written).toBe(1)
   expect(await table.countRows('c = a + 1')).toBe(await table.countRows())

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 
-test('a creation that meets a table of another kind is told that the name is taken', async () => {
+test('creating a table whose name a pointer table just took reports the name as taken', async () => {
   const ns = await connect('memory://')
   const source = await ns.createTable('source', [{ id: 1 }])
   const bytes = await source.search().toIpc()

@@ -7,7 +7,7 @@ import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { stage } from '../support/lance.js'
 
-test('a table that lost all versions it can lose takes the next commit', async () => {
+test('a table that lost all expendable versions accepts the next commit', async () => {
   const store = new MemoryStore('memory://story')
   const ns = await connect('memory://', { store })
   const { operations } = ns

@@ -10,7 +10,7 @@ import { CrashingStore } from '../support/stores.js'
 /** Large enough for a data file. */
 const rowsOf = (who: string) => [{ who, text: who.padEnd(70_000, '.') }]
 
-test('a process that dies while it replaces a table leaves one of the two, or none', async () => {
+test('a process that dies while it replaces a table leaves the old, the new, or none', async () => {
   const seen = new Set<string>()
   for (const lastLands of [false, true]) {
     for (let survives = 0; ; survives++) {
@@ -20,7 +20,7 @@ test('a process that dies while it replaces a table leaves one of the two, or no
       await first.close()
       const crashing = new CrashingStore(store, survives, lastLands)
       const replace = async () => {
-        const ns = await connect('memory://', { store: crashing })
+        const ns = await connect('memory://', { store: crashing, onWarning: () => {} })
         await ns.dropTable('t')
         await ns.createTable('t', rowsOf('new'))
       }

@@ -22,7 +22,7 @@ async function declared(): Promise<{
   return { ns, bytes, slowly }
 }
 
-test('come from several callers at once: one makes the columns, the others append', async () => {
+test('several concurrent callers write first rows: one creates the columns, the others append', async () => {
   const { ns, bytes } = await declared()
   const inserts = Array.from({ length: 5 }, () => ns.operations.insertIntoTable({ id: ['t'] }, bytes))
   expect((await Promise.all(inserts)).map(({ version }) => version).sort()).toEqual([1, 2, 3, 4, 5])
@@ -30,7 +30,7 @@ test('come from several callers at once: one makes the columns, the others appen
   await ns.close()
 })
 
-test('do not make a table that was dropped while they waited', async () => {
+test('first rows do not create a table that was dropped meanwhile', async () => {
   const { ns, bytes, slowly } = await declared()
   let second: Promise<unknown> | undefined
   const first = ns.operations.insertIntoTable(
@@ -47,7 +47,7 @@ test('do not make a table that was dropped while they waited', async () => {
   await ns.close()
 })
 
-test('do not go into another table that has the name by then', async () => {
+test('first rows do not go into another table that has the name now', async () => {
   const { ns, slowly } = await declared()
   const { uuid } = await ns.operations.describeTable({ id: ['t'] })
   const renamed = ns.operations.insertIntoTable(
@@ -63,7 +63,7 @@ test('do not go into another table that has the name by then', async () => {
   await ns.close()
 })
 
-test('of a creation that takes what there is: all callers get the table', async () => {
+test('all concurrent callers of a creation in mode ExistOk get the table', async () => {
   const { ns, bytes } = await declared()
   const create = () => ns.operations.createTable({ id: ['t'], mode: 'ExistOk' }, bytes)
   expect((await Promise.all([create(), create(), create()])).map(({ version }) => version)).toEqual([1, 1, 1])

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 
-test('rows for a name that is gone when they are committed are refused, rows for a table are not', async () => {
+test('rows for a name that is dropped before the commit are refused, rows for a table handle are not', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1 }])
   const bytes = await table.search().toIpc()

@@ -89,7 +89,7 @@ describe.each([
     await ns.close()
   })
 
-  test('rows that replace all others land as they would after them', async () => {
+  test('rows that replace all others commit as if they came after them', async () => {
     const { ns, table } = await opened()
     await insertDuring(ns, () => table.addColumns({ a: 'id' }), { count, mode: 'Overwrite' })
     expect(await table.countRows('a IS NULL')).toBe(count)

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 
-test('deleting many sparse versions by many ranges takes what they are worth', async () => {
+test('deleting many sparse versions by many ranges is linear in their number', async () => {
   const ns = await connect('memory://')
   const { operations } = ns
   await operations.declareTable({ id: ['t'] })

@@ -25,7 +25,7 @@ function nameless(inner: BlobStore): BlobStore {
   })
 }
 
-test('whichever operation looks first, all versions of the commit can be opened', async () => {
+test('whichever operation is first, all versions of the commit can be opened', async () => {
   for (const look of ['describeTable', 'describeTableVersion', 'listTableVersions'] as const) {
     const store = new MemoryStore('memory://')
     const first = await connect('memory://', { store: nameless(store) })

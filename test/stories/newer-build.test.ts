@@ -10,7 +10,7 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 
 const slotKey = (slot: number) => `_log/${String(slot).padStart(20, '0')}`
 
-test('the older build stops where the newer one went on, and says why', async () => {
+test('the older build stops at the newer slot, and says why', async () => {
   const store = new MemoryStore('memory://story')
   const old = await connect('memory://', { store })
   await old.createNamespace('a')

@@ -11,7 +11,7 @@ async function twoProcesses() {
   return [await connect('memory://', { store }), await connect('memory://', { store })] as const
 }
 
-test('what another process has made can be tagged, renamed, dropped', async () => {
+test('a table that another process has created can be tagged, renamed, dropped', async () => {
   const [one, two] = await twoProcesses()
   await one.createNamespace('a')
   await two.operations.declareTable({ id: ['a', 't'] })
@@ -21,7 +21,7 @@ test('what another process has made can be tagged, renamed, dropped', async () =
   expect(await two.namespaceNames()).toEqual([])
 })
 
-test('what another process has taken away can be made again', async () => {
+test('a table that another process has dropped can be created again', async () => {
   const [one, two] = await twoProcesses()
   await one.createNamespace('a')
   await two.dropNamespace('a')

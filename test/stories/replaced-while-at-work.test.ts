@@ -9,7 +9,7 @@ import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
 
-test('a merge whose table is replaced while its rows come is refused', async () => {
+test('a merge whose table is replaced while its rows are read is refused', async () => {
   const ns = await connect('memory://')
   await ns.createTable('t', [{ id: 1, s: 'a' }])
   const batch = rowsToBatch(Array.from({ length: 9000 }, (_, i) => ({ id: i + 10, s: `row ${i}` })))
@@ -27,7 +27,7 @@ test('a merge whose table is replaced while its rows come is refused', async () 
   await ns.close()
 })
 
-test('a call on the namespace from inside of a transaction that runs again is refused each time', async () => {
+test('a call on the namespace inside a transaction that runs again is refused each time', async () => {
   const store = new MemoryStore()
   const [ns, other] = [await connect('memory://', { store }), await connect('memory://', { store })]
   const table = await ns.createTable('t', [{ id: 1 }])

@@ -46,7 +46,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(await turnsDuring(work())).toBeGreaterThan(10)
 })
 
-test('an update that is given up ends in the middle of its expression, and changes nothing', async () => {
+test('an aborted update ends in the middle of its expression, and changes nothing', async () => {
   const version = await table.version()
   const gone = new AbortController()
   const reason = new Error('time is up')

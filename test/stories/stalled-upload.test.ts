@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 
-test('an upload that stalls holds up nobody', async () => {
+test('a stalled upload blocks no other call', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1 }, { id: 2 }])
   const sent = await table.search().toIpc()

@@ -22,7 +22,7 @@ async function turnsOfTheLoop(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(resolve => setImmediate(resolve))
 }
 
-test('an update comes through a storm of appends, from its own process and from another', async () => {
+test('an update succeeds during many appends, of its own process and of another', async () => {
   const root = freshRoot()
   const [ns, other] = [await connect(root), await connect(root)]
   const table = await ns.createTable('t', [{ id: 0, n: 0 }])
@@ -48,7 +48,7 @@ test('an update comes through a storm of appends, from its own process and from 
   await ns.close()
 })
 
-test('a transaction that takes longer than a commit comes through a storm of its own process', async () => {
+test('a slow transaction succeeds during many commits of its own process', async () => {
   const ns = await connect('memory://', { store: new SlowToWrite(new MemoryStore()) })
   const table = await ns.createTable('t', [{ id: 0, n: 0 }])
   let isStormy = true
@@ -74,7 +74,7 @@ test('a transaction that takes longer than a commit comes through a storm of its
   await ns.close()
 })
 
-test('a thousand writers at once all come through', async () => {
+test('a thousand concurrent writers all succeed', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 0, n: 0 }])
   const calls = Array.from({ length: 1000 }, (_, i): Promise<unknown> => {

@@ -26,8 +26,8 @@ function compatible(candidates: readonly string[]): string[] {
 }
 
 export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): void {
-  describe(`${name} keeps the promises of a blob store`, () => {
-    test('what is put is read back, and nothing else', async () => {
+  describe(`${name} keeps the guarantees of a blob store`, () => {
+    test('a value is read back as it was put, and no other key exists', async () => {
       const store = await open()
       await store.put('a/b/c', bytes('hello'))
       await store.put('empty', new Uint8Array(0))
@@ -36,7 +36,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       for (const absent of ['a', 'a/b', 'a/b/c/d', 'a/b/d', 'x/y']) expect(await store.get(absent)).toBeNull()
     })
 
-    test('a large blob is read back as it was', async () => {
+    test('a large blob is read back unchanged', async () => {
       const store = await open()
       const large = new Uint8Array(9 * 1024 * 1024 + 5)
       for (let i = 0; i < large.length; i += 997) large[i] = i
@@ -60,8 +60,8 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
     test('a name can be put once', async () => {
       const store = await open()
       await store.put('k', bytes('first'))
-      await expect(store.put('k', bytes('second'))).rejects.toThrow('written twice')
-      await expect(store.putStream('k', [bytes('third')])).rejects.toThrow('written twice')
+      await expect(store.put('k', bytes('second'))).rejects.toThrow('already exists')
+      await expect(store.putStream('k', [bytes('third')])).rejects.toThrow('already exists')
       expect(text(await store.get('k'))).toBe('first')
     })
 
@@ -84,7 +84,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       }
     })
 
-    test('ranges are exact, and past the end an error', async () => {
+    test('ranges are exact, and a range past the end is an error', async () => {
       const store = await open()
       await store.put('k', bytes('0123456789'))
       expect(text(await store.getRange('k', 0, 10))).toBe('0123456789')
@@ -93,7 +93,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       const target = new Uint8Array(6).fill(0x2e)
       await store.readInto('k', 7, target.subarray(2, 5))
       expect(text(target)).toBe('..789.')
-      const past = { code: 18, message: expect.stringContaining('k ends at byte 10') }
+      const past = { code: 18, message: expect.stringContaining('k is cut off: it ends at byte 10') }
       await expect(store.getRange('k', 8, 3)).rejects.toMatchObject(past)
       await expect(store.getRange('k', 11, 0)).rejects.toMatchObject(past)
       await expect(store.readInto('k', 1, new Uint8Array(10))).rejects.toMatchObject(past)
@@ -120,7 +120,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       }
       const readRanges = async (key: string, offset: number, signal?: AbortSignal) =>
         store.readRanges(key, [ranges[0]!, { offset, target: new Uint8Array(10) }], signal)
-      const past = { code: 18, message: expect.stringContaining('k ends at byte 300000') }
+      const past = { code: 18, message: expect.stringContaining('k is cut off: it ends at byte 300000') }
       await expect(readRanges('k', 299_991)).rejects.toMatchObject(past)
       await expect(readRanges('none', 0)).rejects.toMatchObject({ code: 18 })
       await expect(readRanges('k', 0, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
@@ -156,7 +156,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       )
     })
 
-    test('a listing tells sizes, and is empty where nothing is', async () => {
+    test('a listing has sizes, and is empty if there is no blob', async () => {
       const store = await open()
       expect(await keys(store.list(''))).toEqual([])
       expect(await keys(store.list('no/where/'))).toEqual([])
@@ -167,7 +167,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(sizes).toEqual([1, 3])
     })
 
-    test('a blob deleted is gone, and may be deleted again', async () => {
+    test('a deleted blob is gone, and may be deleted again', async () => {
       const store = await open()
       await store.put('d/k', bytes('1'))
       await store.delete('d/k')
@@ -190,7 +190,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(text(await store.get('d/nothing'))).toBe('')
     })
 
-    test('a stream that breaks leaves nothing, and its error comes through', async () => {
+    test('a stream that fails leaves nothing, and its error is returned', async () => {
       const store = await open()
       const broken = Object.assign(new Error('the source broke'), { code: 'ENOENT' })
       let closed = false
@@ -209,7 +209,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       await store.put('k', bytes('whole'))
     })
 
-    test('a stream that hangs can be given up', async () => {
+    test('a stream that hangs can be aborted', async () => {
       const store = await open()
       const controller = new AbortController()
       async function* chunks() {
@@ -221,7 +221,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(await keys(store.list(''))).toEqual([])
     })
 
-    test('an aborted call rejects with the reason, whatever that is', async () => {
+    test('an aborted call rejects with the reason, of any type', async () => {
       const store = await open()
       await store.put('k', bytes('1'))
       const reason = Object.assign(new Error('enough'), { code: 'EEXIST' })
@@ -241,7 +241,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(await keys(store.list(''))).toEqual(['k'])
     })
 
-    test('a call aborted on the way rejects with the reason', async () => {
+    test('a call aborted in the middle rejects with the reason', async () => {
       const store = await open()
       const large = new Uint8Array(9 * 1024 * 1024)
       await store.put('large', large)
@@ -256,7 +256,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(other === null || other.length === large.length).toBe(true)
     })
 
-    test('a key that could name something else is refused', async () => {
+    test('a key that could name another file is refused', async () => {
       const store = await open()
       const bad = [
         '',
@@ -305,7 +305,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       }
     })
 
-    test('a peek, where there is one, tells what a read would find', async () => {
+    test('a peek, if the store has it, tells what a read would find', async () => {
       const store = await open()
       if (store.peek === undefined) return
       expect(store.peek('d/k')).toBeNull()
@@ -316,7 +316,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       expect(store.peek('d/k')).toBeNull()
     })
 
-    test('a peek, where there is one, tells a blob from another that took its place', async () => {
+    test('a peek, if the store has it, distinguishes a blob from its replacement', async () => {
       const store = await open()
       if (store.peek === undefined) return
       await store.put('d/k', bytes('1'))

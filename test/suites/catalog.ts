@@ -94,7 +94,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await failure(ops.countTableRows({ id: ['t'] }))).toMatchObject(missingVersion)
       })
 
-      test('A-140 the name must be free, and its namespace there', async () => {
+      test('A-140 the name must be free, and its namespace must exist', async () => {
         await ns.createTable('rows', rows)
         await declare('t')
         for (const id of ['t', 'rows']) {
@@ -105,7 +105,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await failure(ops.declareTable({ id: ['a/b'] }))).toMatchObject(badRequest)
       })
 
-      test('a listing can leave out what is only declared', async () => {
+      test('a listing can leave out declared tables', async () => {
         await declare('only')
         await ns.createTable('rows', rows)
         for (const list of [ops.listAllTables, (more: object) => ops.listTables({ id: [], ...more })]) {
@@ -114,7 +114,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('rows make it a table of rows, at the location it was given', async () => {
+      test('inserted rows give it versions at its location', async () => {
         const location = await declare('t')
         const { uuid } = await ops.describeTable({ id: ['t'] })
         const made = await ns.createTable('t', rows, { properties: { a: '1' } })
@@ -128,7 +128,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         })
       })
 
-      test('inserting makes the first version of what is only declared', async () => {
+      test('inserting creates the first version of a declared table', async () => {
         await declare('t')
         const body = await (await ns.createTable('other', rows)).search().toIpc()
         const inserted = await ops.insertIntoTable({ id: ['t'] }, body)
@@ -145,7 +145,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('locations', () => {
-      test('a location of the caller is kept, however it is written', async () => {
+      test('a location of the caller is kept, in any spelling', async () => {
         const root = (await declare('first')).split('/').slice(0, -2).join('/')
         const written = [`${lake}/a`, `${lake}/b/`, `${root}/${lake}/c`, `${root}/${lake}/d/`]
         if (isOnDisk) written.push(pathToFileURL(`${root}/${lake}/with space`).href)
@@ -160,7 +160,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(table_uri).toMatch(/^(file|memory):\/\/.*lake-\d+\/a$/)
       })
 
-      test('S17 a location outside the root, or where Sheaf keeps its own, is refused', async () => {
+      test('S17 a location outside the root, or in a folder of Sheaf, is refused', async () => {
         const outside = [
           '..',
           '../x',
@@ -187,14 +187,14 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect((await ops.listAllTables({})).tables).toEqual([])
       })
 
-      test('S17 the root itself is no location', async () => {
+      test('S17 the root itself cannot be a location', async () => {
         const root = (await declare('first')).split('/').slice(0, -2).join('/')
         for (const location of [root, `${root}/`, `${root}/../x`, `${root}x/y`]) {
           expect(await failure(ops.declareTable({ id: ['t'], location }))).toMatchObject(badRequest)
         }
       })
 
-      test('S17 no two tables share a location, and none lies in another', async () => {
+      test('S17 no two tables share a location, and none is inside another', async () => {
         await declare('t', `${lake}/a`)
         for (const location of [`${lake}/a`, `${lake}/a/b`, lake]) {
           expect(await failure(ops.declareTable({ id: ['u'], location }))).toMatchObject(badRequest)
@@ -205,7 +205,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         await declare('v', `${lake}/a/b`)
       })
 
-      test('S17 the location of a deregistered table waits for it', async () => {
+      test('S17 the location of a deregistered table is reserved for it', async () => {
         const location = await declare('t', `${lake}/a`)
         await ops.deregisterTable({ id: ['t'] })
         for (const other of [`${lake}/a`, `${lake}/a/b`, lake]) {
@@ -216,7 +216,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('deregister and register', () => {
-      test('A-142 a table comes back as it was: rows, versions, tags, row ids, properties', async () => {
+      test('A-142 a table comes back unchanged: rows, versions, tags, row ids, properties', async () => {
         const before = await ns.createTable('t', rows, { properties: { a: '1', b: '2' } })
         await before.add([{ id: 4 }])
         await before.delete('id = 1')
@@ -246,7 +246,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect((await before.add([{ id: 5 }])).version).toBe(4)
       })
 
-      test('A-142 a deregistered table is not forgotten by whoever opens the root later', async () => {
+      test('A-142 a later opener of the root can register a deregistered table', async () => {
         const location = (await ops.describeTable({ id: ['t'] }).catch(() => null))?.location
         expect(location).toBeUndefined()
         await ns.createTable('t', rows)
@@ -308,7 +308,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await failure(ops.countTableRows({ id: ['t'] }))).toMatchObject(unsupported)
       })
 
-      test('A-129 an empty folder, two naming schemes in one, and what no Lance engine wrote are refused', async () => {
+      test('A-129 an empty folder, two naming schemes in one, and files of no Lance engine are refused', async () => {
         const empty = ops.registerTable({ id: ['t'], location: `${lake}/empty` })
         expect(await failure(empty)).toMatchObject({
           ...badRequest,
@@ -332,7 +332,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('drop', () => {
-      test('S10 a name that comes back is another table, elsewhere; old handles stay without one', async () => {
+      test('S10 a name that is used again is another table, elsewhere; old handles fail', async () => {
         const old = await ns.createTable('t', rows)
         const location = await locationOf('t')
         expect(await ops.dropTable({ id: ['t'] })).toMatchObject({ id: ['t'], location })
@@ -354,7 +354,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await idsOf(fresh)).toEqual([9])
       })
 
-      test('what a caller keeps at a location of its own stays there', async () => {
+      test('the caller’s files at a location of its own stay there', async () => {
         await commitPast(opened.store, `${lake}/kept`, 1)
         await ops.registerTable({ id: ['t'], location: `${lake}/kept` })
         await ops.dropTable({ id: ['t'] })
@@ -362,7 +362,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('u')).toEqual([1])
       })
 
-      test('missing tables and namespaces are told apart from none at all', async () => {
+      test('missing tables and missing namespaces give different errors', async () => {
         expect(await failure(ops.dropTable({ id: ['t'] }))).toMatchObject(missingTable)
         expect(await failure(ops.dropTable({ id: ['no', 't'] }))).toMatchObject(missingTable)
         expect(await failure(ops.dropTable({ id: [] }))).toMatchObject(badRequest)
@@ -370,7 +370,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('rename', () => {
-      test('A-117 the new name is there, the old one is not, and everything else stays', async () => {
+      test('A-117 the new name exists, the old one does not, and everything else stays', async () => {
         const handle = await ns.createTable('old', rows, { properties: { a: '1' } })
         await handle.tags.create('first', 1)
         const before = await ops.describeTable({ id: ['old'] })
@@ -386,7 +386,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await (await ns.openTable('new')).tags.version('first')).toBe(2)
       })
 
-      test('a handle never follows the name: not to a table that took it', async () => {
+      test('a handle never follows the name to another table', async () => {
         const handle = await ns.createTable('t', rows)
         await ns.renameTable('t', 'u')
         const other = await ns.createTable('t', [{ id: 9 }])
@@ -416,7 +416,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await idsOf(await ns.openTable('w'))).toEqual([1, 2, 3])
       })
 
-      test('A-119 a name that is taken is refused, its own is fine, and commits nothing', async () => {
+      test('A-119 a taken name is refused; the own name is accepted, and commits nothing', async () => {
         await ns.createTable('t', rows)
         await ns.createTable('u', rows)
         expect(await failure(ops.renameTable({ id: ['t'], new_table_name: 'u' }))).toMatchObject(tableExists)
@@ -428,7 +428,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ns.tableNames()).toEqual(['t', 'u'])
       })
 
-      test('of many who rename to one name, one succeeds', async () => {
+      test('of many renames to one name, one succeeds', async () => {
         const names = Array.from({ length: 6 }, (_, i) => `t${i}`)
         for (const id of names) await declare(id)
         const renamed = await Promise.allSettled(
@@ -445,7 +445,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     describe('versions of pointer tables', () => {
       beforeEach(() => declare('t'))
 
-      test('A-125 the record says what was given, and when', async () => {
+      test('A-125 the record has the given fields, and the time', async () => {
         const given = {
           version: 3,
           manifest_path: 's3://elsewhere/../x y/3',
@@ -468,7 +468,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ops.describeTable({ id: ['t'] })).toMatchObject({ version: 4, is_only_declared: false })
       })
 
-      test('A-123 a version is made once', async () => {
+      test('A-123 a version is created once', async () => {
         await pointTo('t', 1, 'first')
         expect(await failure(pointTo('t', 1, 'first'))).toMatchObject(conflict)
         expect(await failure(pointTo('t', 1, 'second'))).toMatchObject(conflict)
@@ -476,7 +476,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(version.manifest_path).toBe('first')
       })
 
-      test('A-123 of many who make one version, one does', async () => {
+      test('A-123 of many calls that create one version, one succeeds', async () => {
         const tries = Array.from({ length: 10 }, (_, i) => pointTo('t', 1, `by ${i}`))
         const settled = await Promise.allSettled(tries)
         const won = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value.version] : []))
@@ -486,7 +486,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('A-124 A-131 what makes no sense is refused', async () => {
+      test('A-124 A-131 invalid requests are refused', async () => {
         const good = { id: ['t'], version: 1, manifest_path: 'p' }
         const bad: object[] = [
           { version: undefined },
@@ -524,7 +524,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect((await ops.describeTableVersion({ id: ['t'], version: 0 })).version.version).toBe(0)
       })
 
-      test('A-126 a table with rows makes its versions itself', async () => {
+      test('A-126 a table with rows creates its versions itself', async () => {
         await ns.createTable('rows', rows)
         expect(await failure(pointTo('rows', 2))).toMatchObject(unsupported)
         const staged = await stage(opened.store, await locationOf('rows'), 2)
@@ -533,7 +533,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('rows')).toEqual([1])
       })
 
-      test('rows cannot be read or written there', async () => {
+      test('rows cannot be read or written', async () => {
         await pointTo('t', 1)
         const handle = await ns.openTable('t')
         const body = await (await ns.createTable('rows', rows)).search().toIpc()
@@ -554,7 +554,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('t')).toEqual([1])
       })
 
-      test('A-132 a missing version is told from a missing table', async () => {
+      test('A-132 a missing version and a missing table give different errors', async () => {
         expect(await failure(ops.describeTableVersion({ id: ['t'] }))).toMatchObject(missingVersion)
         expect(await failure(ops.describeTableVersion({ id: ['t'], version: 1 }))).toMatchObject(
           missingVersion,
@@ -579,7 +579,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         } as unknown as Request<'createTableVersion'>)
       const read = (key: string) => opened.store.get(key)
 
-      test('A-127 S6 the staged manifest gets its final name, and the answer says it', async () => {
+      test('A-127 S6 the staged manifest gets its final name, and the reply has it', async () => {
         const staged = await stage(opened.store, location, 1)
         const { version } = await create({ ...staged, e_tag: 'e', metadata: { a: 'b' } })
         expect(version).toEqual({
@@ -617,7 +617,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('t')).toEqual([1, 2])
       })
 
-      test('A-123 S5 the same staging file again is the same call again', async () => {
+      test('A-123 S5 a repeated staging file is a repeated call', async () => {
         const staged = await stage(opened.store, location, 1)
         const first = await create(staged)
         expect(await create(staged)).toEqual(first)
@@ -638,7 +638,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(both[1]).toEqual(both[0])
       })
 
-      test('S6 who loses a version can read the one that won', async () => {
+      test('S6 a caller that loses a version can read the winner', async () => {
         const [a, b] = [await stage(opened.store, location, 1), await stage(opened.store, location, 1)]
         const settled = await Promise.allSettled([create(a), create(b)])
         const won = settled.findIndex(({ status }) => status === 'fulfilled')
@@ -649,7 +649,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await read([a, b][1 - won]!.key)).toEqual([a, b][1 - won]!.bytes)
       })
 
-      test('S6 versions that are asked for out of turn get their final names, or are refused', async () => {
+      test('S6 versions requested out of order get their final names, or are refused', async () => {
         const staged = []
         for (const version of [1, 2, 3]) staged.push(await stage(opened.store, location, version))
         const settled = await Promise.allSettled(staged.map(create))
@@ -662,7 +662,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         for (const { final, bytes } of made) expect(await read(final)).toEqual(bytes)
       })
 
-      test('S17 only the last name of a path counts, and a manifest lies in its own table', async () => {
+      test('S17 only the last segment of a path counts, and a manifest is in its own table', async () => {
         const other = await declare('other')
         const elsewhere = await stage(opened.store, other, 1)
         const name = elsewhere.key.split('/').at(-1)!
@@ -678,7 +678,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         )
       })
 
-      test('S17 what is no manifest is refused: missing, of another size or version, or no Lance file', async () => {
+      test('S17 a file that is not the manifest is refused: missing, another size or version, or not a Lance file', async () => {
         const staged = await stage(opened.store, location, 1)
         const text = await stage(opened.store, location, 1, { bytes: new TextEncoder().encode('no magic') })
         const empty = await stage(opened.store, location, 1, { bytes: new Uint8Array(0) })
@@ -709,7 +709,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         })
       })
 
-      test.runIf(isOnDisk)('S17 no link is followed, neither for a file nor for a folder', async () => {
+      test.runIf(isOnDisk)('S17 no link is followed, for files and folders', async () => {
         const outside = location.split('/').slice(0, -2).join('/')
         const staged = await stage(opened.store, location, 1)
         const linked = `${staged.manifest_path.slice(0, -12)}${'a'.repeat(12)}`
@@ -726,7 +726,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(through.location).toContain('link/u')
       })
 
-      test('S6 a manifest that was committed past the catalog is a version, and whoever loses can read it', async () => {
+      test('S6 a manifest committed without the catalog is a version, and a losing caller can read it', async () => {
         await create(await stage(opened.store, location, 1))
         const foreign = await commitPast(opened.store, location, 2)
         const mine = await stage(opened.store, location, 2)
@@ -745,7 +745,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await read(staged.final)).toEqual(staged.bytes)
       })
 
-      test('S6 a version whose writer died before the final name gets it from whoever is asked', async () => {
+      test('S6 a version whose writer died before the final name gets it at the next request', async () => {
         const ask: ((ops: Operations) => Promise<unknown>)[] = [
           ops => ops.describeTable({ id: ['t'] }),
           ops => ops.describeTableVersion({ id: ['t'] }),
@@ -763,7 +763,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('S6 another manifest under the final name of a version is a loud error, and stays', async () => {
+      test('S6 another manifest under the final name of a version is an error, and stays', async () => {
         const staged = await stage(opened.store, location, 1)
         await create(staged)
         await opened.store.delete(staged.final)
@@ -788,7 +788,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(numbersOf((await ops.listTableVersions({ id: ['t'], page_token })).versions)).toEqual([2, 3])
       })
 
-      test('rows cannot be read or written there', async () => {
+      test('rows cannot be read or written', async () => {
         await create(await stage(opened.store, location, 1))
         const body = await (await ns.createTable('rows', rows)).search().toIpc()
         for (const call of [
@@ -812,7 +812,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
           ranges: ranges.map(([start_version, end_version]) => ({ start_version, end_version })),
         })
 
-      test('A-137 the end of a range is exclusive, -1 is through the latest, and only what is there counts', async () => {
+      test('A-137 the end of a range is exclusive, -1 is through the latest, and only existing versions count', async () => {
         await declare('t')
         for (const version of [1, 2, 3, 5, 8]) await pointTo('t', version)
         expect(await remove('t', [2, 3])).toMatchObject({ deleted_count: 1 })
@@ -829,7 +829,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         })
       })
 
-      test('A-137 ranges that make no sense are refused', async () => {
+      test('A-137 invalid ranges are refused', async () => {
         await declare('t')
         await pointTo('t', 1)
         for (const range of [
@@ -909,7 +909,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('restore', () => {
-      test('an old version is the newest again: rows, row ids and schema; nothing in between is lost', async () => {
+      test('an old version is the newest again: rows, row ids and schema; no version in between is lost', async () => {
         const restored = await ns.createTable('t', rows)
         const withIds = async (of: Table) => of.search().withRowId().toArray()
         const first = await withIds(restored)
@@ -929,7 +929,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await restored.search().toArray()).toEqual([{ other: 'x' }])
       })
 
-      test('S10 rows that are added later get row ids no row ever had', async () => {
+      test('S10 rows added later get unused row ids', async () => {
         const restored = await ns.createTable('t', rows)
         await restored.add([{ id: 4 }])
         const before = (await restored.search().withRowId().toArray()).map(row => Number(row._rowid))
@@ -944,7 +944,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(after[2]![1]).toBeGreaterThan(Math.max(...before))
       })
 
-      test('what is not there cannot be restored', async () => {
+      test('a missing version cannot be restored', async () => {
         const restored = await ns.createTable('t', rows)
         await restored.add([{ id: 4 }])
         await restored.add([{ id: 5 }])
@@ -961,7 +961,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('t')).toEqual([2, 3, 4])
       })
 
-      test('restores and appends at the same time land, or are told to try again', async () => {
+      test('concurrent restores and appends succeed, or fail with a retryable error', async () => {
         const busy = await ns.createTable('t', rows)
         const restores = Array.from({ length: 4 }, () => ops.restoreTable({ id: ['t'], version: 1 }))
         const appends = await Promise.allSettled([10, 11, 12, 13].map(id => busy.add([{ id }])))
@@ -1049,7 +1049,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('A-032 versions that come and go between two pages neither repeat nor hide others', async () => {
+      test('A-032 versions created and deleted between two pages neither repeat nor hide others', async () => {
         for (const descending of [false, true]) {
           const id = ['t']
           const one = await ops.listTableVersions({ id, descending, limit: 3 })
@@ -1062,7 +1062,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('A-033 A-034 limits and tokens that make no sense are refused', async () => {
+      test('A-033 A-034 invalid limits and tokens are refused', async () => {
         const { page_token } = await ops.listTableVersions({ id: ['t'], limit: 1 })
         for (const bad of [
           { limit: 0 },
@@ -1097,7 +1097,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         manifest_path,
       })
 
-      test('A-133 all versions are made, and answered in the order asked', async () => {
+      test('A-133 all versions are created, and answered in request order', async () => {
         const { versions } = await ops.batchCreateTableVersions({
           entries: [entry('b', 2), entry('a', 1), entry('a', 4), entry('b', 3)],
         })
@@ -1114,7 +1114,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         ])
       })
 
-      test('A-134 when one cannot be made, none is, and the error says which', async () => {
+      test('A-134 if one cannot be created, none is, and the error says which', async () => {
         await ops.batchCreateTableVersions({ entries: [entry('a', 1)] })
         await ns.createTable('rows', rows)
         await declare('c')
@@ -1137,7 +1137,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await failure(ops.batchCreateTableVersions({ entries: [] }))).toMatchObject(badRequest)
       })
 
-      test('S5 a table whose first version points elsewhere in a batch stays a table of pointers in it', async () => {
+      test('S5 a table whose first version is a pointer in a batch stays a pointer table in it', async () => {
         const staged = await stage(opened.store, await locationOf('b'), 9)
         await ops.batchCreateTableVersions({ entries: [entry('b', 1), entry('b', 9, staged.manifest_path)] })
         const { version } = await ops.describeTableVersion({ id: ['b'] })
@@ -1197,7 +1197,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
       const commit = (...operations: Request<'batchCommitTables'>['operations'][number][]) =>
         ops.batchCommitTables({ operations })
 
-      test('A-138 A-139 later operations see what earlier ones did; one result each, in order', async () => {
+      test('A-138 A-139 later operations see the effects of earlier ones; one result each, in order', async () => {
         await declare('old')
         await pointTo('old', 1)
         const { results } = await commit(
@@ -1226,7 +1226,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await versionsOf('old')).toEqual([1, 2])
       })
 
-      test('A-139 a name that was freed in the batch can be used again in it', async () => {
+      test('A-139 a name freed in the batch can be used again in it', async () => {
         await declare('t')
         await pointTo('t', 1, 'old')
         await commit(departure('t'), declaration('t'), version('t', 1, 'new'))
@@ -1234,7 +1234,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(versions.map(({ manifest_path }) => manifest_path)).toEqual(['new'])
       })
 
-      test('A-140 when one fails, nothing happened, and the error says which', async () => {
+      test('A-140 if one fails, nothing is committed, and the error says which', async () => {
         await declare('t')
         await pointTo('t', 1)
         await ns.createTable('rows', rows)
@@ -1279,14 +1279,14 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ns.tableNames()).toEqual(['x'])
       })
 
-      test('a batch in which nothing is to be done commits nothing', async () => {
+      test('a batch without effect commits nothing', async () => {
         await declare('t')
         expect(await commit(deletion('t', 0, -1))).toEqual({
           results: [{ delete_table_versions: { deleted_count: 0 } }],
         })
       })
 
-      test('S5 a manifest cannot have been staged for a table that the batch declares', async () => {
+      test('S5 a manifest cannot be staged for a table that the batch declares', async () => {
         await declare('t')
         const staged = await stage(opened.store, await locationOf('t'), 1)
         const call = commit(declaration('u'), version('u', 1, staged.manifest_path))
@@ -1294,7 +1294,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ns.tableNames()).toEqual(['t'])
       })
 
-      test('A-143 whoever reads while batches are committed sees all of one or nothing of it', async () => {
+      test('A-143 a reader sees all of a batch or nothing of it', async () => {
         for (const id of ['a', 'b']) await declare(id)
         const reader = await opened.another()
         const seen = async () => {
@@ -1382,7 +1382,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         return made
       }
 
-      test('A-151 A-152 every commit can be described and altered by the id its reply names', async () => {
+      test('A-151 A-152 every commit can be described and altered by the id in its reply', async () => {
         const made = await everyCommit()
         expect(new Set(Object.values(made)).size).toBe(Object.keys(made).length)
         const describe = async (id: string) => ops.describeTransaction({ id: [id] })
@@ -1412,7 +1412,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('A-110 a delete that meets no row names the commit that made the version', async () => {
+      test('A-110 a delete that matches no row returns the commit that made the version', async () => {
         const kept = await ns.createTable('t', rows)
         const { transaction_id } = await ops.deleteFromTable({ id: ['t'], predicate: 'id = 1' })
         const none = await ops.deleteFromTable({ id: ['t'], predicate: 'id = 1' })
@@ -1420,7 +1420,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await kept.version()).toBe(2)
       })
 
-      test('A-144 A-145 all actions are taken, or none; each is exactly one', async () => {
+      test('A-144 A-145 all actions are applied, or none; each is exactly one', async () => {
         await declare('t')
         const id = [
           (await ops.createTableVersion({ id: ['t'], version: 1, manifest_path: 'x' })).transaction_id!,
@@ -1461,7 +1461,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await failure(alter())).toMatchObject(badRequest)
       })
 
-      test('A-146 A-148 the status is read in any spelling, and what has ended stays as it ended', async () => {
+      test('A-146 A-148 the status is read in any spelling, and a final status stays', async () => {
         await declare('t')
         const { transaction_id } = await ops.createTableVersion({ id: ['t'], version: 1, manifest_path: 'x' })
         for (const status of ['Succeeded', 'succeeded', 'SUCCEEDED']) {
@@ -1470,7 +1470,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         }
       })
 
-      test('A-150 an id that names no transaction is 404, whatever it looks like', async () => {
+      test('A-150 an unknown transaction id is 404, in any format', async () => {
         await declare('t')
         const { transaction_id } = await ops.createTableVersion({ id: ['t'], version: 1, manifest_path: 'x' })
         const [slot, ...uuid] = transaction_id!.split('-')
@@ -1511,7 +1511,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect((await ops.listAllTables({})).tables).toEqual(['a$b$t'])
       })
 
-      test('A-011 a namespace is no table, and a table no namespace', async () => {
+      test('A-011 a namespace is not a table, and a table not a namespace', async () => {
         await ns.createNamespace('n')
         await ns.createTable('t', rows)
         expect(await failure(ops.describeTable({ id: ['n'] }))).toMatchObject(missingTable)
@@ -1524,7 +1524,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ns.namespaceNames()).toEqual(['n', 't'])
       })
 
-      test('creating a table and its namespaces is one call as far as its key goes', async () => {
+      test('creating a table and its namespaces is one call for its idempotency key', async () => {
         const create = () =>
           ns.createTable('a$b$t', rows, { createParents: true, idempotencyKey: 'k', mode: 'create' })
         await create()

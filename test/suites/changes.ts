@@ -40,8 +40,8 @@ export function changesSuite({ name, open }: Door): void {
       await table.delete('id IN (1, 5)')
     }
 
-    describe('a difference', () => {
-      test('tells rows added, removed and changed, with their ids', async () => {
+    describe('a diff', () => {
+      test('returns rows added, removed and changed, with their ids', async () => {
         await fourVersions()
         const diff = table.diff(1, 4)
         expect(await diff.added.toArray()).toEqual([
@@ -58,7 +58,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await Promise.all(parts.map(part => part.count()))).toEqual([1, 1, 1])
       })
 
-      test('backwards it is the other way round, and nothing between a version and itself', async () => {
+      test('is inverse when reversed, and empty between a version and itself', async () => {
         await fourVersions()
         const back = table.diff(4, 1)
         expect(ids(await back.added.toArray())).toEqual([1])
@@ -74,7 +74,7 @@ export function changesSuite({ name, open }: Door): void {
         ])
       })
 
-      test('a row that was written again as it was is no change, nor is one that came and went', async () => {
+      test('does not have a row rewritten with equal values, nor one added and removed', async () => {
         await table.update({ name: 'one' }, 'id = 1')
         await table.update({ tags: [] }, 'id = 3')
         await table.add([{ id: 9n, name: 'nine', tags: null, v: null }])
@@ -86,7 +86,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await table.diff(4, 5).removed.toArray()).toMatchObject([{ id: 9 }])
       })
 
-      test('a restore is told by rows: those that come back have the ids they had', async () => {
+      test('across a restore has rows that come back under their old ids', async () => {
         await fourVersions()
         await table.restore(1)
         const diff = table.diff(4, 5)
@@ -99,7 +99,7 @@ export function changesSuite({ name, open }: Door): void {
         ])
       })
 
-      test('an overwrite with other columns removes all rows, adds others, and says which columns', async () => {
+      test('across an overwrite with other columns removes all rows, adds others, and says which columns', async () => {
         await ns.createTable('t', [{ id: 1, price: 2.5 }], { mode: 'overwrite' })
         const diff = (await ns.openTable('t')).diff(1, 2)
         expect(await diff.added.toArray()).toEqual([{ id: 1, price: 2.5, _rowid: 3 }])
@@ -110,7 +110,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(removed).toContain('tags')
       })
 
-      test('by tags, which mean the versions they name when it is first read', async () => {
+      test('by tags uses the versions they name at its first read', async () => {
         await fourVersions()
         await table.tags.create('begin', 1)
         await table.tags.create('end', 2)
@@ -121,7 +121,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await table.diff('begin', 'end').added.count()).toBe(1)
       })
 
-      test('in batches of apache-arrow, rows before beside rows after', async () => {
+      test('in batches of apache-arrow has rows before next to rows after', async () => {
         await table.add(
           Array.from({ length: 5000 }, (_, i) => ({
             id: BigInt(10 + i),
@@ -145,7 +145,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(changed).toBe(5001)
       })
 
-      test('what is not there, or no version, is refused when it is read', async () => {
+      test('with a missing or invalid version is refused when it is read', async () => {
         expect(await failure(table.diff(1, 9).added.count())).toMatchObject({ code: 11 })
         expect(await failure(table.diff('nope', 1).removed.toArray())).toMatchObject({ code: 8 })
         expect(() => table.diff(-1, 1)).toThrow(expect.objectContaining({ code: 13 }))
@@ -160,7 +160,7 @@ export function changesSuite({ name, open }: Door): void {
       })
     })
 
-    describe('a query of what differs', () => {
+    describe('a query with differs_from', () => {
       const query = async (more: object) => {
         const columns = { column_names: ['id'] }
         const { chunks } = await ns.operations.queryTable({
@@ -173,7 +173,7 @@ export function changesSuite({ name, open }: Door): void {
         return ids(batchesOf(chunks).flatMap(batch => batchToRows(batch)))
       }
 
-      test('gives what is not at the same place in the other version, whatever else is asked', async () => {
+      test('returns rows with another position in the other version, whatever else is selected', async () => {
         await fourVersions()
         expect(await query({ differs_from: 1 })).toEqual([4, 2])
         expect(await query({ differs_from: 1, version: 2 })).toEqual([4, 5])
@@ -187,17 +187,17 @@ export function changesSuite({ name, open }: Door): void {
         expect(await query({ differs_from: 4 })).toEqual([])
       })
 
-      test('another version that is not there is refused', async () => {
+      test('for a missing version is refused', async () => {
         expect(await failure(query({ differs_from: 7 }))).toMatchObject({ code: 11 })
       })
 
-      test('the plan says what is left out, and how many fragments are opened', async () => {
+      test('explains what is left out, and how many fragments are opened', async () => {
         await fourVersions()
         const plan = await ns.operations.explainTableQueryPlan({
           id: ['t'],
           query: { vector: null, k: 5, version: 4, differs_from: 3, filter: '_rowid IN (0, 3)' },
         })
-        expect(plan).toContain('t version 4 without what is in version 3 as it is here, 0 of ')
+        expect(plan).toContain('t version 4 without the rows unchanged since version 3, 0 of ')
         const back = await ns.operations.explainTableQueryPlan({
           id: ['t'],
           query: { vector: null, k: 5, version: 3, differs_from: 4 },
@@ -212,7 +212,7 @@ export function changesSuite({ name, open }: Door): void {
       const told = ({ version, previous, operation }: TableChange) => [version, previous, operation]
       const next = async (feed: AsyncIterator<TableChange>) => (await feed.next()).value as TableChange
 
-      test('every later version in order, each with what it changed', async () => {
+      test('return every later version in order, each with its diff', async () => {
         await fourVersions()
         const feed = follow(1)
         const added = await next(feed)
@@ -233,7 +233,7 @@ export function changesSuite({ name, open }: Door): void {
         await feed.return()
       })
 
-      test('then waits for the next one, whoever commits it, until the signal', async () => {
+      test('then wait for the next one, by any writer, until the signal', async () => {
         const ending = new AbortController()
         const feed = follow(1, ending.signal)
         const elsewhere = await (await root.another()).openTable('t')
@@ -250,7 +250,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await feed.next()).toEqual({ done: true, value: undefined })
       })
 
-      test('what was deleted in between is passed over, and comes with the next', async () => {
+      test('skip a deleted version, whose diff comes with the next', async () => {
         await fourVersions()
         await table.add([{ id: 8n, name: 'eight', tags: null, v: null }])
         const range = (first: number, last: number) =>
@@ -284,7 +284,7 @@ export function changesSuite({ name, open }: Door): void {
         })
       })
 
-      test('goes on under another name, and ends when the table is dropped', async () => {
+      test('continue under another name, and end when the table is dropped', async () => {
         const feed = follow(1)
         const waiting = next(feed)
         await ns.renameTable('t', 'renamed')
@@ -307,7 +307,7 @@ export function changesSuite({ name, open }: Door): void {
       })
     })
 
-    describe('a version looked at alone', () => {
+    describe('a checked-out version', () => {
       /** What a handle at a version does; all others would write, or wait for what cannot come. */
       const reading = new Set([
         'constructor',
@@ -323,7 +323,7 @@ export function changesSuite({ name, open }: Door): void {
       for (const each of ['diff', 'schema', 'checkout', 'listIndices', 'indexStats', 'tokenize'])
         reading.add(each)
 
-      test('rows, counts, columns and number are those of the version', async () => {
+      test('has the rows, counts, columns and number of the version', async () => {
         await fourVersions()
         const first = await table.checkout(1)
         expect(ids(await first.search().toArray())).toEqual([1, 2, 3])
@@ -339,7 +339,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await tagged.version()).toBe(1)
       })
 
-      test('every method that would write says how to', async () => {
+      test('refuses every write, and says how to write', async () => {
         const first = (await table.checkout(1)) as unknown as Record<string, (...args: unknown[]) => unknown>
         const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(first)).filter(
           method => !reading.has(method),

@@ -33,7 +33,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
     }
 
     describe('add', () => {
-      test('A-096 an expression is evaluated over the rows there are, and its type is inferred', async () => {
+      test('A-096 an expression is evaluated over the existing rows, and its type is inferred', async () => {
         expect(await table.addColumns({ double: 'price * 2', upper: 'upper(name)' })).toEqual({ version: 2 })
         expect(await all(['id', 'double', 'upper'])).toEqual([
           [1, 3, 'ONE'],
@@ -43,7 +43,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await fieldOf('double')).toMatchObject({ type: { kind: 'float', bits: 64 }, nullable: true })
       })
 
-      test('A-098 A-116 later rows are null, earlier versions are as they were', async () => {
+      test('A-098 A-116 later rows are null, earlier versions stay unchanged', async () => {
         await table.addColumns({ double: 'price * 2' })
         await table.add([{ id: 4n, price: 4 }])
         expect(await all(['id', 'double'])).toEqual([
@@ -59,7 +59,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await all(['double'])).toEqual([[3], [5], [null], [null]])
       })
 
-      test('A-099 constants, and nulls of any type, of which nothing is stored', async () => {
+      test('A-099 constants, and nulls of any type, which store no data', async () => {
         await table.addColumns({
           text: "'x'",
           zero: '0',
@@ -79,7 +79,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await table.countRows('none IS NULL AND plain IS NULL')).toBe(3)
       })
 
-      test('a type that is given is that of the column, as an assignment would have it', async () => {
+      test('a given type is that of the column, converted as in an assignment', async () => {
         await table.addColumns({
           small: { expression: 'id + 1', type: 'int8' },
           day: { expression: "'2026-01-31'", type: 'date32' },
@@ -114,7 +114,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await namesOf()).toEqual(['id', 'name', 'price', 'vector', 'meta'])
       })
 
-      test('A-097 one name twice, and none of the kinds, is refused', async () => {
+      test('A-097 one name twice, and no kind at all, is refused', async () => {
         const add = (...new_columns: { name: string; expression?: string }[]) =>
           failure(ns.operations.alterTableAddColumns({ id: ['t'], new_columns: new_columns as never }))
         const twice = { name: 'a', expression: '1' }
@@ -123,7 +123,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await add()).toMatchObject({ code: 13, status: 400 })
       })
 
-      test('dead rows are not evaluated, and cannot fail', async () => {
+      test('deleted rows are not evaluated, and cannot fail', async () => {
         await table.delete('id = 2')
         await table.addColumns({ a: '10 / (id - 2)' })
         expect(await all(['id', 'a'])).toEqual([
@@ -139,7 +139,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ])
       })
 
-      test('filters pass over what they may, and find what is there, in columns of every age', async () => {
+      test('filters skip and find rows correctly, in columns of every age', async () => {
         await table.addColumns({ n: 'id * 10' })
         await table.add([{ id: 4n, n: 40n }, { id: 5n }])
         await table.addColumns({ m: 'coalesce(n, -1)' })
@@ -166,7 +166,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await check(await ns.openTable('t'))
       })
 
-      test('rows that come while it is at work get values too', async () => {
+      test('rows added meanwhile get values too', async () => {
         const busy = { done: false }
         const append = async () => {
           for (let i = 0; !busy.done && i < 30; i++) await table.add([{ id: BigInt(100 + i), price: i }])
@@ -192,7 +192,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
     })
 
     describe('drop', () => {
-      test('columns go, and earlier versions keep them', async () => {
+      test('columns are removed, and earlier versions keep them', async () => {
         expect(await table.dropColumns(['price', 'name'])).toEqual({ version: 2 })
         expect(await namesOf()).toEqual(['id', 'vector', 'meta'])
         expect(await failure(table.search().where('price > 1').toArray())).toMatchObject({ code: 12 })
@@ -206,7 +206,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ])
       })
 
-      test('a name that comes back is another column', async () => {
+      test('a name that is used again is another column', async () => {
         await table.dropColumns(['price'])
         await table.addColumns({ price: { type: 'int32' } })
         await table.add([{ id: 4n, price: 7 }])
@@ -230,7 +230,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await table.countRows("meta.lang IN ('en', 'fr')")).toBe(2)
       })
 
-      test('what is not there, and the last one, is refused', async () => {
+      test('a missing column, and the last one, is refused', async () => {
         expect(await failure(table.dropColumns(['pric']))).toMatchObject({ code: 12, status: 404 })
         expect(await failure(table.dropColumns(['meta.lng']))).toMatchObject({ code: 12 })
         const every = ['id', 'name', 'price', 'vector', 'meta']
@@ -254,7 +254,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await all(['price'])).toEqual([[1.5], [2.5], [null]])
       })
 
-      test('names are those before the call: two columns swap them', async () => {
+      test('names are those before the call: two columns can swap them', async () => {
         await table.alterColumns({ id: { rename: 'price' }, price: { rename: 'id' } })
         const found = await table.search().select(['id', 'price']).toArray()
         expect(found.map(({ id, price }) => [id, price])).toEqual([
@@ -264,7 +264,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ])
       })
 
-      test('a field of a struct gets another name, also for rows that came before', async () => {
+      test('a field of a struct is renamed, also for earlier rows', async () => {
         await table.search().select(['meta']).toArray()
         await table.alterColumns({ 'meta.lang': { rename: 'language' } })
         await table.add([{ id: 4n, meta: { language: 'fr', size: 1n } }])
@@ -352,7 +352,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ])
       })
 
-      test('A-101 A-106 one column twice, and no alteration at all, is refused', async () => {
+      test('A-101 A-106 one column twice, and an alteration without change, is refused', async () => {
         const alter = (...alterations: object[]) =>
           failure(ns.operations.alterTableAlterColumns({ id: ['t'], alterations: alterations as never }))
         const rename = (to: string) => ({ path: 'id', rename: to })
@@ -379,7 +379,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         }
       })
 
-      test('dead rows are not cast', async () => {
+      test('deleted rows are not cast', async () => {
         await table.delete('id = 2')
         await table.alterColumns({ name: { type: 'binary' } })
         await table.update({ name: null }, 'id = 1')
@@ -391,7 +391,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ])
       })
 
-      test('rows in the log, types that change again and again, a stored layout, a reopened root', async () => {
+      test('inline rows, repeated type changes, a stored manifest, a reopened root', async () => {
         const types = ['int32', 'string', 'int64']
         const at: [version: number, rows: unknown[][]][] = []
         for (let i = 0; i < 36; i++) {
@@ -429,7 +429,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await table.addColumns({ total: { computed: 'price * id' } })
       })
 
-      test('A-098 A-098 it holds for rows that are there, that come, and that change', async () => {
+      test('A-098 A-098 a computed column has values in existing, new and changed rows', async () => {
         await table.add([{ id: 4n, price: 10 }])
         await table.update({ price: 7 }, 'id = 2')
         expect(await all(['id', 'total'])).toEqual([
@@ -458,7 +458,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await table.countRows('total = price * id')).toBe(1)
       })
 
-      test('one may be made of another, and the definition is in the metadata', async () => {
+      test('one may depend on another, and the definition is in the metadata', async () => {
         await table.addColumns({ label: { computed: "name || ': ' || CAST(total AS string)" } })
         await table.update({ price: 100 }, 'id = 1')
         await table.add([{ id: 4n, name: 'four', price: 1.5 }])
@@ -467,7 +467,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect((await fieldOf('total'))!.metadata).toEqual({ 'sheaf:computed': 'price * id' })
       })
 
-      test('nobody else writes it', async () => {
+      test('callers cannot write it', async () => {
         expect(await failure(table.add([{ id: 4n, total: 1 }]))).toMatchObject({ code: 20 })
         expect(await failure(table.update({ total: 1 }))).toMatchObject({ code: 20 })
         const merge = table.mergeInsert('id').whenMatchedUpdateAll()
@@ -481,7 +481,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await all(['total'])).toEqual([[1.5], [5], [null], [4]])
       })
 
-      test('what it is made of stays as it is, or the call is refused', async () => {
+      test('its inputs stay unchanged, or the call is refused', async () => {
         for (const change of [
           table.alterColumns({ price: { rename: 'cost' } }),
           table.alterColumns({ price: { type: 'float' } }),
@@ -499,7 +499,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await table.dropColumns(['price', 'sum'])
       })
 
-      test('a row for which it fails is refused, and a null it must not have', async () => {
+      test('a row for which it fails is refused, and so is a forbidden null', async () => {
         await table.addColumns({ n: { computed: '10 / id' } })
         expect(await failure(table.add([{ id: 0n }]))).toMatchObject({ code: 13 })
         await table.delete('id = 3')
@@ -518,13 +518,13 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect(await all(['total'])).toEqual([[1.5], [5], [null], [10]])
       })
 
-      test('rows copied to another table are rows like any other', async () => {
+      test('rows copied to another table are ordinary rows', async () => {
         const copy = await ns.createTable('copy', await table.search().toIpc())
         await copy.add([{ id: 9n, total: 1 }])
         expect(await copy.countRows('total = 1')).toBe(1)
       })
 
-      test('it is filled again as a job', async () => {
+      test('a job fills it again', async () => {
         const { jobId } = await table.backfillColumn('total', { where: 'id > 1' })
         expect(await ended(jobId)).toMatchObject({ status: 'Succeeded', operation: 'backfill' })
         expect(await ns.operations.describeJob({ job_id: jobId })).toMatchObject({

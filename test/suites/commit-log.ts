@@ -6,14 +6,14 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const text = (slot: Uint8Array | null): string | null => slot && new TextDecoder().decode(slot)
 
 export function commitLogSuite(name: string, open: () => Promise<CommitLog>): void {
-  describe(`${name} keeps the promises of a commit log`, () => {
+  describe(`${name} keeps the guarantees of a commit log`, () => {
     test('an empty log has no slots', async () => {
       const log = await open()
       expect(await log.last()).toBe(-1)
       expect(await log.read(0)).toBeNull()
     })
 
-    test('what is appended is read back', async () => {
+    test('an appended slot is read back', async () => {
       const log = await open()
       for (let slot = 0; slot < 12; slot++) {
         expect(await log.append(slot, bytes(`slot ${slot}`))).toBe('won')
@@ -51,7 +51,7 @@ export function commitLogSuite(name: string, open: () => Promise<CommitLog>): vo
       expect(await log.last(undefined, 2_000_000_000_000)).toBe(2_000_000_000_000)
     })
 
-    test('a peek, where there is one, tells what a read would find', async () => {
+    test('a peek, if the log has it, tells what a read would find', async () => {
       const log = await open()
       if (log.peek === undefined) return
       expect(log.peek(0)).toBeNull()
@@ -60,7 +60,7 @@ export function commitLogSuite(name: string, open: () => Promise<CommitLog>): vo
       expect(log.peek(1)).toBeNull()
     })
 
-    test('a read can be given up', async () => {
+    test('a read can be aborted', async () => {
       const log = await open()
       const reason = new Error('enough')
       await expect(log.read(0, AbortSignal.abort(reason))).rejects.toBe(reason)

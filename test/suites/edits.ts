@@ -68,7 +68,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(hit).toMatchObject({ id: 3, name: 'three', n: 31, _rowid: before[0], _distance: 0 })
       })
 
-      test('A-110 nothing matched: no new version, and the answer names the one there is', async () => {
+      test('A-110 without a match there is no new version, and the reply has the existing one', async () => {
         const reply = await ns.operations.updateTable({
           id: ['t'],
           predicate: 'id = 99',
@@ -80,7 +80,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await table.version()).toBe(1)
       })
 
-      test('A-112 properties are merged into those of the table, rows or not', async () => {
+      test('A-112 properties are merged into those of the table, with rows or without', async () => {
         const update = { id: ['t'], predicate: 'id = 99', updates: [['n', '0']] as const }
         const first = await ns.operations.updateTable({ ...update, properties: { a: '1' } })
         expect(first.properties).toEqual({ a: '1' })
@@ -93,7 +93,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect((await ns.operations.describeTable({ id: ['t'] })).properties).toEqual({ a: '1', b: '2' })
       })
 
-      test('vectors, nulls and numbers of another kind are brought to the type of the column', async () => {
+      test('vectors, nulls and numbers of another kind are converted to the type of the column', async () => {
         await table.update({ vector: [0.5, 0.25], price: 7, name: null, n: sql`price + 0.5` }, 'id = 1')
         const [row] = await table.search([0.5, 0.25]).limit(1).toArray()
         expect(row).toMatchObject({ id: 1, price: 7, name: null, n: 2, _distance: 0 })
@@ -125,7 +125,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         ])
       })
 
-      test('a row is updated again and again, and deleted for good', async () => {
+      test('a row is updated repeatedly, and deleted permanently', async () => {
         for (let i = 0; i < 30; i++) await table.update({ n: sql`n + 1` }, 'id = 2')
         expect(await all(['n'])).toEqual([[10], [50], [30], [40]])
         await table.delete('id = 2')
@@ -134,7 +134,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await all(['n'])).toEqual([[10], [24], [30], [40]])
       })
 
-      test('the counter: 8 at once never lose an update', async () => {
+      test('8 concurrent increments of a counter lose no update', async () => {
         await Promise.all(
           Array.from({ length: 8 }, async () => {
             for (let i = 0; i < 5; i++) await table.update({ n: sql`n + 1` }, 'id = 1')
@@ -144,7 +144,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       })
     })
 
-    describe('rows of other Arrow types are cast where no value changes', () => {
+    describe('rows of other Arrow types are cast if no value changes', () => {
       const given: Schema = {
         fields: [
           { name: 'id', type: { kind: 'int', bits: 64, signed: true }, nullable: true },
@@ -180,7 +180,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         )
       })
 
-      test('a value that does not fit is refused with column and row, and no row of the call is there', async () => {
+      test('a value that does not fit is refused with column and row, and no row of the call is committed', async () => {
         const made = await ns.createTable('cast', [], { schema: given })
         const refused = [
           () => made.add(sent(0.5, [1, 2], 5)),
@@ -205,7 +205,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
     })
 
     describe('conflicts', () => {
-      test('marbles: two updates that read what the other writes come one after the other', async () => {
+      test('two updates that read each other’s writes are serialized (black and white marbles)', async () => {
         const marbles = await ns.createTable('marbles', [
           { id: 1, color: 'black' },
           { id: 2, color: 'white' },
@@ -218,7 +218,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(colors.size).toBe(1)
       })
 
-      test('an upsert of one key by many at once makes one row', async () => {
+      test('concurrent upserts of one key make one row', async () => {
         const upsert = (i: number) =>
           table
             .mergeInsert('id')
@@ -230,7 +230,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await table.countRows('id = 77')).toBe(1)
       })
 
-      test('deletes and updates meet appends, and none is lost', async () => {
+      test('concurrent deletes, updates and appends lose no change', async () => {
         await Promise.all([
           ...Array.from({ length: 10 }, (_, i) => table.add([{ id: BigInt(100 + i), n: BigInt(i) }])),
           table.delete('id = 1'),
@@ -269,13 +269,13 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await idsOf('id = 2')).toEqual(before)
       })
 
-      test('inserts only what is new', async () => {
+      test('inserts only new rows', async () => {
         const result = await table.mergeInsert('id').whenNotMatchedInsertAll().execute(source)
         expect(result).toMatchObject({ updated: 0, inserted: 1 })
         expect(await all(['id', 'name'])).toContainEqual([2, 'two'])
       })
 
-      test('rows with one key that is new are all inserted; a row of the table cannot become two', async () => {
+      test('all rows with one new key are inserted; a row of the table cannot become two', async () => {
         const merge = () => table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll()
         const twins = [
           { id: 7n, name: 'a' },
@@ -299,7 +299,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await named(7)).toHaveLength(2)
       })
 
-      test('keys may be written in backticks; a field of a struct is no key', async () => {
+      test('keys may be written in backticks; a field of a struct cannot be a key', async () => {
         const wide = await ns.createTable('wide', [{ 'row-id': 1, k: 1, a: { b: 1 }, v: 'old' }])
         const row = { 'row-id': 1, k: 1, a: { b: 1 }, v: 'new' }
         const merge = wide.mergeInsert('`row-id`', '`k`').whenMatchedUpdateAll()
@@ -325,7 +325,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         ])
       })
 
-      test('deletes what the source does not have, all or where a condition holds', async () => {
+      test('deletes rows that the source does not have, all or by a condition', async () => {
         const some = table
           .mergeInsert('id')
           .whenNotMatchedBySourceDelete({ where: 'price > 2 OR name IS NULL' })
@@ -336,7 +336,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await all(['id', 'name'])).toEqual([[2, 'zwei']])
       })
 
-      test('conditions made by the tag sql bring their values', async () => {
+      test('conditions made by the tag sql have their values', async () => {
         const merge = table
           .mergeInsert('id')
           .whenMatchedUpdateAll({ where: sql`source.price > ${100} OR target.name = ${"o'ne"}` })
@@ -353,7 +353,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         ])
       })
 
-      test('by several keys, of which NULL matches nothing', async () => {
+      test('with several keys, NULL matches nothing', async () => {
         const merge = table.mergeInsert('id', 'name').whenMatchedUpdateAll().whenNotMatchedInsertAll()
         const result = await merge.execute([
           { id: 1n, name: 'one', price: 100 },
@@ -427,7 +427,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(result).toMatchObject({ updated: 1, inserted: 0 })
       })
 
-      test('no rows match nothing: none is updated or inserted, and all are deleted where that is asked for', async () => {
+      test('no rows match nothing: none is updated or inserted, and all are deleted if requested', async () => {
         const upsert = table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll()
         expect(await upsert.execute([])).toMatchObject({ version: 1, updated: 0, inserted: 0 })
         const emptied = await table.mergeInsert('id').whenNotMatchedBySourceDelete().execute([])
@@ -452,7 +452,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await table.version()).toBe(1)
       })
 
-      test('a merge that is told to do nothing, and one whose condition has no aim, are refused', async () => {
+      test('a merge without actions, and a condition without an action, are refused', async () => {
         expect(await failure(table.mergeInsert('id').execute(source))).toMatchObject({ code: 13 })
         const aimless = ns.operations.mergeInsertIntoTable(
           { id: ['t'], on: ['id'], when_not_matched_insert_all: true, when_matched_update_all_filt: 'true' },
@@ -462,7 +462,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       })
     })
 
-    test('what is no condition, no columns or no rows is said to be none', async () => {
+    test('invalid conditions, columns and rows are reported as such', async () => {
       for (const call of [
         () => table.update({ n: 1 }, {} as never),
         () => table.update({ n: 1 }, 3 as never),
@@ -479,7 +479,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       expect(await table.version()).toBe(1)
     })
 
-    test('a text that says a number of the column is that number, any other is refused', async () => {
+    test('a text with a number of the column is that number, any other is refused', async () => {
       await table.update({ n: '9007199254740993', price: '1.25' }, 'id = 1')
       const [row] = await table.search().where('id = 1').toArray({ int64: 'bigint' })
       expect(row).toMatchObject({ n: 9007199254740993n, price: 1.25 })

@@ -489,7 +489,7 @@ export function idempotencySuite({ name, open }: Door): void {
       return count
     }
 
-    test('A-166 every operation that writes has its sample', () => {
+    test('A-166 every operation that writes has a sample', () => {
       const writes = servedOperations().served.filter(name => operations[name].access === 'write')
       expect([...written, ...ownKey].sort()).toEqual([...writes].sort())
     })
@@ -503,7 +503,7 @@ export function idempotencySuite({ name, open }: Door): void {
         before = await commits()
       })
 
-      test('A-166 sent again it gives the recorded reply; another request under its key is refused', async () => {
+      test('A-166 a repeated call gets the recorded reply; another request under its key is refused', async () => {
         const reply = await send()
         expect(await send()).toEqual(reply)
         expect(await commits()).toBe(before + 1)
@@ -514,7 +514,7 @@ export function idempotencySuite({ name, open }: Door): void {
         expect(await send()).toEqual(reply)
       })
 
-      test('A-166 sent several times at once, here and by another process, it commits once', async () => {
+      test('A-166 concurrent repetitions, here and in another process, commit once', async () => {
         const other = await opened.another()
         const [here, there, ...again] = await Promise.all([
           send(),
@@ -529,7 +529,7 @@ export function idempotencySuite({ name, open }: Door): void {
       })
     })
 
-    test('A-166 a restart and a checkpoint later every reply is still known', async () => {
+    test('A-166 every reply is still known after a restart and a checkpoint', async () => {
       const sent: { name: OperationName; sample: Sample; reply: unknown }[] = []
       for (const name of written) {
         const sample = await prepared(name)
@@ -558,7 +558,7 @@ export function idempotencySuite({ name, open }: Door): void {
 
       beforeEach(() => prepare(ops, ipc([{ ...one, id: 1 }])))
 
-      test('rows sent again are the same rows, however they are cut, and whatever becomes of the table', async () => {
+      test('repeated rows are the same rows, for any batches and after any change of the table', async () => {
         const reply = await sendRows(ops, whole)
         const count = async () => (await ops.countTableRows({ id: ['rows'] })) as number
         expect(await count()).toBe(stored)
@@ -576,7 +576,7 @@ export function idempotencySuite({ name, open }: Door): void {
         expect(await failure(sendRows(reopened, ipc([two, one])))).toMatchObject(usedKey)
       })
 
-      test('rows sent again are the same rows, also where their columns got another type or name since', async () => {
+      test('repeated rows are the same rows, also if their columns got another type or name since', async () => {
         const reply = await sendRows(ops, whole)
         const table = await opened.ns.openTable('rows')
         await table.alterColumns({ id: { type: 'int64' } })
@@ -587,7 +587,7 @@ export function idempotencySuite({ name, open }: Door): void {
         expect(await table.countRows()).toBe(stored)
       })
 
-      test('other rows under the key are refused, and so are fewer, more, and others in their place', async () => {
+      test('other rows under the key are refused, also fewer, more, or reordered ones', async () => {
         const reply = await sendRows(ops, whole)
         const others = [
           [one],
@@ -613,7 +613,7 @@ export function idempotencySuite({ name, open }: Door): void {
         expect(await sendRows(reopened, whole)).toEqual(reply)
       })
 
-      test('of two calls at once with other rows one is refused, and none is answered for the other', async () => {
+      test('of two concurrent calls with other rows one is refused, and neither gets the reply of the other', async () => {
         const other = await opened.another()
         for (const to of [ops, other.operations]) {
           const at = `${key} ${to === ops}`
@@ -634,7 +634,7 @@ export function idempotencySuite({ name, open }: Door): void {
       })
     })
 
-    test('rows that are made anew from the same objects are the same, through every transport', async () => {
+    test('rows rebuilt from equal objects are the same rows, over every transport', async () => {
       const table = await opened.ns.createTable('made', [{ id: 1, text: 'a', vector: [0.1, 0.2] }])
       const sent = [
         { id: 2, text: 'b', vector: [0.1, 0.3] },
@@ -652,7 +652,7 @@ export function idempotencySuite({ name, open }: Door): void {
       expect(await table.countRows()).toBe(3)
     })
 
-    test('A-166 long keys are as good as short ones, to their last character', async () => {
+    test('A-166 long keys are compared to their last character', async () => {
       const long = key + 'x'.repeat(5000)
       const create = (name: string, idempotencyKey: string) =>
         ops.createNamespace({ id: [name] }, { idempotencyKey })
@@ -664,7 +664,7 @@ export function idempotencySuite({ name, open }: Door): void {
       expect(await opened.ns.namespaceNames()).toEqual(['a', 'b', 'n127', 'n128', 'n129'])
     })
 
-    test('A-166 a failed call does not use up its key, nor does one that had nothing to do', async () => {
+    test('A-166 a failed call does not use up its key, nor does one without effect', async () => {
       const options = { idempotencyKey: key }
       expect(await failure(ops.dropTable({ id: ['t'] }, options))).toMatchObject({ code: 4 })
       expect(await failure(ops.createNamespace({ id: ['no', 'n'] }, options))).toMatchObject({ code: 1 })
@@ -675,7 +675,7 @@ export function idempotencySuite({ name, open }: Door): void {
       expect(await ops.declareTable({ id: ['t'] }, options)).toEqual(reply)
     })
 
-    test('A-166 reads pay no attention to keys', async () => {
+    test('A-166 reads ignore keys', async () => {
       const options = { idempotencyKey: key }
       await ops.createNamespace({ id: ['n'] }, options)
       expect((await ops.listTables({ id: [] }, options)).tables).toEqual(['source'])
@@ -684,7 +684,7 @@ export function idempotencySuite({ name, open }: Door): void {
       expect(await failure(ops.describeTable({ id: ['no'] }, options))).toMatchObject({ code: 4 })
     })
 
-    test('A-166 who calls is no part of the request, what is bound is', async () => {
+    test('A-166 the caller is not part of the request, bound values are', async () => {
       const options = { idempotencyKey: key }
       const request = { id: ['t'], properties: { a: 'b' } }
       const reply = await ops.declareTable(request, { ...options, context: { a: 'b' } })
@@ -698,7 +698,7 @@ export function idempotencySuite({ name, open }: Door): void {
       expect(await failure(unbound)).toMatchObject(usedKey)
     })
 
-    test('A-166 handles take keys too', async () => {
+    test('A-166 handles accept keys too', async () => {
       const options = { idempotencyKey: key }
       const table = await opened.ns.openTable('source')
       expect(await table.add([{ id: 3 }], options)).toEqual({ version: 2, rows: 1 })

@@ -29,7 +29,7 @@ export function indexSuite({ name, open }: Door): void {
       ops.createTableIndex({ id: ['t'], column: 'id', index_type: 'BTREE', ...more })
     const names = async () => (await table.listIndices()).map(({ name }) => name)
 
-    test('A-078 A-079 A-082 columns of each kind of values have the indexes that are for them', async () => {
+    test('A-078 A-079 A-082 columns of each kind of values have suitable indexes', async () => {
       const made = [
         ['at', 'BTREE', 'at_idx'],
         ['id', 'BTREE', 'id_idx'],
@@ -73,7 +73,7 @@ export function indexSuite({ name, open }: Door): void {
       }
     })
 
-    test('warming is asked of what exists, and there are no log-structured writes', async () => {
+    test('an index can be prewarmed if it exists, and there are no log-structured writes', async () => {
       await create()
       await ops.prewarmTableIndex({ id: ['t'], index_name: 'id_idx' })
       await ops.prewarmTable({ id: ['t'], columns: ['id', 'meta.lang'] })
@@ -164,7 +164,7 @@ export function indexSuite({ name, open }: Door): void {
       [{ name: '..' }, { code: 13 }],
     ]
 
-    test('A-077 A-079 what cannot be is refused, and nothing comes of it', async () => {
+    test('A-077 A-079 invalid requests are refused without effect', async () => {
       for (const [request, expected] of refused) {
         const error = await failure(create(request))
         expect({ request, error }).toMatchObject({ request, error: expected })
@@ -172,13 +172,13 @@ export function indexSuite({ name, open }: Door): void {
       expect(await names()).toEqual([])
     })
 
-    test('A-077 tables without rows of ours have no indexes', async () => {
+    test('A-077 tables without rows of Sheaf have no indexes', async () => {
       await ops.declareTable({ id: ['d'] })
       expect(await failure(create({ id: ['d'] }))).toMatchObject({ code: 11 })
       expect(await failure(ops.listTableIndices({ id: ['d'] }))).toMatchObject({ code: 11 })
     })
 
-    test('A-080 A-095 an index is waited for, and found rows are the same before, with and after it', async () => {
+    test('A-080 A-095 a call can wait for an index, and matches are the same before, with and after it', async () => {
       const found = async () =>
         (await table.search().where('id = 2').select(['id', 'ok']).toArray()).map(Object.values)
       const before = await found()
@@ -191,7 +191,7 @@ export function indexSuite({ name, open }: Door): void {
       expect(await found()).toEqual(before)
     })
 
-    test('A-084 a distance type that is said of a scalar index is ignored', async () => {
+    test('A-084 a distance type for a scalar index is ignored', async () => {
       await create({ distance_type: 'cosine' })
       expect(await ops.describeTableIndexStats({ id: ['t'], index_name: 'id_idx' })).toMatchObject({
         index_type: 'BTREE',
@@ -199,7 +199,7 @@ export function indexSuite({ name, open }: Door): void {
       })
     })
 
-    test('A-085 what a text index is made with is told', async () => {
+    test('A-085 the options of a text index are reported', async () => {
       await table.createIndex('text', { type: 'FTS', language: 'Danish', stem: false, waitTimeoutMs: 60_000 })
       const [{ index_details, ...record } = {}] = (await ops.listTableIndices({ id: ['t'] })).indexes
       expect(record).toMatchObject({ index_type: 'FTS', status: 'ready', num_indexed_rows: 2 })
@@ -226,7 +226,7 @@ export function indexSuite({ name, open }: Door): void {
       expect(await names()).toEqual(['id_idx'])
     })
 
-    test('A-090 A-092 A-094 listed by name in pages, told by name, and gone when dropped', async () => {
+    test('A-090 A-092 A-094 listed in pages by name, described by name, and gone when dropped', async () => {
       for (const column of ['text', 'id', 'ok']) await table.createIndex(column)
       const pages: string[][] = []
       for (let page: { page_token?: string | undefined } = {}; ; ) {
@@ -251,7 +251,7 @@ export function indexSuite({ name, open }: Door): void {
       expect(await failure(ops.listTableIndices({ id: ['t'], page_token: 'no' }))).toMatchObject({ code: 13 })
     })
 
-    test('A-091 a version that never changes has the indexes it had, and gets no others', async () => {
+    test('A-091 an old version has the indexes it had, and gets no others', async () => {
       const old = await table.checkout(1)
       await table.createIndex('id')
       expect(await old.listIndices()).toEqual([])
@@ -266,7 +266,7 @@ export function indexSuite({ name, open }: Door): void {
       expect(await failure(ops.listTableIndices({ id: ['t'], version: 99 }))).toMatchObject({ code: 11 })
     })
 
-    test('a handle asks for indexes of its table, whatever that is called now', async () => {
+    test('a handle addresses the indexes of its table, also after a rename', async () => {
       await ns.renameTable('t', 'u')
       await table.createIndex('id')
       expect(await names()).toEqual(['id_idx'])

@@ -162,13 +162,13 @@ export function ingestSuite(door: Door): void {
         }
       })
 
-      test('nothing, which is no rows', async () => {
+      test('empty input has no rows', async () => {
         for (const nothing of [[], new Set<Row>(), slowly<Row>([]), [[]] as Row[][]]) {
           expect(await table.add(nothing)).toMatchObject({ rows: 0 })
         }
       })
 
-      test('never of two', async () => {
+      test('two kinds at once are refused', async () => {
         const mixtures: readonly [Iterable<unknown>, RegExp][] = [
           [[rowOf(0), [rowOf(1)]].values(), /^item 1 .*is an array.*plain object/],
           [[[rowOf(0)], rowOf(1)], /^item 1 .*is a plain object.*an array/],
@@ -190,7 +190,7 @@ export function ingestSuite(door: Door): void {
         await unchanged()
       })
 
-      test('a broken file is refused, whatever of it came before', async () => {
+      test('a broken file is refused, whatever precedes the fault', async () => {
         const plain = [rowsToBatch([{ id: 1n }]), rowsToBatch([{ id: 2n }])]
         const whole = concatChunks(encodeIpcFile(plain[0]!.schema, plain))
         for (const bytes of [whole.slice(0, -1), whole.slice(0, -12), whole.slice(0, 400)]) {
@@ -203,7 +203,7 @@ export function ingestSuite(door: Door): void {
     })
 
     describe('lazily', () => {
-      test('an endless source is taken only as far as a row that does not fit', async () => {
+      test('an endless source is read only up to a row that does not fit', async () => {
         const { source, seen } = watched(endless(i => ({ id: i === 80_000 ? 'x' : i })))
         expect(await failure(table.add(source))).toMatchObject({
           code: 20,
@@ -214,7 +214,7 @@ export function ingestSuite(door: Door): void {
         await unchanged()
       })
 
-      test('an error of the source is that of the call, and nothing is committed', async () => {
+      test('an error of the source is the error of the call, and nothing is committed', async () => {
         const reason = new TypeError('the file was gone')
         function* failing() {
           for (let i = 0; i < 20_000; i++) yield rowOf(i)
@@ -226,7 +226,7 @@ export function ingestSuite(door: Door): void {
         expect(await ns.tableNames()).toEqual(['t'])
       })
 
-      test('a source that never gives anything ends with the signal, and is told', async () => {
+      test('a source that never yields ends with the signal, and its iterator is closed', async () => {
         const controller = new AbortController()
         const reason = new Error('enough')
         let closed = false
@@ -254,7 +254,7 @@ export function ingestSuite(door: Door): void {
         await unchanged()
       })
 
-      test('one that goes on is given up between two rows', async () => {
+      test('a long source is aborted between two rows', async () => {
         const controller = new AbortController()
         const { source, seen } = watched(
           endless(i => {
@@ -267,7 +267,7 @@ export function ingestSuite(door: Door): void {
         await unchanged()
       })
 
-      test('a source nobody reads is closed too', async () => {
+      test('an unread source is closed too', async () => {
         const { source, seen } = watched(endless(rowOf))
         const refused = ns.createTable('t', source, { schema })
         expect(await failure(refused)).toMatchObject({ code: 5 })
@@ -283,7 +283,7 @@ export function ingestSuite(door: Door): void {
     })
 
     describe('types', () => {
-      test('of a source that ends early are inferred over all its rows, as those of an array are', async () => {
+      test('of a short source are inferred over all its rows, as for an array', async () => {
         const rows = [...rowsOf(3000).map(({ id, v }) => ({ id, v })), { id: 3000, later: 1n }]
         const fromArray = await ns.createTable('a', rows)
         const fromIterable = await ns.createTable('b', rows.values())
@@ -291,7 +291,7 @@ export function ingestSuite(door: Door): void {
         expect(await fromIterable.search().toArray()).toEqual(await fromArray.search().toArray())
       })
 
-      test('of a longer one are those of its first rows, and later ones must fit', async () => {
+      test('of a longer source are inferred from its first rows, and later rows must fit', async () => {
         const later = (row: Row) => {
           return ns.createTable(
             'u',
@@ -311,7 +311,7 @@ export function ingestSuite(door: Door): void {
         expect(await ns.tableNames()).toEqual(['t'])
       })
 
-      test('of big rows are those of the first 32 MiB', async () => {
+      test('of big rows are inferred from the first 32 MiB', async () => {
         const text = 'x'.repeat(1 << 20)
         const rows = endless(i => (i === 100 ? { text: 7 } : { text }))
         const error = await failure(ns.createTable('u', rows))
@@ -321,7 +321,7 @@ export function ingestSuite(door: Door): void {
     })
 
     describe('progress', () => {
-      test('tells how many rows and bytes were taken', async () => {
+      test('reports the rows and bytes read so far', async () => {
         const told: Progress[] = []
         await table.add(rowsOf(5000).values(), { onProgress: progress => told.push(progress) })
         expect(told.length).toBeGreaterThan(3)
@@ -379,7 +379,7 @@ export function ingestSuite(door: Door): void {
         expect(await failure(table.add(bad, { badVectors: 'Skip' as never }))).toMatchObject({ code: 13 })
       })
 
-      test('of Arrow data too', async () => {
+      test('the same for Arrow data', async () => {
         const fits = bad.filter(({ id }) => ![2, 7, 8].includes(id as number))
         const bytes = concatChunks(encodeIpcStream(schema, [rowsToBatch(fits, schema)]))
         expect(await failure(table.add(bytes))).toMatchObject({ code: 20 })
@@ -392,7 +392,7 @@ export function ingestSuite(door: Door): void {
         }
       })
 
-      test('are refused where they would be null and may not be', async () => {
+      test('are refused if they would be null and may not be', async () => {
         const fields = schema.fields.map(field => ({ ...field, nullable: field.name !== 'v' }))
         const strict = await ns.createTable('u', [], { schema: { fields } })
         const refused = {
@@ -425,7 +425,7 @@ export function ingestSuite(door: Door): void {
         expect(await all.countRows()).toBe(0)
       })
 
-      test('rows that are left out keep the numbers of the others', async () => {
+      test('omitted rows keep the numbers of the other rows', async () => {
         const rows = [
           { id: 0, v: [Number.NaN, 1] },
           { id: 'x', v: [1, 2] },
@@ -436,7 +436,7 @@ export function ingestSuite(door: Door): void {
       })
     })
 
-    test('rows cut anyhow are the same rows', async () => {
+    test('rows in any batches are the same rows', async () => {
       const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 12 })
       let run = 0
       await fc.assert(

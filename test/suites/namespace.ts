@@ -48,7 +48,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
     const ids = async (rows: Promise<Record<string, unknown>[]>) => (await rows).map(row => row.id)
 
     describe('namespaces', () => {
-      test('nest, list, describe, and go', async () => {
+      test('are nested, listed, described and dropped', async () => {
         await ns.createNamespace('a', { properties: { owner: 'ada' } })
         await ns.createNamespace('a$b')
         expect(await ns.namespaceNames()).toEqual(['a'])
@@ -63,7 +63,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await failure(ns.openTable('a$b$t'))).toMatchObject({ code: 4 })
       })
 
-      test('creating what exists is refused, kept or replaced as asked', async () => {
+      test('creating an existing one is refused, keeps or replaces it, as requested', async () => {
         await ns.createNamespace('a', { properties: { x: '1' } })
         expect(await failure(ns.createNamespace('a'))).toMatchObject({ code: 2, status: 409 })
         await ns.createNamespace('a', { mode: 'exist_ok', properties: { x: '2' } })
@@ -91,7 +91,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
     })
 
     describe('options', () => {
-      test('a word that is no option is refused, never taken for another', async () => {
+      test('an unknown option is refused, never taken for another', async () => {
         await ns.createNamespace('n')
         const calls = [
           () => table.add([{ id: 9 }], { mode: 'Append' as never }),
@@ -106,7 +106,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await ns.namespaceNames()).toEqual(['n'])
       })
 
-      test('what asks for nothing is refused: bounds without a vector, parameters without a filter', async () => {
+      test('options without effect are refused: bounds without a vector, parameters without a filter', async () => {
         expect(await failure(table.search().distanceRange(1, 2).toArray())).toMatchObject({ code: 13 })
         expect(await failure(table.search().column('vector').toArray())).toMatchObject({ code: 13 })
         expect(await failure(table.countRows(undefined, [1]))).toMatchObject({ code: 13 })
@@ -114,7 +114,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await failure(ns.operations.queryTable(query))).toMatchObject({ code: 13 })
       })
 
-      test('a second condition is refused, never dropped: where, and fullText', () => {
+      test('a second condition is refused, never ignored: where, and fullText', () => {
         const twice = [
           () => table.search().where('id > ?', [1]).where('id < 3'),
           () => table.search('ada').fullText('bob'),
@@ -196,7 +196,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await (await ns.openTable('race')).countRows()).toBe(1)
       })
 
-      test('creating what may exist already succeeds for everybody who races', async () => {
+      test('creating a table that may exist succeeds for all concurrent callers', async () => {
         const create = (mode: 'exist_ok' | 'overwrite') =>
           Promise.all(Array.from({ length: 6 }, (_, i) => ns.createTable(mode, [{ id: i }], { mode })))
         await create('exist_ok')
@@ -205,7 +205,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await (await ns.openTable('overwrite')).version()).toBe(6)
       })
 
-      test('a call that committed says so, even if the next one in line undid it', async () => {
+      test('a committed call reports success, even if the next one in the group undid it', async () => {
         const created = ns.operations.createNamespace({ id: ['x'], properties: { a: 'b' } })
         const dropped = ns.operations.dropNamespace({ id: ['x'] })
         expect((await created).properties).toEqual({ a: 'b' })
@@ -225,7 +225,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
     })
 
     describe('rows', () => {
-      test('come back as they went in', async () => {
+      test('come back unchanged', async () => {
         expect(await table.search().toArray()).toEqual(
           people.map(row => ({
             ...row,
@@ -253,14 +253,14 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await ids((await table.checkout(1)).search().toArray())).toEqual([1, 2, 3, 4, 5])
       })
 
-      test('writers at the same time all land, each in a version of its own', async () => {
+      test('concurrent writers all succeed, each in its own version', async () => {
         const added = await Promise.all(Array.from({ length: 20 }, (_, i) => table.add([{ id: 100 + i }])))
         expect(new Set(added.map(({ version }) => version)).size).toBe(20)
         expect(await table.countRows('id >= 100')).toBe(20)
         expect(await table.version()).toBe(21)
       })
 
-      test('A-113 A-114 deleted rows are gone from the latest version, not from the one before', async () => {
+      test('A-113 A-114 deleted rows are missing in the latest version, not in the one before', async () => {
         expect(await table.delete('born < ? OR born IS NULL', [1900])).toEqual({ version: 2, rows: 2 })
         expect(await ids(table.search().toArray())).toEqual([2, 3, 5])
         expect(await table.countRows()).toBe(3)
@@ -272,7 +272,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await failure(table.delete(' '))).toMatchObject({ code: 13 })
       })
 
-      test('many deletes at the same time all succeed', async () => {
+      test('many concurrent deletes all succeed', async () => {
         const many = await ns.createTable(
           'many',
           Array.from({ length: 100 }, (_, id) => ({ id })),
@@ -281,7 +281,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await many.countRows()).toBe(40)
       })
 
-      test('deletes at the same time each count what they killed', async () => {
+      test('concurrent deletes each count the rows they deleted', async () => {
         const counts = await Promise.all([1, 2, 3, 4, 5].map(id => table.delete(`id = ${id} OR id = 3`)))
         expect(counts.reduce((sum, { rows }) => sum + rows, 0)).toBe(5)
         expect(await table.countRows()).toBe(0)
@@ -332,13 +332,13 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         await refused([{ id: 'one' }], { status: 400, message: expect.stringContaining('id') })
       })
 
-      test('what is no rows at all is refused', async () => {
+      test('input that is not rows is refused', async () => {
         expect(await failure(ns.createTable('x', 42 as never))).toMatchObject({ code: 13 })
         expect(await failure(ns.createTable('x', [1, 2] as never))).toMatchObject({ status: 400 })
         expect(await ns.tableNames()).toEqual(['people'])
       })
 
-      test('an Arrow body that is cut short leaves no half-made table', async () => {
+      test('a truncated Arrow body leaves no partial table', async () => {
         const bytes = await table.search().toIpc()
         for (const length of [0, 7, 200, bytes.length - 12]) {
           expect(
@@ -421,7 +421,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         })
       })
 
-      test('a filter fails for the rows it looks at, not for deleted ones', async () => {
+      test('a filter fails for the rows it evaluates, not for deleted ones', async () => {
         const zeros = await ns.createTable('zeros', [{ n: 0n }, { n: 4n }])
         expect(await failure(zeros.countRows('8 / n = 2'))).toMatchObject({ code: 13, status: 400 })
         await zeros.delete('n = 0')
@@ -511,7 +511,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         ])
       })
 
-      test('what is not built yet says so, and nothing is ignored', async () => {
+      test('unsupported options are refused, and none is ignored', async () => {
         const query = { id: ['people'], k: 1, vector: { single_vector: near } }
         expect(await failure(ns.operations.queryTable({ ...query, branch: 'other' }))).toMatchObject({
           code: 0,
@@ -536,7 +536,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(versions[1]!.timestamp_millis).toBeGreaterThanOrEqual(versions[0]!.timestamp_millis)
       })
 
-      test('a tag reads the version it names, wherever that is moved', async () => {
+      test('a tag reads the version it names, also after it was moved', async () => {
         await table.add([{ id: 6 }])
         await table.tags.create('stable', 1)
         const stable = await table.checkout('stable')

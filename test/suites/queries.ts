@@ -124,7 +124,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect((await near.nprobes(1).toArray()).map(({ id }) => id)).toEqual([3, 1])
       })
 
-      test('_rowoffset counts living rows of the version', async () => {
+      test('_rowoffset counts the live rows of the version before the row', async () => {
         const scratch = await root.ns.createTable('scratch', [{ x: 1 }, { x: 2 }, { x: 3 }])
         await scratch.add([{ x: 4 }, { x: 5 }])
         await scratch.delete('x = 2 or x = 4')
@@ -137,7 +137,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await taken.toArray()).toEqual([{ x: 1 }, { x: 5 }])
       })
 
-      test('the names of what a query makes are not given to anything else', async () => {
+      test('names of computed columns are reserved', async () => {
         for (const name of ['_rowid', '_rowoffset', '_distance']) {
           expect(
             await failure(
@@ -160,7 +160,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(() => shop.search().orderBy()).toThrow('orderBy names no column')
       })
 
-      test('a fault in an expression names its column and its place', async () => {
+      test('an error in an expression names its column and its position', async () => {
         const error = await failure(shop.search().select({ ok: 'id', bad: 'prise + 1' }).toArray())
         expect(error).toMatchObject({ code: 12, hint: expect.stringContaining('"price"') })
         expect(error.message).toMatch(/^column "bad": no column named "prise"/)
@@ -187,7 +187,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await ids(byCity, { column: 'id', ascending: false })).toEqual([4, 5, 3, 1, 2])
       })
 
-      test('the rows asked for are those of the order', async () => {
+      test('limit and offset apply after the order', async () => {
         const found = shop.search().where('price > 0').orderBy({ column: 'price', ascending: false })
         expect(await found.select(['price']).offset(1).limit(1).toArray()).toEqual([{ price: 2.5 }])
         const twice = found.select({ id: 'id', cents: 'price * -100' }).orderBy('cents').limit(2)
@@ -220,7 +220,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await counted.toArray()).toEqual([{ n: 3, far: 4 }])
       })
 
-      test('groups, distinct rows and orders of the nearest rows are refused, and the way out is told', async () => {
+      test('groups, distinct rows and orders of the nearest rows are refused, and the error says what to do', async () => {
         const near = shop.search([0, 5]).limit(3)
         for (const refused of [
           near.orderBy('id'),
@@ -235,7 +235,7 @@ export function queriesSuite({ name, open }: Door): void {
         }
       })
 
-      test('what has no order, or another value each time, is refused', async () => {
+      test('types without an order, and volatile expressions, are refused', async () => {
         const random = shop.search().select({ r: 'random()' }).orderBy('r')
         expect(await failure(random.toArray())).toMatchObject({ code: 0 })
         expect(await failure(shop.search().orderBy('tags').toArray())).toMatchObject({ code: 20 })
@@ -279,7 +279,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await byKey.toArray()).toEqual([{ n: 1 }, { n: 2 }])
       })
 
-      test('without keys one row, without rows too', async () => {
+      test('without keys there is one row, also without rows', async () => {
         const all = {
           n: 'count(*)',
           mean: 'avg(price)',
@@ -295,7 +295,7 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
-      test('distinct rows come once', async () => {
+      test('distinct rows are returned once', async () => {
         const cities = shop.search().select(['city']).distinct()
         expect(await cities.orderBy('city').toArray()).toEqual([
           { city: 'Aachen' },
@@ -310,7 +310,7 @@ export function queriesSuite({ name, open }: Door): void {
 
       test.each([
         [{ id: 'id', n: 'count(*)' }, [], /"id", which is neither a key of the groups nor in an aggregate/],
-        [{ n: 'sum(count(*))' }, [], /aggregates are not nested/],
+        [{ n: 'sum(count(*))' }, [], /aggregates cannot be nested/],
         [{ n: 'sum(city)' }, [], /sum does not take/],
         [{ n: 'count(*)' }, ['tags'], /cannot compare values of "tags"/],
         [{ n: 'count(distinct tags)' }, [], /cannot compare values/],
@@ -325,13 +325,13 @@ export function queriesSuite({ name, open }: Door): void {
         expect(refused.message).toMatch(message)
       })
 
-      test('an id of a row has no place in them', async () => {
+      test('row ids are not allowed in groups', async () => {
         const groups = shop.search().select({ city: 'city' }).groupBy('city').withRowId()
         expect(await failure(groups.toArray())).toMatchObject({ code: 13 })
         expect(await failure(shop.search().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
       })
 
-      test('columns may be called anything', async () => {
+      test('columns may have any name', async () => {
         const odd = await root.ns.createTable('odd', [
           { '#0': 'a', '#key0': 'z', city: 'B', v: 1 },
           { '#0': 'b', '#key0': 'z', city: 'C', v: 2 },
@@ -354,7 +354,7 @@ export function queriesSuite({ name, open }: Door): void {
       })
     })
 
-    test('the tag brings its values, whatever is in them', async () => {
+    test('the tag binds its values, with any characters in them', async () => {
       const city = "Bonn' or '1' = '1"
       expect(await shop.countRows(sql`city = ${city}`)).toBe(0)
       expect(await shop.countRows(sql`city in ${['Bonn', 'Köln']} and price > ${2}`)).toBe(1)
@@ -364,7 +364,7 @@ export function queriesSuite({ name, open }: Door): void {
       expect(await shop.delete(sql`id = ${4n}`)).toMatchObject({ rows: 1 })
     })
 
-    test('selected expressions made by the tag bring their values, before and after a condition', async () => {
+    test('selected expressions made by the tag bind their values, before and after a condition', async () => {
       const { sql } = root
       const columns = { id: 'id', more: sql`price + ${100}`, text: sql`${"it's"} || city` }
       const bonn = sql`city = ${'Bonn'} AND id > ${1}`
@@ -373,7 +373,9 @@ export function queriesSuite({ name, open }: Door): void {
       const plain = { id: 'id', more: 'price + 100', text: "'it''s' || city" }
       expect(first).toEqual(await shop.search().where("city = 'Bonn' AND id > 1").select(plain).toArray())
       expect(first.length).toBeGreaterThan(0)
-      expect(() => shop.search().select(columns).where('id = ?', [1])).toThrow(/beside what the tag sql made/)
+      expect(() => shop.search().select(columns).where('id = ?', [1])).toThrow(
+        /cannot be combined with fragments of the tag sql/,
+      )
     })
 
     describe('batches', () => {
@@ -386,7 +388,7 @@ export function queriesSuite({ name, open }: Door): void {
         return batches
       }
 
-      test('hold the rows asked for, a few at a time', async () => {
+      test('have the requested number of rows, a few at a time', async () => {
         const names = ['id']
         const some = shop.search().where('id <> 2').select(names)
         expect(await collect(some, 2)).toEqual([
@@ -399,14 +401,14 @@ export function queriesSuite({ name, open }: Door): void {
         expect((await collect(nearest, 2)).map(batch => batch.ids)).toEqual([[5, 4], [3]])
       })
 
-      test('are of groups too', async () => {
+      test('also of groups', async () => {
         const counted = shop.search().select({ id: 'count(*)' })
         expect(await collect(counted, 2)).toEqual([{ names: ['id'], ids: [5] }])
         const cities = shop.search().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
         expect((await collect(cities, 3)).map(batch => batch.ids)).toEqual([[2, 3, 4], [5]])
       })
 
-      test('keep the place of a row if it is asked for', async () => {
+      test('keep the row position if it is selected', async () => {
         const places: unknown[] = []
         for await (const batch of shop.search().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
           for (const row of batch) places.push(Number(row!._rowoffset))
@@ -414,7 +416,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(places).toEqual([0, 1, 2, 3, 4])
       })
 
-      test('end when their reader has had enough', async () => {
+      test('end when their reader stops', async () => {
         const controller = new AbortController()
         const reason = new Error('enough')
         const read = async (search: ReturnType<Table['search']>) => {
@@ -424,7 +426,7 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await failure(read(shop.search()))).toBe(reason)
       })
 
-      test('are all of one version, whatever is committed between them', async () => {
+      test('are all of one version, with any commits in between', async () => {
         const ids: number[] = []
         for await (const batch of shop.search().batches({ rows: 2 })) {
           expect(batch.schema.fields.map(field => field.name)).toEqual(Object.keys(goods[0]!))
@@ -436,7 +438,7 @@ export function queriesSuite({ name, open }: Door): void {
       })
     })
 
-    test('explain prints the filter as it is carried out', async () => {
+    test('explain prints the filter as it is executed', async () => {
       const search = shop.search().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
       expect(await search.orderBy('at').limit(3).explain()).toBe(
         [
@@ -454,7 +456,7 @@ export function queriesSuite({ name, open }: Door): void {
       expect(doubtful).toMatch(/\nwarning: no column is named exactly "Bonn"/)
     })
 
-    test('A-075 analyze carries a query out, and says what each step gave', async () => {
+    test('A-075 analyze executes a query, and reports each step', async () => {
       const search = shop.search().where('id < 4').select(['id']).limit(2)
       expect((await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed')).toBe(
         [

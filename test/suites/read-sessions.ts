@@ -49,7 +49,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(Math.max(...rows) - Math.min(...rows)).toBeLessThan(12)
     })
 
-    test('by default a small table is one slice, and never are there more than rows', async () => {
+    test('by default a small table is one slice, and there are never more slices than rows', async () => {
       expect((await scanned()).slices).toHaveLength(1)
       const few = await ns.createTable('few', numbered(0, 3))
       const scan = await few.scan({ slices: 50 })
@@ -73,7 +73,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       }
     })
 
-    test('slices that no row can be in are not there', async () => {
+    test('slices without possible matches are omitted', async () => {
       const big = await ns.createTable('big', numbered(0, 5000))
       await big.add(numbered(5000, 10_000))
       expect((await big.scan({ where: 'id >= 10000' })).slices).toEqual([])
@@ -82,7 +82,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(await rowsIn(scan)).toEqual(numbered(7000, 10_000))
     })
 
-    test('the version is read whatever is written meanwhile', async () => {
+    test('the version is read during any writes', async () => {
       const before = await all()
       const scan = await scanned({ slices: 3 })
       const [first, ...rest] = scan.slices
@@ -109,7 +109,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect((await rowsIn(scan)).map(({ id }) => id)).toEqual(numbered(0, 100).map(({ id }) => id))
     })
 
-    test('a slice is read by its token, and goes on where a reader stopped', async () => {
+    test('a slice is read by its token, and continues where a reader stopped', async () => {
       const [, second] = (await scanned({ slices: 2 })).slices
       const wanted = await rowsOf(second!)
       const again = (await ns.openTable('t')).slice(second!.token)
@@ -137,7 +137,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(await failure(ns.operations.closeTableReadSession(session))).toMatchObject({ code: 13 })
     })
 
-    test('a place that no message of the slice ended at is refused', async () => {
+    test('a resume position that is not the end of a message is refused', async () => {
       const [first, second] = (await scanned({ slices: 2 })).slices
       for (const after of ['x', '-1', String(first!.rows + second!.rows + 1), '9'.repeat(30)]) {
         expect(await failure(rowsOf(first!, after))).toMatchObject({ code: 13, message: /after/ })
@@ -145,7 +145,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(await failure(rowsOf(second!, '0'))).toMatchObject({ code: 13 })
     })
 
-    test('a scan is refused as a search would be', async () => {
+    test('a scan is validated like a search', async () => {
       expect(await failure(scanned({ where: 'nothing = 1' }))).toMatchObject({ code: 12 })
       expect(await failure(scanned({ where: 'id >' }))).toMatchObject({ code: 13 })
       expect(await failure(scanned({ select: ['nothing'] }))).toMatchObject({ code: 12 })
@@ -154,20 +154,20 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(await failure(scanned({ select: { n: 'count(*)' } }))).toMatchObject({ code: 13 })
     })
 
-    test('files are not said of rows that are not as they lie there', async () => {
+    test('files are listed only for rows that are stored as they are', async () => {
       expect((await scanned()).slices[0]!.ranges).toBeUndefined()
       const refused: readonly [ScanOptions, RegExp][] = [
         [{ where: 'id > 3' }, /files and filter/],
         [{ withRowId: true }, /files and with_row_id/],
-        [{ select: { double: 'id * 2' } }, /files hold the columns/],
-        [{ select: ['_rowid'] }, /files hold the columns/],
+        [{ select: { double: 'id * 2' } }, /files contain only columns/],
+        [{ select: ['_rowid'] }, /files contain only columns/],
       ]
       for (const [options, message] of refused) {
         expect(await failure(scanned({ ...options, files: true }))).toMatchObject({ code: 13, message })
       }
     })
 
-    test('rows that lie in no file are read by tokens of their own', async () => {
+    test('inline rows are read by tokens of their own', async () => {
       const [slice] = (await scanned({ files: true })).slices
       const found: Found[] = []
       for (const { token, files, rows } of slice!.ranges!) {
@@ -179,7 +179,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(found).toEqual(await all())
     })
 
-    test('closing one twice is no error', async () => {
+    test('closing one twice is not an error', async () => {
       const scan = await scanned()
       await scan.close()
       await scan.close()

@@ -116,7 +116,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
       }
 
       test.each(['this', 'another'])(
-        'shows everything as it was, though %s process changes all',
+        'shows everything unchanged, though %s process changes all',
         async by => {
           const before = await everythingIn(ns)
           const snapshot = await ns.snapshot()
@@ -149,7 +149,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
         expect((await ask(before.transaction_id!)).properties).not.toHaveProperty('note')
       })
 
-      test('refuses every write, and leaves nothing behind in the store', async () => {
+      test('refuses every write, and leaves nothing in the store', async () => {
         const large = await (await ns.openTable('n$gone')).search().toIpc()
         const prepared = []
         for (const name of written) {
@@ -190,7 +190,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
         expect(await idsOf(await ns.openTable('rows'))).toEqual([2, 3])
       })
 
-      test('can be given up while it is taken', async () => {
+      test('can be aborted while it is taken', async () => {
         const reason = new Error('enough')
         expect(await failure(ns.snapshot({ signal: AbortSignal.abort(reason) }))).toBe(reason)
       })
@@ -203,7 +203,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
         return (await Promise.race([events.next(), late])).value as number
       }
 
-      test('tells the current head at once, then every commit, by this process or another', async () => {
+      test('reports the current head at once, then every commit, by this process or another', async () => {
         const ending = new AbortController()
         const events = ns.watch({ signal: ending.signal })[Symbol.asyncIterator]()
         let seen = await next(events)

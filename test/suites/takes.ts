@@ -26,7 +26,7 @@ export function takesSuite({ name, open }: Door): void {
     const taken = async (ids: Iterable<number | bigint>, of = table) =>
       (await of.takeRowIds(ids).select(['x']).toArray()).map(row => row.x)
 
-    test('in the order asked for, twice where asked twice, without those that are not there', async () => {
+    test('in request order, with repeats, without missing rows', async () => {
       expect(await taken([7, 0, 4, 0, 3])).toEqual([7, 0, 4, 0, 3])
       expect(await taken([1, 5, 6, 99, 2n ** 60n])).toEqual([5])
       expect(await taken(new Set([2n, 0n]))).toEqual([2, 0])
@@ -44,7 +44,7 @@ export function takesSuite({ name, open }: Door): void {
       expect(ids).toEqual([{ _rowid: 3n }])
     })
 
-    test('by where they stand, which is another place at another version', async () => {
+    test('by offset, which differs between versions', async () => {
       const offsets = table.takeOffsets([5, 0, 1])
       expect(await offsets.select(['x']).toArray()).toEqual([{ x: 4 }, { x: 0 }, { x: 2 }])
       const shown = table.takeOffsets([4]).select(['_rowoffset', 'x']).withRowId()
@@ -58,7 +58,7 @@ export function takesSuite({ name, open }: Door): void {
       expect(await first.takeRowIds([4]).toArray()).toEqual([{ x: 4, text: 't4' }])
     })
 
-    test('as a table of apache-arrow, with its columns when no row is there', async () => {
+    test('as a table of apache-arrow, with its columns also without rows', async () => {
       const arrow = await table.takeRowIds([3, 0]).toArrow()
       expect(arrow.toArray().map(row => row.x)).toEqual([3, 0])
       const none = await table.takeOffsets([]).select(['text']).toArrow()
@@ -66,7 +66,7 @@ export function takesSuite({ name, open }: Door): void {
       expect(await failure(table.takeRowIds([]).select(['nope']).toArray())).toMatchObject({ code: 12 })
     })
 
-    test('more than one query holds', async () => {
+    test('more rows than one query may have', async () => {
       const many = await root.ns.createTable(
         'many',
         Array.from({ length: 10_000 }, (_, i) => ({ x: i })),
@@ -104,7 +104,7 @@ export function takesSuite({ name, open }: Door): void {
       expect(await table.countRows(filter)).toBe(expected.length)
     })
 
-    test('the plan says which rows are taken by number, and what is left to evaluate', async () => {
+    test('the plan says which rows are read by number, and what is left to evaluate', async () => {
       const plan = await table.search().where('_rowid IN (3, 7) AND x > 3').explain()
       expect(plan).toContain('Filter: x > 3')
       expect(plan).toContain('Take by number: _rowid IN (3, 7)')

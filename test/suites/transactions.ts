@@ -6,7 +6,7 @@ import { failure } from '../support/failure.js'
 import type { Door, OpenedRoot } from '../support/transports.js'
 
 export function transactionsSuite({ name, isLocal, open }: Door): void {
-  test.skipIf(isLocal)(`${name} there is no transaction`, async () => {
+  test.skipIf(isLocal)(`${name} transactions are not available`, async () => {
     const { ns, close } = await open()
     expect(await failure(ns.transaction(async () => {}))).toMatchObject({ code: 0, status: 406 })
     await close()
@@ -129,7 +129,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       ])
     })
 
-    test('a version it tagged on the way stays', async () => {
+    test('a version it tagged in between stays', async () => {
       await ns.transaction(async tx => {
         const a = tx.table('a')
         await a.update({ n: 1 })
@@ -140,7 +140,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect(await half.countRows('n = 1')).toBe(2)
     })
 
-    test('is nothing when its work throws, and its error is the one that comes out', async () => {
+    test('has no effect if its callback throws, and returns that error', async () => {
       const reason = new Error('no money')
       const failed = ns.transaction(async tx => {
         await tx.table('a').update({ n: 0 })
@@ -155,7 +155,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect(await ns.tableNames()).toEqual(['a', 'b'])
     })
 
-    test('runs again when others changed what it read, and not when they changed something else', async () => {
+    test('runs again if others changed what it read, and not for other changes', async () => {
       let runs = 0
       const total = await ns.transaction(async tx => {
         const [[, n]] = (await rowsOf(tx, 'a')) as [[number, number]]
@@ -176,7 +176,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect(runs).toBe(1)
     })
 
-    test('a name that was free must still be', async () => {
+    test('runs again if a free name that it used is taken meanwhile', async () => {
       let runs = 0
       const made = ns.transaction(async tx => {
         const names = await tx.tableNames()
@@ -188,7 +188,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect(await rowsOf(ns, 'new')).toEqual([[1, 1]])
     })
 
-    test('money moves between tables by many at once, and none is lost', async () => {
+    test('concurrent transfers between tables lose no money', async () => {
       const move = (from: Namespace, amount: number) =>
         from.transaction(async tx => {
           const tag = from === other ? directSql : sql
@@ -206,7 +206,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       ])
     })
 
-    test('what cannot be taken back, and what comes too late, is refused', async () => {
+    test('calls that cannot be undone, and calls after its end, are refused', async () => {
       let late: Namespace | undefined
       await ns.transaction(async tx => {
         late = tx
@@ -246,7 +246,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       }
     })
 
-    test('the namespace around it, and its handles, are refused in it', async () => {
+    test('calls on the outer namespace, and its handles, are refused inside it', async () => {
       const refused = { code: 13, hint: expect.stringContaining('tx.table') }
       const table = await ns.openTable('a')
       let left: Promise<number> | undefined
@@ -283,7 +283,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect(await rowsOf(ns, 'b')).toEqual([[1, 0]])
     })
 
-    test('calls outside of it go on while it is under way', async () => {
+    test('calls outside of it continue while it runs', async () => {
       let begun = () => {}
       const isUnderWay = new Promise<void>(resolve => {
         begun = resolve
@@ -304,7 +304,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       expect([await done, await ns.table('a').countRows()]).toEqual([1, 1])
     })
 
-    test('a signal ends it before its commit', async () => {
+    test('a signal aborts it before its commit', async () => {
       const gone = new AbortController()
       const failed = ns.transaction(
         async tx => {

@@ -35,7 +35,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await table.version()).toBe(2)
     })
 
-    test('committing again answers the same and changes nothing', async () => {
+    test('a repeated commit returns the same and changes nothing', async () => {
       const upload = await table.upload()
       await upload.add([{ id: 3n }])
       const first = await upload.commit()
@@ -67,7 +67,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(found.map(row => row.name)).toEqual(['c', 'a'])
     })
 
-    test('a commit of an empty list of parts is refused: it could mean all of them, or none', async () => {
+    test('a commit of an empty list of parts is refused, because it is ambiguous', async () => {
       const upload = await table.upload()
       await upload.add([{ id: 10n }], { part: 'of an attempt that failed' })
       expect(await failure(upload.commit({ parts: [] }))).toMatchObject({ code: 13 })
@@ -87,7 +87,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       })
     })
 
-    test('an aborted upload brings nothing, and takes nothing more', async () => {
+    test('an aborted upload adds nothing, and accepts no more parts', async () => {
       const upload = await table.upload()
       await upload.add([{ id: 3n }])
       await upload.abort()
@@ -113,7 +113,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await ids()).toEqual([7, 8])
     })
 
-    test('an upload without parts takes no rows away: a part without rows says that it is meant', async () => {
+    test('an overwrite without parts is refused: an explicit part without rows empties the table', async () => {
       const overwrite = await table.upload({ mode: 'overwrite' })
       expect(await failure(overwrite.commit())).toMatchObject({
         code: 13,
@@ -187,7 +187,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       await late.abort()
     })
 
-    test('objects get the columns that their upload began with; a column added since is refused with the way out', async () => {
+    test('objects get the columns of the upload’s begin; a column added since is refused, and the error says what to do', async () => {
       const { id } = await table.upload()
       await table.addColumns({ note: { type: 'string' } })
       const upload = await table.resumeUpload(id)
@@ -209,7 +209,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       ])
     })
 
-    test('a part is refused as the commit would be, once the table has other columns', async () => {
+    test('once the table has other columns, a part is refused as the commit would be', async () => {
       const [upload, merge] = [
         await table.upload(),
         await table.mergeInsert('id').whenMatchedUpdateAll().upload(),
@@ -242,7 +242,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await failure(completed.abort())).toMatchObject({ code: 13, message: /was completed before/ })
     })
 
-    test('an upload to a table that is deregistered waits for it', async () => {
+    test('an upload to a deregistered table waits until the table is registered', async () => {
       const upload = await table.upload()
       await upload.add([{ id: 3n }])
       const { location } = await ns.operations.deregisterTable({ id: ['t'] })
@@ -254,7 +254,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await again.commit()).toMatchObject({ inserted: 1 })
     })
 
-    test('two uploads that overwrite take their turns', async () => {
+    test('two uploads that overwrite run one after the other', async () => {
       const uploads = await Promise.all([1, 2, 3].map(() => table.upload({ mode: 'overwrite' })))
       await Promise.all(uploads.map((upload, i) => upload.add([{ id: BigInt(i) }])))
       const done = await Promise.all(uploads.map(upload => upload.commit()))
@@ -302,7 +302,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await (await ns.openTable('v')).resumeUpload(id)).toMatchObject({ id })
     })
 
-    test('parts of one upload say the same mode', async () => {
+    test('parts of one upload have the same mode', async () => {
       const { id } = await table.upload()
       const request = { id: ['t'], upload_id: id, upload_part_id: 'a', mode: 'Overwrite' as const }
       const body = await table.search().toIpc()

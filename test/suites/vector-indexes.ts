@@ -63,7 +63,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
     const built = (type: 'IVF_PQ' | 'IVF_RQ' | 'IVF_HNSW_SQ') =>
       table.createIndex('v', { type, waitTimeoutMs: 60_000 })
 
-    test.each(['IVF_PQ', 'IVF_HNSW_SQ'] as const)('%s: made, asked, told of, dropped', async type => {
+    test.each(['IVF_PQ', 'IVF_HNSW_SQ'] as const)('%s: built, queried, described, dropped', async type => {
       await table.createIndex('v', { type, distanceType: 'cosine' })
       await table.waitForIndex('v_idx', { timeoutMs: 60_000 })
       expect(await table.indexStats('v_idx')).toEqual({
@@ -85,7 +85,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
       expect(await recall(table)).toBe(1)
     })
 
-    test('a build is canceled as any job is, and leaves nothing', async () => {
+    test('a build is canceled like any job, and leaves nothing', async () => {
       const { transaction_id } = await ns.operations.createTableIndex({
         id: ['t'],
         column: 'v',
@@ -99,7 +99,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
       expect(await recall(table)).toBe(1)
     })
 
-    test('rows that come, change and go are found or not from then on', async () => {
+    test('added, changed and deleted rows are found or not from then on', async () => {
       await built('IVF_HNSW_SQ')
       await table.add([{ id: 5000, half: 0, v: queries[0]! }])
       expect(await shown()).toEqual(['IVF_HNSW_SQ stale 1200+1'])
@@ -112,7 +112,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
       expect((await found(table.search(queries[1]!).limit(5000))).length).toBe(576)
     })
 
-    test('what becomes of the column becomes of the index, and earlier versions keep theirs', async () => {
+    test('a change of the column applies to the index, and earlier versions keep theirs', async () => {
       await built('IVF_RQ')
       const version = await table.version()
       const old = async () => {
@@ -135,7 +135,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
       expect(await old()).toEqual(whole)
     })
 
-    test('several vectors are asked together', async () => {
+    test('several vectors are searched together', async () => {
       await built('IVF_PQ')
       const request = { id: ['t'], vector: { multi_vector: queries }, k: 3 }
       const rows = await rowObjects(readReply(await ns.operations.queryTable(request)).batches, {})

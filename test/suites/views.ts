@@ -68,7 +68,7 @@ export function viewsSuite({ name, open }: Door): void {
         ...options,
       })
 
-    test('A-160 shows what its query gives, and follows its source under the same row ids', async () => {
+    test('A-160 a view shows the result of its query, and follows its source under the same row ids', async () => {
       const view = await created()
       expect(await view.version()).toBe(2)
       expect(await shown(view)).toEqual([
@@ -91,7 +91,7 @@ export function viewsSuite({ name, open }: Door): void {
       ])
     })
 
-    test('a refresh that finds nothing to do makes no version, nor one that changes no row', async () => {
+    test('a refresh without work creates no version, nor does one that changes no row', async () => {
       const view = await created()
       expect(await view.refresh()).toEqual({ version: 2 })
       await source.update({ text: 'other' }, 'id = 3')
@@ -102,7 +102,7 @@ export function viewsSuite({ name, open }: Door): void {
       expect(JSON.parse(metadata!['geneva::view::query']!)).toMatchObject({ table: ['t'], filter: 'n > 10' })
     })
 
-    test('A-159 src_version: an earlier version, back to the newest, and one there never was', async () => {
+    test('A-159 src_version: an earlier version, back to the newest, and an unknown one', async () => {
       const view = await created({ withData: false })
       expect(await view.countRows()).toBe(0)
       await source.delete('id = 3')
@@ -118,7 +118,7 @@ export function viewsSuite({ name, open }: Door): void {
       expect(await failure(view.refresh({ version: 7 }))).toMatchObject({ code: 11, status: 404 })
     })
 
-    test('A-158 A-162 the request is answered with a job, whose options are told', async () => {
+    test('A-158 A-162 the request is answered with a job, whose options are reported', async () => {
       const reply = await ops.createMaterializedView({ ...viewRequest(), with_no_data: false })
       expect(reply).toEqual({ version: 1, job_id: expect.any(String) })
       expect(await jobEnd(ops, reply.job_id!)).toMatchObject({ status: 'Succeeded' })
@@ -209,7 +209,7 @@ export function viewsSuite({ name, open }: Door): void {
       expect(await ops.describeMaterializedView({ id: ['w'] })).toEqual({ ...empty, name: 'w' })
     })
 
-    test('a job tells whether its refresh wrote all rows, some or none', async () => {
+    test('a job reports whether its refresh wrote all rows, some or none', async () => {
       await ops.createMaterializedView(viewRequest())
       const refreshed = async (options: Partial<Request<'refreshMaterializedView'>> = {}) => {
         const { job_id } = await ops.refreshMaterializedView({ id: ['v'], ...options })
@@ -244,7 +244,7 @@ export function viewsSuite({ name, open }: Door): void {
       expect(await source.countRows()).toBe(3)
     })
 
-    test('definitions that Sheaf does not run are kept, and their refresh says why it cannot be', async () => {
+    test('definitions that Sheaf does not run are kept, and their refresh says why it fails', async () => {
       const spec = { kind: 'udtf' as const, udtf: 'AA', udtf_sha: 'a', udtf_name: 'f', udtf_version: '1' }
       await ops.createMaterializedView({ ...viewRequest(), kind: 'udtf', udtf_spec: spec })
       await ops.createMaterializedView({ ...viewRequest(), id: ['w'], source_query: 'SELECT * FROM t' })
@@ -286,7 +286,7 @@ export function viewsSuite({ name, open }: Door): void {
       await ns.dropTable('w')
     })
 
-    test('a source that was renamed is followed, one that was made anew is shown under new ids', async () => {
+    test('a renamed source is followed, a recreated source is shown under new ids', async () => {
       const view = await created()
       await ns.renameTable('t', 'u')
       await source.delete('id = 2')
@@ -306,7 +306,7 @@ export function viewsSuite({ name, open }: Door): void {
       ])
     })
 
-    test('a column of the source that is renamed or gone fails the refresh, and the view stays', async () => {
+    test('a renamed or dropped column of the source fails the refresh, and the view stays', async () => {
       const view = await created()
       await source.alterColumns({ n: { rename: 'm' } })
       const renamed = await failure(view.refresh())
@@ -324,7 +324,7 @@ export function viewsSuite({ name, open }: Door): void {
       ])
     })
 
-    test('a query that reads more than its row is worked out anew, under the same ids', async () => {
+    test('a query that reads more than its row is computed again, under the same ids', async () => {
       const view = await ns.createView('v', { source: 't', columns: { id: 'id', place: '_rowoffset' } })
       await source.delete('id = 1')
       await view.refresh()
@@ -334,7 +334,7 @@ export function viewsSuite({ name, open }: Door): void {
       ])
     })
 
-    test('a view of all columns keeps to those there were; a view of a view', async () => {
+    test('a view of all columns keeps the columns of its creation; a view of a view', async () => {
       const all = await ns.createView('v', { source: 't' })
       const over = await ns.createView('w', { source: 'v', where: 'id > 1', columns: ['text', 'id'] })
       await source.addColumns({ more: 'n + 1' })
@@ -355,7 +355,7 @@ export function viewsSuite({ name, open }: Door): void {
       })
     })
 
-    test('what was not built by now is not lost when the root is opened again', async () => {
+    test('an unfinished refresh is not lost when the root is opened again', async () => {
       await created()
       await source.add([{ id: 7n, n: 70n }])
       const again = await opened.reopen()

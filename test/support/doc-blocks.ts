@@ -34,7 +34,10 @@ function withoutCode(document: string): string {
 export interface DocScripts {
   /** The folder in which the scripts run. */
   readonly folder: string
-  /** Runs scripts one after the other in one process, against the built package, and returns what each of them printed. */
+  /**
+   * Runs scripts one after the other in one process, against the built package, and returns what each of them printed. `SHEAF_DOCS_NODE`: the
+   * Node to run them with; default this one.
+   */
   run(...scripts: readonly string[]): readonly string[]
 }
 
@@ -58,7 +61,10 @@ export function docScripts(): DocScripts {
       for (const [i, script] of scripts.entries()) writeFileSync(join(folder, files[i]!), script)
       const all = join(folder, `${run}.mjs`)
       writeFileSync(all, files.map(file => `console.log('-- block'); await import('${file}')`).join('\n'))
-      const out = execFileSync(process.execPath, [all], { cwd: folder, encoding: 'utf8' })
+      const out = execFileSync(process.env.SHEAF_DOCS_NODE ?? process.execPath, [all], {
+        cwd: folder,
+        encoding: 'utf8',
+      })
       return out.split('-- block\n').slice(1)
     },
   }

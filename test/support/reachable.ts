@@ -1,8 +1,8 @@
 /** Which files of tables a root needs, and which lie there: for audits. */
-import { heldVersions } from '../../src/catalog/retention.js'
+import { versionsWithData } from '../../src/catalog/retention.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { openEngine } from '../../src/engine/connect.js'
-import { birthOfPath } from '../../src/manifest/file-names.js'
+import { creationSlotOfPath } from '../../src/manifest/file-names.js'
 import { reachOf } from '../../src/manifest/reach.js'
 import type { Clock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
@@ -15,7 +15,11 @@ export interface Report {
 }
 
 /** `versionsOf`: which versions must be there whole; those that are held unless said otherwise. */
-export async function reachable(store: BlobStore, clock: Clock, versionsOf = heldVersions): Promise<Report> {
+export async function reachable(
+  store: BlobStore,
+  clock: Clock,
+  versionsOf = versionsWithData,
+): Promise<Report> {
   const { engine, close } = await openEngine(store, {
     location: 'memory://',
     create: false,
@@ -39,7 +43,7 @@ export async function reachable(store: BlobStore, clock: Clock, versionsOf = hel
     for await (const { key } of store.list('tables/')) {
       if (needed.delete(key)) continue
       const location = key.split('/').slice(0, 2).join('/')
-      const birth = birthOfPath(key.slice(location.length + 1))
+      const birth = creationSlotOfPath(key.slice(location.length + 1))
       if (birth !== null && birth < state.sweep.floor && !state.drops.has(location)) needless.push(key)
     }
     return { missing: [...needed], needless }

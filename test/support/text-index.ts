@@ -23,7 +23,7 @@ export async function foundBy(
   for (const segment of index.segments) {
     const opened = await segment.open()
     expect([opened.rows, opened.facts.identity]).toEqual([segment.rows, index.analyzer().identity])
-    const live = await segment.living(reader)
+    const live = await segment.liveOrdinals(reader)
     for (const [term, ids] of found) {
       const entry = opened.find(term)
       if (entry === null) continue

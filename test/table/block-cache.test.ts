@@ -7,7 +7,7 @@ import { BlockCache } from '../../src/table/block-cache.js'
 const blockAt = (file: string, start: number, length: number) =>
   new Uint8Array(length).fill((start * 31 + file.length) % 251)
 
-test('blocks that are kept are given back as they came, in no more memory than there is', () =>
+test('cached blocks are returned unchanged, within the memory budget', () =>
   fc.assert(
     fc.property(
       fc.constantFrom(0, 1000, 20_000, 300_000, Number.POSITIVE_INFINITY),
@@ -46,7 +46,7 @@ test('blocks that are kept are given back as they came, in no more memory than t
     ),
   ))
 
-test('a block that is asked for again and again stays while others pass', () => {
+test('a repeatedly used block stays while others are evicted', () => {
   const cache = new BlockCache(new Memory(1 << 20))
   const keep = (file: string, number: number) =>
     cache.keep(file, number * 512, blockAt(file, number * 512, 512))

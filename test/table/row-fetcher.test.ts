@@ -168,7 +168,7 @@ describe('a file of 4000 rows', async () => {
     return { depth: store.calls.get('readRanges') ?? 0, reads: store.reads, bytes: store.bytesRead }
   }
 
-  test('a number is one block of 1 KiB and the page with its checksum, read at once; what came is kept', async () => {
+  test('a number is one block of 1 KiB and the page with its checksum, read at once and cached', async () => {
     expect(await reads(0, [1500])).toEqual({ depth: 1, reads: 2, bytes: 1024 + pageBytes })
     expect(await reads(0, [1501])).toEqual({ depth: 0, reads: 0, bytes: 0 })
     expect(await reads(0, [3000])).toEqual({ depth: 1, reads: 1, bytes: 1024 })
@@ -184,7 +184,7 @@ describe('a file of 4000 rows', async () => {
     expect((await reads(3, [2002])).depth).toBe(3)
   })
 
-  test('no more is read than the blocks that are touched and their pages', () =>
+  test('no more is read than the needed blocks and their pages', () =>
     fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat(3999), { minLength: 1, maxLength: 30 }), async rows => {
         const cold = await written(wide, [batch], 0)
@@ -197,7 +197,7 @@ describe('a file of 4000 rows', async () => {
     ))
 })
 
-test('once single pages of checksums have cost more than all of a column, later rows take none', async () => {
+test('once single pages of checksums have cost more than all of a column, later rows read none', async () => {
   const { store, fetched, layout, memory, file } = await written(wide, [wideRows(4000)])
   const { sums } = layout
   const rows = Array.from({ length: 12 }, (_, i) => 300 * i)
@@ -220,7 +220,7 @@ test('once single pages of checksums have cost more than all of a column, later 
   })
 })
 
-test('a damaged page of checksums is reported by the reader of its blocks, not by who loads all pages', async () => {
+test('a damaged page of checksums is reported by the reader of its blocks, not by a load of all pages', async () => {
   const { fetched, layout, memory, file } = await written(wide, [wideRows(4000)], 1 << 24)
   const first = layout.batches[0]!.columns[2]!.firstSum!
   const damaged = file.slice()
@@ -240,7 +240,7 @@ test('a run of vectors is two reads: their bytes, and the pages with their check
   expect(store.bytesRead).toBe(2000 * 512 + 9 * pageBytes)
 })
 
-test('a flip of any byte is found where it is read, and by a check of the file', async () => {
+test('a flip of any byte is found when it is read, and by a check of the file', async () => {
   const batch = wideRows(90)
   const { memory, file, said, fetched, run } = await written(wide, [batch], 0)
   const all = Uint32Array.from({ length: 90 }, (_, i) => i)

@@ -21,7 +21,7 @@ async function written(sections: Readonly<Record<string, Uint8Array>>) {
 
 const few = { a: Uint8Array.of(1, 2, 3), empty: new Uint8Array(0), b: new Uint8Array(100).fill(7) }
 
-test('sections are read into memory that is there, after one look at the end of the file', async () => {
+test('sections are read into given memory, after one read of the end of the file', async () => {
   const { store, said } = await written(few)
   const file = await openSectionFile(store, 'f', said)
   expect(store.calls).toEqual(new Map([['getRange', 1]]))
@@ -33,7 +33,7 @@ test('sections are read into memory that is there, after one look at the end of 
   }
 })
 
-test('a footer longer than the first look is read with a second one', async () => {
+test('a footer longer than the first read needs a second one', async () => {
   const many = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`section ${i}`, Uint8Array.of(i)]))
   const { store, said } = await written(many)
   const file = await openSectionFile(store, 'f', said)
@@ -41,7 +41,7 @@ test('a footer longer than the first look is read with a second one', async () =
   expect(store.calls).toEqual(new Map([['getRange', 2]]))
 })
 
-test('a file that is another, cut off, or damaged in a section is told by its name', async () => {
+test('another file, a truncated one, or a damaged section is reported by name', async () => {
   const { memory, said, bytes } = await written(few)
   const refused = { code: 18, message: expect.stringContaining('g') }
   await expect(openSectionFile(memory, 'g', said)).rejects.toMatchObject(refused)
@@ -57,7 +57,7 @@ test('a file that is another, cut off, or damaged in a section is told by its na
   await expect(file.readInto(section, new Uint8Array(section.bytes))).rejects.toMatchObject(refused)
 })
 
-test('parts of a section are read at once, each under its own checksum, without what lies around them', async () => {
+test('parts of a section are read at once, each under its own checksum, and nothing else is read', async () => {
   const bytes = Uint8Array.from({ length: 3000 }, (_, i) => i % 251)
   const { memory, store, said } = await written({ a: bytes })
   const file = await openSectionFile(store, 'f', said)
@@ -90,7 +90,7 @@ test('parts of a section are read at once, each under its own checksum, without 
   }
 })
 
-test('a section can be made while the file is written', async () => {
+test('a section can be computed while the file is written', async () => {
   const said: string[] = []
   const make = async () => {
     said.push('made')

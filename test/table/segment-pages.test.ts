@@ -24,7 +24,7 @@ async function opened(budget: number) {
   return { source, memory, store, pages: segmentPages(source, 'a') }
 }
 
-test('a page is read once, and those who ask at the same time share that', async () => {
+test('a page is read once, and concurrent readers share the read', async () => {
   const { source, store, pages } = await opened(1 << 20)
   const range = rangeOf(100, 1000)
   const both = await Promise.all([pages.page(3, range, undefined), pages.page(3, range, undefined)])
@@ -35,7 +35,7 @@ test('a page is read once, and those who ask at the same time share that', async
   expect(await segmentPages(source, 'b').page(3, rangeOf(0, 8), undefined)).toEqual(bytes.subarray(0, 8))
 })
 
-test('one that is not what was written is refused, and asked for again', async () => {
+test('a damaged page is refused, and read again next time', async () => {
   const { pages } = await opened(1 << 20)
   const wrong = { ...rangeOf(0, 64), crc: 1 }
   for (let i = 0; i < 2; i++) {
@@ -45,7 +45,7 @@ test('one that is not what was written is refused, and asked for again', async (
   expect(await pages.page(0, rangeOf(0, 64), undefined)).toEqual(bytes.subarray(0, 64))
 })
 
-test('pages stay within the budget, and leave with their file', async () => {
+test('pages stay within the budget, and are evicted with their file', async () => {
   const { memory, store, pages } = await opened(4000)
   for (let i = 0; i < 20; i++) {
     await pages.page(i, rangeOf(i * 100, 1000), undefined)
@@ -56,7 +56,7 @@ test('pages stay within the budget, and leave with their file', async () => {
   expect(memory.stats().partitions['text-pages']).toMatchObject({ entries: 0, bytes: 0 })
 })
 
-test('who gives up does not take it from the others', async () => {
+test('an aborted reader does not fail the others', async () => {
   const { pages } = await opened(1 << 20)
   const giving = new AbortController()
   const range = rangeOf(0, 64)

@@ -23,7 +23,7 @@ describe('parts', () => {
     expect(store.calls).toEqual(new Map([['getRange', 2]]))
   })
 
-  test('are asked for again after a failure', async () => {
+  test('are read again after a failure', async () => {
     const { reader, fragments } = await openFragments([20_000])
     const [file] = fragments[0]!.files as [StoredFile]
     const lying = { ...fragments[0]!, rows: 20_001 }
@@ -34,7 +34,7 @@ describe('parts', () => {
     })
   })
 
-  test('a caller that gives up does not end the load of others', async () => {
+  test('an aborted caller does not end the load of others', async () => {
     const { reader, fragments } = await openFragments([20_000])
     const gone = new AbortController()
     const first = reader.partsOf(fragments[0]!, gone.signal)
@@ -44,7 +44,7 @@ describe('parts', () => {
   })
 })
 
-test('zones are known without a read', async () => {
+test('zone maps are known without a read', async () => {
   const { reader, fragments, store } = await openFragments([20_000])
   expect(reader.zone(fragments[0]!, id)).toEqual({ least: 0n, greatest: 19_999n, nulls: 0 })
   expect(reader.zone(fragments[0]!, later)).toEqual({ least: null, greatest: null, nulls: 20_000 })
@@ -58,14 +58,14 @@ test('zones are known without a read', async () => {
   expect(store.calls).toEqual(new Map())
 })
 
-describe('living rows', () => {
+describe('live rows', () => {
   const rows = 2 * batchRows + 1000
   const offset = fc.oneof(
     fc.nat(rows - 1),
     fc.constantFrom(0, batchRows - 1, batchRows, batchRows + 1, 2 * batchRows, rows - 1),
   )
 
-  test('are those that no commit killed, and each part knows how many come before it', async () => {
+  test('are those that no commit deleted, and each part knows how many precede it', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(offset, { maxLength: 60 }),
@@ -89,7 +89,7 @@ describe('living rows', () => {
     )
   })
 
-  test('of a later version are those of an earlier one without what died since, whichever were asked for before', async () => {
+  test('of a later version are those of an earlier one without rows deleted since, in any order of requests', async () => {
     const asked = fc.shuffledSubarray([1, 2, 3, 4, 5], { minLength: 2 })
     await fc.assert(
       fc.asyncProperty(
@@ -130,13 +130,13 @@ describe('living rows', () => {
   })
 })
 
-describe('what is read', () => {
+describe('reads', () => {
   const columnBytes = 4 * batchRows
   const readAll = async (reader: TableReader) => {
     for (const part of await reader.parts()) await reader.column(part, id)
   }
 
-  test('in passing takes nothing away that is asked for again, and finds what is kept', async () => {
+  test('in passing evict nothing that is used again, and use cached data', async () => {
     // Eight batches, of which six fit.
     const { source, layout, store } = await openFragments([8 * batchRows], [], 6.5 * columnBytes)
     const reader = new TableReader(source, 'tables/t', layout)
@@ -153,7 +153,7 @@ describe('what is read', () => {
     expect(store.calls.get('readInto')).toBe(reads)
   })
 
-  test('ahead of time is read where it will still be there when it is asked for', async () => {
+  test('ahead of time happen only if the data stays cached until it is used', async () => {
     for (const [cacheBytes, reads] of [
       [2.5 * columnBytes, 1],
       [1.5 * columnBytes, 0],

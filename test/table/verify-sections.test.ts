@@ -69,7 +69,7 @@ test('a list, its ordinals or their checksums that are not what was written are 
       })
       await expect(wrong, `${name} ${at}`).rejects.toMatchObject({
         code: 18,
-        message: expect.stringMatching(/^bytes \d+ to \d+ of f have checksum [0-9a-f]{8}, written was/),
+        message: expect.stringMatching(/^bytes \d+ to \d+ of f have checksum [0-9a-f]{8}, expected/),
       })
     }
   }

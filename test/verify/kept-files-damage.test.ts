@@ -70,12 +70,12 @@ describe('a checkpoint of another root', () => {
     const ns = await open()
     expect(await (await ns.openTable('t')).countRows()).toBe(70)
     expect(warnings).toContain(
-      `${foreign} is passed over: the root is opened from an older checkpoint, or from its log`,
+      `${foreign} is skipped: the root is opened from an older checkpoint, or from its log`,
     )
     await ns.close()
   })
 
-  test('is the one problem that a check finds, and repair takes it away', async () => {
+  test('is the only problem of the root, and repair deletes it', async () => {
     const { open, foreign } = await withForeign()
     const ns = await open()
     const problem = { kind: 'checkpoint', path: foreign, what: expect.stringContaining('of root') }
@@ -86,7 +86,7 @@ describe('a checkpoint of another root', () => {
   })
 })
 
-describe('a root whose log was trimmed says which checkpoints cannot stand for it:', () => {
+describe('a trimmed root reports which checkpoints are unusable:', () => {
   test('damaged ones by name', async () => {
     const { store, open } = await root({ maintenance: now })
     const keys = await keysIn(store, '_ckpt/')
@@ -99,14 +99,14 @@ describe('a root whose log was trimmed says which checkpoints cannot stand for i
     })
   })
 
-  test('that there is none', async () => {
+  test('that none exists', async () => {
     const { store, open } = await root({ maintenance: now })
     for (const key of await keysIn(store, '_ckpt/')) await store.delete(key)
     await expect(open()).rejects.toThrow(/slot 1 is missing.*there is none in _ckpt\/$/)
   })
 })
 
-describe('what is worked out again is told of once:', () => {
+describe('rebuilt data is reported once:', () => {
   test.each([
     ['a page of the history', '_hist/', '.page'],
     ['a stored layout', 'tables/', '.manifest'],
@@ -120,7 +120,7 @@ describe('what is worked out again is told of once:', () => {
     expect(await table.countRows()).toBe(70)
     expect(await (await table.checkout(66)).countRows()).toBeGreaterThan(60)
     const told = warnings.filter(message => message.includes('is damaged'))
-    const all = keys.map(key => `${key} is damaged: what it held is worked out again from the log`)
+    const all = keys.map(key => `${key} is damaged: its content is rebuilt from the log`)
     expect(all).toEqual(expect.arrayContaining(told))
     expect(told.length).toBeGreaterThan(0)
     expect(new Set(told).size).toBe(told.length)
@@ -155,7 +155,7 @@ test('the newest manifest of a Lance table is missed by name, older ones are not
   await ns.close()
 })
 
-test('the newest manifest of a Lance table that waits for its name is told of where nobody may name it', async () => {
+test('the newest manifest of a Lance table without its final name is reported if it cannot be named', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { clock, store })

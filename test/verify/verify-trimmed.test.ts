@@ -77,7 +77,7 @@ const isReplaced = (key: string) => {
   return key.startsWith('_hist/') && !names.includes(key)
 }
 
-test('a root whose log was trimmed is sound, and holds all that can be damaged', async () => {
+test('a trimmed root is sound, and has everything that can be damaged', async () => {
   const { ok, problems, checked } = await verify(root)
   expect([ok, problems]).toEqual([true, []])
   const slots = [...sound.keys()].filter(key => kindOf(key) === 'slot').map(slotOf)
@@ -121,7 +121,7 @@ test('each file missing', async () => {
   }
 })
 
-test('what slots are gone for is not made again, and all else is', async () => {
+test('files whose slots are gone are not rebuilt, and all others are', async () => {
   const layout = (version: bigint) =>
     [...sound.keys()].find(key => key.endsWith(`${2n ** 64n - 1n - version}.manifest`))!
   const page = `_hist/${extra.pages[0]!.name}`
@@ -148,7 +148,7 @@ test('what slots are gone for is not made again, and all else is', async () => {
   })
 })
 
-test('without any checkpoint a trimmed root is lost, and that is said once', async () => {
+test('without any checkpoint a trimmed root is lost, which is reported once', async () => {
   const none = Object.fromEntries(
     [...sound.keys()].filter(key => key.startsWith('_ckpt/')).map(key => [key, null]),
   )
@@ -183,7 +183,7 @@ test('a merged page leaves out records of a dropped table while their slots are 
   expect(await verify(path)).toMatchObject({ ok: true, problems: [] })
 })
 
-test('a checkpoint that is made again names the packs, and says so', async () => {
+test('a rebuilt checkpoint names the packs, and is reported', async () => {
   const path = freshRoot()
   // Packed at once, and trimmed a day later.
   const ns = await connect(path, { maintenance: { keepLogMs: 0 } })
@@ -227,7 +227,7 @@ class ListedStore extends WrappedStore {
   }
 }
 
-test('while others commit, trim and sweep', async () => {
+test('while others commit, trim and collect garbage', async () => {
   const store = new MemoryStore('memory://')
   const other = await connect('memory://', { store, maintenance: soon })
   const table = await other.createTable('t', [{ a: 0, b: 'first' }])

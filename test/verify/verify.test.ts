@@ -68,7 +68,7 @@ beforeAll(async () => {
 const damaged = <T>(keys: Readonly<Record<string, Uint8Array | null>>, look: () => Promise<T>) =>
   damagedIn(root, sound, keys, look)
 
-test('a sound root has no problems, and all of it was looked at', async () => {
+test('a sound root has no problems, and everything was checked', async () => {
   const seen: string[] = []
   const { ok, problems, unreferenced, checked } = await verify(root, {
     onProgress: ({ phase }) => seen.push(phase),
@@ -86,7 +86,7 @@ test.each(readdirSync('test/golden'))('the golden root %s is sound', async name 
   expect((await verify(`test/golden/${name}/root`)).problems).toEqual([])
 })
 
-test('a version that a Lance engine wrote, and that nobody asked for since, is told of', async () => {
+test('a version that a Lance engine wrote, and that is not recorded yet, is reported', async () => {
   const key = 'own/lance/_versions/18446744073709551612.manifest'
   const { problems, unreferenced } = await damaged({ [key]: manifestOf('foreign') }, () => verify(root))
   expect(problems).toMatchObject([
@@ -195,8 +195,8 @@ describe('bytes under no checksum:', () => {
   }
 })
 
-describe('what nothing refers to', () => {
-  test('is listed, and no problem; signs of life and drafts are not listed', async () => {
+describe('unreferenced files', () => {
+  test('are listed, not problems; heartbeats and temporary files are not listed', async () => {
     const foreign = ['notes.txt', 'tables/mine', '_hist/notes', '_ckpt/notes']
     const passing = ['_tmp/x', '_pins/x-1', '_jobs/x-1-1']
     for (const folder of ['_tmp', '_pins', '_jobs']) mkdirSync(join(root, folder), { recursive: true })
@@ -207,7 +207,7 @@ describe('what nothing refers to', () => {
   })
 })
 
-test('a layout in the place of another is named, and made again', async () => {
+test('a stored manifest in the place of another is named, and rebuilt', async () => {
   const layouts = [...sound.keys()].filter(key => kindOf(key) === 'layout')
   const ns = await connect(root, { maintenance: { compact: false } })
   await ns.close()
@@ -220,7 +220,7 @@ test('a layout in the place of another is named, and made again', async () => {
   expect(problems).toMatchObject([{ kind: 'layout', path: other, repairable: true }])
 })
 
-test('a folder in the place of a page is not called repaired', async () => {
+test('a folder in the place of a page is not reported as repaired', async () => {
   const page = [...sound.keys()].find(key => kindOf(key) === 'page')!
   await damaged({ [page]: null }, async () => {
     mkdirSync(join(root, page))
@@ -234,7 +234,7 @@ test('a folder in the place of a page is not called repaired', async () => {
   })
 })
 
-test('what is kept of the log is made again; the log and data are not touched', async () => {
+test('files derived from the log are rebuilt; the log and data stay untouched', async () => {
   const keys = [...sound.keys()].filter(key => ['checkpoint', 'page', 'layout'].includes(kindOf(key)))
   expect(keys.length).toBeGreaterThanOrEqual(3)
   const broken = Object.fromEntries(keys.map(key => [key, flipped(sound.get(key)!, 20)]))
@@ -265,7 +265,7 @@ test('what is kept of the log is made again; the log and data are not touched', 
   })
 })
 
-test('slots that are whole, and do not follow each other', async () => {
+test('intact slots that do not follow each other are reported', async () => {
   const key = lastSlot()
   const number = Number(key.slice('_log/'.length))
   const { header } = decodeSlot(sound.get(key)!, number, catalogMachine.features)
@@ -285,7 +285,7 @@ test('slots that are whole, and do not follow each other', async () => {
   expect(foreign.problems).toMatchObject([{ kind: 'slot', path: '_log/copy of 7' }])
 })
 
-test('a checkpoint and a stored layout that are whole, and not what the log makes', async () => {
+test('an intact checkpoint and stored manifest with wrong content are reported', async () => {
   const store = await FileStore.open(root, { create: false, readOnly: false })
   const checkpoints = new Checkpoints(store, catalogMachine, systemClock)
   const { extra, ...fold } = (await checkpoints.newest())!
@@ -379,7 +379,7 @@ describe('numbers that do not add up:', () => {
   })
 })
 
-test('while others write; from an opener that only reads; until the signal', async () => {
+test('while others write; read-only; until the signal', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ a: 1 }])
   let isOver = false

@@ -50,7 +50,7 @@ const compaction = fc.record({
   cut: fc.integer({ min: 1, max: 9 }),
 })
 
-test('an index finds the rows that are left, wherever they went', async () => {
+test('an index finds the remaining rows at their new positions', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 6 }),

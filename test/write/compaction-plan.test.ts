@@ -44,7 +44,7 @@ const fragments = fc
   })
   .map(sizes => sizes.map(([rows, dead], i) => fragmentOf(i, rows, Math.floor(rows * dead * dead))))
 
-test('groups follow each other, share nothing, and after some rounds there is nothing to do', () => {
+test('groups are consecutive and disjoint, and after some rounds there is nothing to do', () => {
   fc.assert(
     fc.property(fragments, fc.constantFrom<CompactionMode>('lazy', 'eager', 'thorough'), (all, mode) => {
       let id = 1000
@@ -77,18 +77,18 @@ test('100,000 appends of a row leave few fragments, and write each row a few tim
   expect(written / 100_000).toBeLessThan(12)
 })
 
-test('a large fragment is left alone until a fifth of it is dead', () => {
+test('a large fragment is left alone until a fifth of it is deleted', () => {
   const large = (dead: number) => layoutOf([fragmentOf(1, 600_000, dead)])
   expect(planCompaction(large(120_000), 'lazy', fullBytes).groups).toEqual([])
   expect(planCompaction(large(120_001), 'lazy', fullBytes).groups).toHaveLength(1)
 })
 
-test('rows in a slot are brought into a file when all is to be done, and a lone small file is left alone', () => {
+test('a thorough compaction writes inline rows into a file, and leaves a lone small file alone', () => {
   expect(planCompaction(layoutOf([fragmentOf(1, 1, 0, true)]), 'thorough', fullBytes).groups).toHaveLength(1)
   expect(planCompaction(layoutOf([fragmentOf(1, 1)]), 'thorough', fullBytes).groups).toEqual([])
 })
 
-test('one commit takes a bounded part of what there is to do', () => {
+test('one commit does a bounded part of the work', () => {
   const many = Array.from({ length: 40 }, (_, i) => fragmentOf(i, 700_000, 300_000))
   const { groups, hasMore } = planCompaction(layoutOf(many), 'lazy', fullBytes)
   expect(hasMore).toBe(true)
@@ -96,7 +96,7 @@ test('one commit takes a bounded part of what there is to do', () => {
   expect(groups.length).toBeLessThan(20)
 })
 
-test('many dead parts become one', () => {
+test('many deletion vector parts become one', () => {
   const parts = Array.from({ length: 40 }, (_, slot) => ({ slot, blob: 0 }))
   const fragment = { ...fragmentOf(1, 600_000), dead: { parts, count: 40 } }
   expect(planCompaction(layoutOf([fragment]), 'lazy', fullBytes)).toEqual({

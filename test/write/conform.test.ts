@@ -34,7 +34,7 @@ test('columns are matched by name, dictionaries give their values, what is missi
   ])
 })
 
-test('a child that holds no null fits one that may', () => {
+test('a child without nulls fits one that may be null', () => {
   const child = new arrow.Field('item', new arrow.Float32(), false)
   const v = arrow.makeData({
     type: new arrow.FixedSizeList(2, child),
@@ -48,7 +48,7 @@ test('a child that holds no null fits one that may', () => {
   expect(conform(table)).toEqual([{ id: 1, word: null, v: Float32Array.of(1, 2) }])
 })
 
-test('what does not fit is told from the schema, rows or none', () => {
+test('mismatches are found from the schema, with rows or without', () => {
   const empty = (columns: Record<string, arrow.Vector>) => () => conform(new arrow.Table(columns))
   const ints = arrow.vectorFromArray([] as number[], new arrow.Int32())
   expect(empty({ id: ints, wrod: ints })).toThrow(
@@ -71,7 +71,7 @@ test('a table cannot have empty, equal or reserved names', () => {
   }
 })
 
-test('NaN and infinity in vectors of any width of float are refused, in rows that are null they are not', () => {
+test('NaN and infinity in vectors of any width of float are refused, except in null rows', () => {
   for (const bits of [16, 32, 64] as const) {
     const type: DataType = {
       kind: 'fixed_size_list',
@@ -87,7 +87,7 @@ test('NaN and infinity in vectors of any width of float are refused, in rows tha
   }
 })
 
-test('NaN in a vector inside of structs, or in a list of vectors, is refused where the struct and the list are there', () => {
+test('NaN in a vector inside of structs, or in a list of vectors, is refused unless the struct or list is null', () => {
   const vector: DataType = {
     kind: 'fixed_size_list',
     size: 2,

@@ -17,7 +17,7 @@ function holdsOf(isOpen?: (id: string) => boolean) {
   return { clock, holds, pinned }
 }
 
-test('one that saw no request for a while is let go of, and the next request takes it up again', async () => {
+test('an idle upload or session is released, and the next request holds it again', async () => {
   const { clock, holds, pinned } = holdsOf()
   await holds.run('a', 7, async () => {})
   await clock.sleep(6 * minute)
@@ -35,7 +35,7 @@ test('one that saw no request for a while is let go of, and the next request tak
   await holds.close()
 })
 
-test('a request that takes longer than that keeps it, and what has ended goes with the last request', async () => {
+test('a long request keeps its upload or session, and an ended one is released with the last request', async () => {
   const { clock, holds, pinned } = holdsOf()
   await holds.run('a', 7, async () => {
     await clock.sleep(30 * minute)
@@ -51,7 +51,7 @@ test('a request that takes longer than that keeps it, and what has ended goes wi
   await holds.close()
 })
 
-test('one that ended elsewhere is let go of', async () => {
+test('an upload or session that ended elsewhere is released', async () => {
   const open = new Set(['a', 'b'])
   const { clock, holds, pinned } = holdsOf(id => open.has(id))
   await holds.run('a', 7, async () => {})

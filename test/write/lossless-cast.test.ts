@@ -296,13 +296,13 @@ describe('types that hold others', () => {
     expect(cast(vector(int8), list(int64, true), [[1, 2]])).toEqual([[1n, 2n]])
   })
 
-  test('the row of an element is named, and what stands in rows that are null does not count', () => {
+  test('an error names the row of an element, and values in null rows are ignored', () => {
     expect(() => cast(list(int64), list(int8), [[1], [], [2, 300]])).toThrow(
       /^row 2: column "c\[\]" is int8, .* 300/,
     )
   })
 
-  test('fields of structs are found by name; one that is missing is null', () => {
+  test('fields of structs are matched by name; a missing field is null', () => {
     const point = (fields: Readonly<Record<string, DataType>>): DataType => ({
       kind: 'struct',
       children: Object.entries(fields).map(([name, type]) => ({ name, type, nullable: true })),
@@ -331,7 +331,7 @@ describe('types that hold others', () => {
     expect(() => cast(large, dictionary, many)).toThrow(/row 128: .*more than the 128 distinct values/)
   })
 
-  test('a null where none may be is refused with its row', () => {
+  test('a forbidden null is refused with its row', () => {
     const field = { name: 'c', type: int64, nullable: false }
     expect(() => castColumn(column(int8, [1, null]), field, Place.column('c', 7))).toThrow(
       'row 8: column "c" may not be null',

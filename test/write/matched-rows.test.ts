@@ -12,7 +12,7 @@ import { batchRows, openFragments } from '../support/fragments.js'
 const rows = batchRows + 1000
 const offset = fc.oneof(fc.nat(rows - 1), fc.constantFrom(0, batchRows - 1, batchRows, rows - 1))
 
-test('on a newer version are those that a first look at it finds, and the same arrays where nothing died', async () => {
+test('matches on a newer version equal those of a first look, with the same arrays if no row was deleted', async () => {
   const died = fc.uniqueArray(offset, { minLength: 1, maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(died, died, fc.integer({ min: 2, max: 50_000 }), async (first, second, step) => {

@@ -17,7 +17,7 @@ async function keysOf(store: MemoryStore): Promise<string[]> {
   return keys
 }
 
-test('the oldest pinned slot is seen by every process, and forgotten when it is let go', async () => {
+test('every process sees the oldest pinned slot, and forgets it when it is released', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const [one, other] = [new Pins(store, clock, false), new Pins(store, clock, false)]
@@ -32,7 +32,7 @@ test('the oldest pinned slot is seen by every process, and forgotten when it is 
   expect(await keysOf(store)).toEqual([])
 })
 
-test('a pin is honoured for as long as its process lives, however long that is', async () => {
+test('a pin is honoured as long as its process lives', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const [one, other] = [new Pins(store, clock, false), new Pins(store, clock, false)]
@@ -47,7 +47,7 @@ test('a pin is honoured for as long as its process lives, however long that is',
   expect(await keysOf(store)).toEqual([])
 })
 
-test('a pin of a process that died is honoured for ten minutes, and then taken away', async () => {
+test('a pin of a process that died is honoured for ten minutes, and then deleted', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   await store.put('_pins/gone-3', Buffer.from('{"slot":7}'))
@@ -60,14 +60,14 @@ test('a pin of a process that died is honoured for ten minutes, and then taken a
   expect(await keysOf(store)).toEqual([])
 })
 
-test('a pin that cannot be read pins everything', async () => {
+test('an unreadable pin pins everything', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   await store.put('_pins/torn-0', Buffer.from('{"slot"'))
   expect(await new Pins(store, clock, false).oldest()).toBe(0)
 })
 
-test('where nothing may be written a pin holds in this process alone', async () => {
+test('in a read-only root a pin counts in this process alone', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const pins = new Pins(store, clock, true)
@@ -84,7 +84,7 @@ class MachineStore extends MemoryStore {
 
 const mark: ProcessMark = { boot: 'b', space: 'pid:[1]', pid: 7, start: '1' }
 
-test('a pin of a process that is dead is taken away at once, one of a stopped process is honoured for as long as that is alive', async () => {
+test('a pin of a dead process is deleted at once, a pin of a stopped process is honoured while it lives', async () => {
   const clock = new SeededClock(1)
   const store = new MachineStore('memory://', clock)
   await store.put('_pins/stopped-5', Buffer.from(JSON.stringify({ slot: 7, by: mark })))
@@ -100,7 +100,7 @@ test('a pin of a process that is dead is taken away at once, one of a stopped pr
   expect(await keysOf(store)).toEqual([])
 })
 
-test('a pin of a process of another namespace is honoured though its id is that of none here', async () => {
+test('a pin of another process namespace is honoured though no process here has its id', async () => {
   const clock = new SeededClock(1)
   const store = new MachineStore('memory://', clock)
   const space = `${systemProcesses.own?.space} of a container`
@@ -115,7 +115,7 @@ test('a pin of a process of another namespace is honoured though its id is that 
   }
 })
 
-test('processes that end soon take away the pin of one that died elsewhere, together', async () => {
+test('short-lived processes together delete the pin of one that died elsewhere', async () => {
   const store = new MemoryStore()
   await store.put('_pins/gone-3', Buffer.from('{"slot":7}'))
   let runs = 0
@@ -132,7 +132,7 @@ test('processes that end soon take away the pin of one that died elsewhere, toge
   expect(runs).toBeLessThan(40)
 })
 
-test('processes that look at the same time do not count it twice', async () => {
+test('concurrent observers do not count time twice', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   await store.put('_pins/gone-3', Buffer.from('{"slot":7}'))
@@ -144,7 +144,7 @@ test('processes that look at the same time do not count it twice', async () => {
   expect(await all[3]!.oldest()).toBe(Number.POSITIVE_INFINITY)
 })
 
-test('what the machine slept through is counted against nobody', async () => {
+test('time while the machine sleeps does not count', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const [holder, pins] = [new Pins(store, clock, false), new Pins(store, clock, false)]
@@ -154,7 +154,7 @@ test('what the machine slept through is counted against nobody', async () => {
   expect(await pins.oldest()).toBe(7)
 })
 
-test('a pin that moves while it is read for the first time is not taken for one of everything', async () => {
+test('a pin that is renewed during its first read does not pin everything', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   await store.put('_pins/x-1', Buffer.from('{"slot":7}'))

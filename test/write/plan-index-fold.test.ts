@@ -62,7 +62,7 @@ function shown(index: TableIndex, layout: Layout, mode: 'lazy' | 'eager' | 'thor
   return { from: fold.from, base: fold.base?.segment.file ?? null, rows }
 }
 
-test('a segment up to sixteen times as large as what comes is extended, a larger one is left', () => {
+test('a segment up to sixteen times as large as the new rows is extended, a larger one is left', () => {
   const old = fragment(1, 16_000)
   const layout = (rows: number) => layoutOf([old, fragment(2, rows)])
   const index = indexOf([segment('s', 16_000, [old])])
@@ -70,7 +70,7 @@ test('a segment up to sixteen times as large as what comes is extended, a larger
   expect(shown(index, layout(999))).toEqual({ from: [], base: null, rows: ['2:0-999'] })
 })
 
-test('smaller segments go into the one that is extended', () => {
+test('smaller segments are merged into the extended one', () => {
   const fragments = [fragment(1, 16_000), fragment(2, 900), fragment(3, 100)]
   const index = indexOf([segment('small', 900, [fragments[1]!]), segment('large', 16_000, [fragments[0]!])])
   expect(shown(index, layoutOf(fragments))).toEqual({
@@ -80,7 +80,7 @@ test('smaller segments go into the one that is extended', () => {
   })
 })
 
-test('rows wait until there are many, the more so while the table is changed', () => {
+test('rows wait until there are many, longer while the table is changed', () => {
   const old = fragment(1, 320_000)
   const index = indexOf([segment('s', 320_000, [old])])
   const at = (rows: number, mode: 'lazy' | 'eager' | 'thorough') =>
@@ -91,7 +91,7 @@ test('rows wait until there are many, the more so while the table is changed', (
   expect(shown(small, layoutOf([fragment(1, 10), fragment(2, 9_999)]), 'lazy')).toBeNull()
 })
 
-test('a segment that has grown to four times what it was begun with is built anew', () => {
+test('a segment that has grown to four times its first rows is rebuilt', () => {
   const fragments = [fragment(1, 4000), fragment(2, 300)]
   const grown = (begun: number) => indexOf([segment('s', 4000, [fragments[0]!], { begun })])
   expect(shown(grown(1075), layoutOf(fragments))?.base).toBe('s')
@@ -104,14 +104,14 @@ test('a segment that has grown to four times what it was begun with is built ane
   expect(shown(few, layoutOf([fragment(1, 20), fragment(2, 100)]))?.base).toBeNull()
 })
 
-test('one of which a fifth is gone is built anew, without what is gone', () => {
+test('a segment with a fifth of its rows deleted is rebuilt without them', () => {
   const stays = (rows: number) => layoutOf([fragment(1, rows)])
   const index = (rows: number) => indexOf([segment('s', 1000, [fragment(1, rows)])])
   expect(shown(index(800), stays(800))).toBeNull()
   expect(shown(index(799), stays(799), 'lazy')).toEqual({ from: ['s'], base: null, rows: ['1:0-799'] })
 })
 
-test('none grows beyond what a segment may have, counting what it has lost', () => {
+test('no segment exceeds the maximum, deleted rows included', () => {
   fake.maxSegmentRows = 1000
   const fragments = [fragment(1, 850), fragment(2, 101)]
   const index = (rows: number) => indexOf([segment('s', rows, [fragments[0]!])])
@@ -119,7 +119,7 @@ test('none grows beyond what a segment may have, counting what it has lost', () 
   expect(shown(index(900), layoutOf(fragments))).toEqual({ from: [], base: null, rows: ['2:0-101'] })
 })
 
-test('graphs over codes of parts are not extended, and merged as they double', () => {
+test('graphs over product codes are not extended, and merged as they double', () => {
   const fragments = [fragment(1, 1000), fragment(2, 999)]
   const index = indexOf([segment('s', 1000, [fragments[0]!])], 'IVF_HNSW_PQ')
   expect(shown(index, layoutOf(fragments))).toEqual({ from: [], base: null, rows: ['2:0-999'] })
@@ -127,7 +127,7 @@ test('graphs over codes of parts are not extended, and merged as they double', (
   expect(shown(index, layoutOf(more))).toEqual({ from: ['s'], base: null, rows: ['1:0-1000', '2:0-1000'] })
 })
 
-test('a column that holds no vectors any more is left alone', () => {
+test('a column that is no longer a vector column is left alone', () => {
   const type = { kind: 'utf8', large: false } as const
   const layout = layoutOf([fragment(1, 10)])
   const schema = { ...layout.schema, fields: [{ id: 1, name: 'v', type, nullable: true }] }
@@ -179,7 +179,7 @@ const withDead = (id: number, rows: number, count: number): Fragment => {
   return { ...fragment(id, rows), dead: { count, parts: [] } }
 }
 
-test('texts: a thousand rows are folded in at once, fewer when the table has come to rest', () => {
+test('texts: a thousand rows are merged in at once, fewer when the table is at rest', () => {
   const old = fragment(1, 16_000)
   const layout = (rows: number) => textLayout([old, fragment(2, rows)])
   const index = textIndexOf([textSegment('s', [old])])
@@ -188,7 +188,7 @@ test('texts: a thousand rows are folded in at once, fewer when the table has com
   expect(shown(index, layout(1), 'eager')).toEqual({ from: [], base: null, rows: ['2:0-1'] })
 })
 
-test('texts: a segment of which a fifth has died is built anew, once', () => {
+test('texts: a segment with a fifth of its rows deleted is rebuilt, once', () => {
   const index = (living: number) => textIndexOf([textSegment('s', [fragment(1, 1000)], { living })])
   const anew = { from: ['s'], base: null, rows: ['1:0-1000'] }
   expect(shown(index(1000), textLayout([withDead(1, 1000, 200)]))).toBeNull()
@@ -197,7 +197,7 @@ test('texts: a segment of which a fifth has died is built anew, once', () => {
   expect(shown(index(0), textLayout([withDead(1, 1000, 999)]))).toBeNull()
 })
 
-test('texts: of a fragment that two segments share nobody knows whose rows died, so the fewest are taken for each', () => {
+test('texts: if two segments share a fragment, the smallest possible number of deleted rows counts for each', () => {
   const half = (name: string, first: number): IndexSegment => {
     const item = { first: 0, count: 500, fragment: 1, at: first, file: 'f' }
     return { ...textSegment(name, [fragment(1, 500)]), cover: [item] }
@@ -207,7 +207,7 @@ test('texts: of a fragment that two segments share nobody knows whose rows died,
   expect(shown(index, textLayout([withDead(1, 1000, 601)]))?.from).toEqual(['a', 'b'])
 })
 
-test('texts: what another analyzer was asked for is built anew, what is full is not merged', () => {
+test('texts: segments of another analyzer are rebuilt, full ones are not merged', () => {
   const fragments = [fragment(1, 1000), fragment(2, 1000), fragment(3, 1000)]
   const [one, two] = [
     textSegment('one', [fragments[0]!]),
@@ -222,6 +222,6 @@ test('texts: what another analyzer was asked for is built anew, what is full is 
   expect(plan(textIndexOf([one, two]), fragments)).toEqual(['one'])
 })
 
-test('texts: a column that holds none any more is left alone', () => {
+test('texts: a column that is no longer text is left alone', () => {
   expect(shown(textIndexOf([textSegment('s', [fragment(1, 1000)])]), layoutOf([fragment(2, 10)]))).toBeNull()
 })

@@ -37,7 +37,7 @@ function batchOf(runs: readonly { count: number; s: number; b: number }[]): Batc
   return rowsToBatch(rows, schema)
 }
 
-test('batches of any rows hold all rows in order, and as many as the limits of rows and bytes allow', async () => {
+test('rebatching keeps all rows in order, with as many per batch as the limits of rows and bytes allow', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(run, { minLength: 1, maxLength: 3 }), { maxLength: 5 }),
@@ -76,7 +76,7 @@ test('batches of any rows hold all rows in order, and as many as the limits of r
   )
 })
 
-test('what rides in a slot is all there is, or nothing is lost', async () => {
+test('inline rows are all rows or none', async () => {
   const batch = batchOf([{ count: 100, s: 40, b: 0 }])
   const bytes = batchBytes(batch)
   const all = new Rebatcher([batch], new Pacer(undefined), limits)

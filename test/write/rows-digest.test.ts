@@ -20,7 +20,7 @@ async function digestOf(...some: readonly Batch[]): Promise<string> {
 
 const some = batches.filter(({ batches }) => batches.length > 0)
 
-test('rows of any types have one digest, however they are cut and their columns ordered', async () => {
+test('equal rows of any types have one digest, for any batches and any order of columns', async () => {
   await fc.assert(
     fc.asyncProperty(some, fc.array(fc.nat(20), { maxLength: 4 }), async ({ schema, batches }, cuts) => {
       const all = concatBatches(batches)
@@ -40,7 +40,7 @@ test('rows of any types have one digest, however they are cut and their columns 
   )
 })
 
-test('rows of any types have another digest than other rows of those types', async () => {
+test('different rows of any types have different digests', async () => {
   const pair = some.chain(a => fc.tuple(fc.constant(concatBatches(a.batches)), fc.array(fc.nat())))
   await fc.assert(
     fc.asyncProperty(pair, async ([all, picks]) => {
@@ -74,7 +74,7 @@ const fitted = (batch: Batch, type: DataType): Batch => {
   return { schema: one(type), length: batch.length, columns: [column] }
 }
 
-test('texts in a dictionary are those texts', async () => {
+test('texts in a dictionary have the digest of plain texts', async () => {
   const index = { kind: 'int', bits: 16, signed: true } as const
   const batch = rowsToBatch([{ c: 'a' }, { c: null }, { c: 'b' }, { c: 'a' }], one(text))
   const coded = fitted(batch, { kind: 'dictionary', index, value: text, ordered: false })

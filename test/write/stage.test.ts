@@ -24,7 +24,7 @@ function stage(schema: Schema, ...batches: readonly Batch[]): Promise<StagedRows
   return stageRows(batches, schema, target)
 }
 
-test('the zones of a fragment span all its batches, by column, for types that have any', async () => {
+test('the zone maps of a fragment span all its batches, by column, for types that have any', async () => {
   const schema = { fields: [field('v', vector), field('id', int64), field('word', utf8)] }
   const batch = (first: number, count: number) =>
     rowsToBatch(
@@ -43,7 +43,7 @@ test('the zones of a fragment span all its batches, by column, for types that ha
   ])
 })
 
-test('every fragment has its own', async () => {
+test('every fragment has its own zone maps', async () => {
   const schema = { fields: [field('id', { kind: 'int', bits: 32, signed: true })] }
   const rows = 1_200_000
   const values = Int32Array.from({ length: rows }, (_, i) => i)
@@ -79,7 +79,7 @@ test('the batches of a wide table are small enough to be gathered', async () => 
   expect(layout.batches.length).toBe(2)
 })
 
-test('batches of one row become the file that one batch of all becomes', async () => {
+test('batches of one row become the same file as one batch of all', async () => {
   const schema = { fields: [field('id', int64), field('word', utf8), field('v', vector)] }
   const rows = Array.from({ length: 5000 }, (_, i) => ({
     id: i,
@@ -98,13 +98,13 @@ test('batches of one row become the file that one batch of all becomes', async (
   expect(await staged(rows.map(row => rowsToBatch([row], schema)))).toEqual(one)
 })
 
-test('rows that ride in the slot have none', async () => {
+test('inline rows have no zone maps', async () => {
   const schema = { fields: [field('id', int64)] }
   const { drafts } = await stage(schema, rowsToBatch([{ id: 1 }], schema))
   expect(drafts.map(({ content, zones }) => ['blob' in content, zones.size])).toEqual([[true, 0]])
 })
 
-test('a wide table keeps those of its first 64 columns that have any', async () => {
+test('a wide table has zone maps of its first 64 columns that have any', async () => {
   const schema = {
     fields: Array.from({ length: 80 }, (_, i) => field(`c${i}`, i % 8 === 0 ? vector : int64)),
   }
@@ -117,7 +117,7 @@ test('a wide table keeps those of its first 64 columns that have any', async () 
   expect(kept.at(-1)).toBe(73)
 })
 
-test('a change names them by field', () => {
+test('a change has zone maps by field id', () => {
   const head = {
     uuid: 't',
     id: ['t'],

@@ -7,7 +7,7 @@ import { MergeSource } from '../../src/write/merge-source.js'
 
 afterEach(() => vi.restoreAllMocks())
 
-test('a merge of rows that are too wide for one piece writes them in several', async () => {
+test('a merge of rows that are too wide for one piece writes several pieces', async () => {
   const { take } = MergeSource.prototype
   const pieces: number[] = []
   vi.spyOn(MergeSource.prototype, 'take').mockImplementation(function (this: MergeSource, rows) {
@@ -28,7 +28,7 @@ test('a merge of rows that are too wide for one piece writes them in several', a
   await ns.close()
 })
 
-test('values of more than 2 GiB are told from other bad input', () => {
+test('values of more than 2 GiB are distinguished from other bad input', () => {
   const column: Column = {
     type: { kind: 'utf8', large: false },
     length: 1,

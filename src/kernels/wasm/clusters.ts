@@ -1,23 +1,30 @@
 /**
- * The nearest of many centroids for each of many vectors (AssemblyScript): a matrix product that keeps no products.
- * Twin: `../clusters-plain.ts`.
+ * Finds the nearest centroid of each of many vectors (AssemblyScript): a matrix product that stores no products. The
+ * reference implementation is `../clusters-plain.ts`.
  *
- * |x - c|^2 is smallest where x.c - |c|^2 / 2 is largest. Both are taken from `origin`, a point in their midst, so that what they
- * have in common cannot drown what tells them apart. A sum begins with -|c|^2 / 2, and goes through the elements in order.
+ * |x - c|^2 is smallest where x.c - |c|^2 / 2 is largest. Both vectors are relative to `origin`, a point near their
+ * center. Otherwise their common part would swamp their differences in float32. A sum starts with -|c|^2 / 2, and adds
+ * the elements in order.
  *
- * Four rows meet eight centroids at a time, all in registers; both are packed for it:
- * - a group is `dim` times four f32s: element i of four rows;
- * - a panel is 1 + `dim` times eight f32s: what the sums begin with, then element i of eight centroids. Where there are no more centroids
- *   it begins with -Infinity, which is never the largest.
+ * Four rows are multiplied with eight centroids at a time, all in registers. Both are packed for this:
+ * - A group is `dim` times four f32s: element i of four rows.
+ * - A panel is 1 + `dim` times eight f32s: the start of the sums, then element i of eight centroids. Missing centroids
+ *   of the last panel start with -Infinity, which is never the largest sum.
  */
 
-/** Panels that stay in the second-level cache while all groups meet them. */
+/** Panels of this many bytes stay in the second-level cache while all groups use them. */
 const BLOCK_BYTES: usize = 256 * 1024
 
-/** Bytes of what a group has found: for each of four rows four f32s, each the best of its lane, and the numbers (u32) that go with them. */
+/**
+ * Bytes of the results of a group: for each of four rows four f32s, each the best sum of its lane, and the centroid
+ * numbers (u32) of these.
+ */
 const BEST_BYTES: usize = 128
 
-/** The number of the nearest centroid (ties: the lower) of `rows` vectors, to u32s at `out`; vectors, groups and out have room for a multiple of four. */
+/**
+ * Write the number of the nearest centroid (ties: the lower number) of `rows` vectors to u32s at `out`. The buffers of
+ * vectors, groups and out must have room for a multiple of four rows.
+ */
 export function assignRows(
   vectors: usize, rows: u32, dim: usize, origin: usize, groups: usize, panels: usize, panelCount: u32, bests: usize, out: usize,
 ): void {
@@ -53,7 +60,7 @@ function packGroup(vectors: usize, dim: usize, origin: usize, group: usize): voi
   }
 }
 
-/** A group and panels first .. end - 1, of which the first is at `panel`. */
+/** Multiply a group with panels first .. end - 1. The first of them is at `panel`. */
 function meet(group: usize, dim: usize, panel: usize, first: u32, end: u32, best: usize): void {
   const groupEnd = group + (dim << 4)
   let low = i32x4.add(i32x4.splat(first << 3), i32x4(0, 1, 2, 3))
@@ -86,7 +93,7 @@ function meet(group: usize, dim: usize, panel: usize, first: u32, end: u32, best
   }
 }
 
-/** Numbers only grow, so the first of equals stays. */
+/** Numbers only grow, so the first of equal sums stays. */
 @inline
 function keep(best: usize, a: v128, b: v128, low: v128, high: v128): void {
   let sums = v128.load(best), numbers = v128.load(best, 16)
@@ -111,9 +118,10 @@ function nearestOf(best: usize): u32 {
 }
 
 /**
- * Pairs of a row and a point whose squared distance may be below the point's bound; returns how many, each as row << 16 | point at `pairs`.
- * Points are packed like centroids. `bounds`: f32s, half of each bound, for all points of the panels; `share`: half of the part of the rows' squared norms that counts,
- * a bit less than all, so that no rounding loses a pair. Twin: `nearPairsPlain`.
+ * Find pairs of a row and a point whose squared distance may be below the point's bound. Writes each as row << 16 |
+ * point to `pairs`, and returns their number. Points are packed like centroids. `bounds`: f32s, half of each bound, for
+ * all points of the panels. `share`: the factor of the rows' squared norms, slightly less than one half, so that no
+ * rounding loses a pair. Reference implementation: `nearPairsPlain`.
  */
 export function nearPairs(
   vectors: usize, rows: u32, dim: usize, origin: usize, group: usize, panels: usize, panelCount: u32, bounds: usize, share: f32, norms: usize, pairs: usize,
@@ -167,7 +175,7 @@ export function nearPairs(
   return <u32>((at - pairs) >> 2)
 }
 
-/** A bit for each of eight points that may be near to a row. */
+/** A bit for each of eight points that may be near a row. */
 @inline
 function nearOnes(a: v128, b: v128, low: v128, high: v128, norm: v128): u32 {
   return i32x4.bitmask(f32x4.gt(f32x4.add(a, low), norm)) | (i32x4.bitmask(f32x4.gt(f32x4.add(b, high), norm)) << 4)
@@ -182,12 +190,13 @@ function notePairs(bits: u32, row: u32, point: u32, at: usize): usize {
 }
 
 /**
- * As `assignRows`, with 16 bits for each element: twice as fast, and as good where rows lie no nearer to each other than some thousandths of their
- * distance from `origin`. Twin: `assignShortsPlain`.
+ * Like `assignRows`, with 16 bits per element: twice as fast, and as good if the distances between rows are at least
+ * some thousandths of their distance from `origin`. Reference implementation: `assignShortsPlain`.
  *
- * A row is scaled so that its norm is SHORT_NORM, those below `least` as if they had that; no sum of products passes 32 bits then.
- * A panel is eight f32s -|c|^2 / 2, eight f32s that centroids were scaled down by, then for each two elements those of eight centroids, zeros behind an odd number. A group
- * is the same of four rows, and `scales` are four f32s that these were scaled up by.
+ * A row is scaled to the norm SHORT_NORM. Rows with a norm below `least` are scaled as if they had that norm. So no sum
+ * of products exceeds 32 bits. A panel is eight f32s -|c|^2 / 2, eight f32s by which the centroids were scaled down,
+ * then for each two elements those of eight centroids, with zeros after an odd number. A group is the same for four
+ * rows, and `scales` are four f32s by which these were scaled up.
  */
 export function assignShorts(
   vectors: usize, rows: u32, dim: usize, origin: usize, least: f32, groups: usize, scales: usize, panels: usize, panelCount: u32, bests: usize, out: usize,
@@ -222,7 +231,10 @@ export function assignShorts(
 
 const SHORT_NORM: f32 = 32000
 
-/** Element i adds to sum i mod 4, and the sums as (0 + 2) + (1 + 3). Writes two elements each 16 bytes; returns what they were scaled by. */
+/**
+ * Pack a row as 16-bit elements, two per 16 bytes. Returns the scale factor. For the norm, element i adds to sum i mod
+ * 4, and the sums are added as (0 + 2) + (1 + 3).
+ */
 function packShorts(vector: usize, dim: usize, origin: usize, least: f32, to: usize): f32 {
   const bytes = dim << 2, whole = bytes & ~31
   let four = f32x4.splat(0)
@@ -261,7 +273,7 @@ function packShorts(vector: usize, dim: usize, origin: usize, least: f32, to: us
   return scale
 }
 
-/** As `meet`. */
+/** Like `meet`, for 16-bit elements. */
 function meetShorts(group: usize, groupBytes: usize, scales: usize, panel: usize, first: u32, end: u32, best: usize): void {
   const groupEnd = group + groupBytes
   const s0 = v128.load32_splat(scales), s1 = v128.load32_splat(scales, 4)

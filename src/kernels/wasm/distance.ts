@@ -1,21 +1,22 @@
 /**
- * Distances of one query to many rows (AssemblyScript).
+ * Distances of one query from many rows (AssemblyScript).
  *
- * The arithmetic is fixed, so that every machine and the TypeScript twin (`../exact-plain.ts`) give the same
- * bits: element i of a row is added to lane i mod 16, lanes live in four registers a0..a3 of four lanes each,
- * v = (a0 + a1) + (a2 + a3), and the sum is (v0 + v2) + (v1 + v3). No fused multiply-add. Sums of bytes with
- * bytes are integers, exact in any order.
+ * The arithmetic is fixed, so that every machine and the reference implementation (`../exact-plain.ts`) give the same
+ * bits. Element i of a row is added to lane i mod 16. The lanes are four registers a0..a3 of four lanes each, v = (a0 +
+ * a1) + (a2 + a3), and the sum is (v0 + v2) + (v1 + v3). No fused multiply-add. Sums of bytes with bytes are integers,
+ * exact in any order.
  *
- * What the caller lays out:
- * - rows of `dim` elements from address 0, not padded: the last step of a row reads on into what follows and
- *   masks it away, and rows read in order are touched ahead, so READ_AHEAD + 64 bytes must follow them;
- * - the query padded with zeros to 16 elements: f32s, or i16s where rows and query are bytes, for hamming u8s;
- * - before the query 64 bytes of ones and 64 bytes of zeros, where masks are read from.
+ * The caller must provide:
+ * - rows of `dim` elements from address 0, not padded. The last step of a row reads beyond the row and masks the
+ *   excess, and rows in order are prefetched, so READ_AHEAD + 64 bytes must follow them;
+ * - the query, padded with zeros to 16 elements: f32s, or i16s if rows and query are bytes, or u8s for hamming;
+ * - before the query 64 bytes of ones and 64 bytes of zeros, from which masks are read.
  *
- * One row at a time: rows read side by side break the prefetcher's single stream and cost up to half the speed.
+ * Rows are read one at a time: reading several rows side by side breaks the prefetcher's single stream and costs up to
+ * half the speed.
  */
 
-/** What rows and query are made of. Types, so that each pairing with a metric compiles to a loop of its own. */
+/** The elements of rows and query. Types, so that each combination with a metric compiles to a loop of its own. */
 class F32 {}
 class U8 {}
 class Bytes {}
@@ -23,21 +24,24 @@ class Bytes {}
 class L2 {}
 class Cosine {}
 class Dot {}
-/** Of bytes with bytes only. */
+/** For bytes with bytes only. */
 class Hamming {}
 
 class InOrder {}
 class Scattered {}
 
-/** Rows in order: a line is asked for this early, because the multiplications leave no room to wait for it. */
+/**
+ * For rows in order: distance in bytes at which lines are prefetched, because the multiplications leave no time to
+ * wait.
+ */
 const READ_AHEAD: usize = 512
-/** Scattered rows: this many are asked for together, so that their misses overlap. */
+/** For scattered rows: this many are prefetched together, so that their cache misses overlap. */
 const TOUCHED_ROWS: u32 = 16
 const CACHE_LINE: usize = 64
 
 /**
- * The distances of rows first .. first + count - 1, to f32s at `out`. `kind` and `metric` are numbered as in
- * `../metric.ts`; `norm` is the query's sum of squares.
+ * Write the distances of rows first .. first + count - 1 to f32s at `out`. `kind` and `metric` are numbered as in
+ * `../exact.ts`. `norm` is the query's sum of squares.
  */
 export function measureRange(
   kind: i32, metric: i32, first: u32, count: u32, dim: usize, query: usize, norm: f64, out: usize,
@@ -57,7 +61,7 @@ export function measureRange(
   }
 }
 
-/** The distances of the `count` rows whose ordinals are u32s at `list`, to f32s at `out`. */
+/** Write the distances of the `count` rows whose ordinals are u32s at `list` to f32s at `out`. */
 export function measureList(
   kind: i32, metric: i32, list: usize, count: u32, dim: usize, query: usize, norm: f64, out: usize,
 ): void {
@@ -186,7 +190,7 @@ function bytesToFloats<Metric, Order>(row: usize, dim: usize, query: usize, norm
   return settleFloats<Metric>(a0, a1, a2, a3, n0, n1, n2, n3, norm)
 }
 
-/** Sums fit a u32, because rows have at most 65,536 elements and none of their terms passes 255^2. */
+/** Sums fit a u32, because rows have at most 65,536 elements and no term exceeds 255^2. */
 @inline
 function bytesToBytes<Metric, Order>(row: usize, dim: usize, query: usize, norm: f64): f32 {
   let a0 = i32x4.splat(0), a1 = a0, n0 = a0, n1 = a0
@@ -236,14 +240,14 @@ function bitsToBits<Order>(row: usize, dim: usize, query: usize): f32 {
   return <f32>foldIntegers(sums, i32x4.splat(0))
 }
 
-/** The sums so far and the bits that are set in 16 bytes more. */
+/** Add the number of bits set in 16 more bytes to the sums. */
 @inline
 export function addBits(sums: v128, bytes: v128): v128 {
   const counts = i16x8.extadd_pairwise_i8x16_u(i8x16.popcnt(bytes))
   return i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(counts))
 }
 
-/** The sum so far and the squared differences (l2) or products of four elements more. */
+/** Add the squared differences (l2) or products of four more elements to the sum. */
 @inline
 function add<Metric>(sum: v128, x: v128, q: v128): v128 {
   if (is<Metric, L2>()) {
@@ -252,7 +256,7 @@ function add<Metric>(sum: v128, x: v128, q: v128): v128 {
   } else return f32x4.add(sum, f32x4.mul(x, q))
 }
 
-/** The same of eight i16s, summed in pairs. */
+/** The same for eight i16s, summed in pairs. */
 @inline
 function addIntegers<Metric>(sum: v128, x: v128, q: v128): v128 {
   if (is<Metric, L2>()) {
@@ -285,7 +289,7 @@ export function foldIntegers(a0: v128, a1: v128): u32 {
   return i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1)
 }
 
-/** Twin of `cosineDistance` in `../metric.ts`. */
+/** The reference implementation is `cosineDistance` in `../metric.ts`. */
 @inline
 function cosineDistance(sum: f64, rowNorm: f64, norm: f64): f32 {
   const product = rowNorm * norm

@@ -1,4 +1,7 @@
-/** Exact search over the rows of one memory, top-k included (AssemblyScript). Twin: `../exact-plain.ts`. */
+/**
+ * Exact search over the rows of one memory, including top-k (AssemblyScript). Reference implementation:
+ * `../exact-plain.ts`.
+ */
 import { measureList, measureRange } from './distance'
 import { close, offer, open, worst } from './nearest'
 
@@ -6,16 +9,16 @@ import { close, offer, open, worst } from './nearest'
 const BLOCK_ROWS: u32 = 1024
 
 /**
- * Which rows to look at: all of them; all of them, offering only those whose bit is set (streaming past a
- * row costs less than jumping over it); or only those whose bit is set.
+ * Which rows to measure. EVERY_ROW: all. FILTERED_ROWS: all, but offer only rows whose bit is set (streaming over a row
+ * costs less than jumping over it). SELECTED_ROWS: only rows whose bit is set.
  */
 const EVERY_ROW = 0
 const FILTERED_ROWS = 1
 const SELECTED_ROWS = 2
 
 /**
- * The k >= 1 nearest rows, as (ordinal u32, distance f32) pairs at `heap`, ascending; returns how many.
- * Scratch: `list` and `distances` hold BLOCK_ROWS words each, `bits` one bit per row, `heap` k u64s.
+ * Write the k >= 1 nearest rows as (ordinal u32, distance f32) pairs to `heap`, ascending. Returns their number.
+ * Scratch: `list` and `distances` have BLOCK_ROWS words each, `bits` one bit per row, `heap` k u64s.
  */
 export function search(
   kind: i32,
@@ -68,7 +71,9 @@ export function search(
   return close()
 }
 
-/** The sum of all 32-bit words in `bytes` bytes from 0, a multiple of 64: what merely reading them costs. */
+/**
+ * Return the sum of all 32-bit words in `bytes` bytes from address 0, a multiple of 64. Measures the time to read them.
+ */
 export function sumWords(bytes: usize): i32 {
   let a0 = i32x4.splat(0),
     a1 = a0,

@@ -1,18 +1,19 @@
 /**
- * Fast scan of codes of 4 bits (AssemblyScript). How they lie, and the twin, bit for bit: `../fast-scan.ts`.
+ * Fast scan of 4-bit codes (AssemblyScript). The layout and the reference implementation, equal bit for bit, are in
+ * `../fast-scan.ts`.
  */
 import { offer, worst } from './nearest'
 
 export const BLOCK_ROWS: u32 = 32
 export const PART_BYTES: usize = 16
-/** Before the rounded tables: f32s `bias` and `step`. */
+/** Bytes before the rounded tables: f32s `bias` and `step`. */
 export const HEAD_BYTES: usize = 64
 
-/** Sums of rounded entries are u16s, which hold them whatever the codes. */
+/** Sums of rounded entries must fit u16s for any codes. */
 const SUM_MAX: f64 = 65535
 const ENTRY_MAX: f64 = 255
 
-/** Tables of 16 f32s for each part, to a head and bytes at `out`. */
+/** Round tables of 16 f32s per part to a head and bytes at `out`. */
 export function roundTables(table: usize, parts: usize, out: usize): void {
   const end = table + (parts << 6)
   let bias: f64 = 0, widest: f64 = 0, total: f64 = 0
@@ -22,7 +23,7 @@ export function roundTables(table: usize, parts: usize, out: usize): void {
     widest = max(widest, range)
     total += range
   }
-  // Half a step more for each part is what rounding can add.
+  // Rounding can add half a step per part.
   let scale = min(ENTRY_MAX / widest, (SUM_MAX - <f64>parts) / total), step: f64 = 1 / scale
   if (!(scale < 1e38)) {
     scale = 0
@@ -67,10 +68,11 @@ function highestOf(at: usize): f32 {
   return max(f32x4.extract_lane(w, 0), f32x4.extract_lane(w, 1))
 }
 
-/** For each row of a block what its codes add up to in `tables`: 32 u16s at `sums`. */
+/** Write the sum of each row's entries in `tables` for the 32 rows of a block: 32 u16s at `sums`. */
 export function sumBlock(block: usize, parts: usize, tables: usize, sums: usize): void {
   const nibble = i8x16.splat(15)
-  // Bytes are added as u16s: those of even rows with those of odd rows above them, and those of odd rows alone, to be taken away.
+  // Bytes are added as u16s: once even rows together with the odd rows above them, and once odd rows alone. The
+  // difference gives the even rows.
   let even0 = i16x8.splat(0), odd0 = even0, even1 = even0, odd1 = even0
   const end = block + parts * PART_BYTES
   for (; block < end; block += PART_BYTES) {
@@ -91,7 +93,7 @@ export function sumBlock(block: usize, parts: usize, tables: usize, sums: usize)
   v128.store(sums, i16x8.shuffle(even1, odd1, 4, 12, 5, 13, 6, 14, 7, 15), 48)
 }
 
-/** Offers rows by what tables tell of them. `sums`: 64 bytes of scratch. */
+/** Offer rows by the sums of their entries in `tables`. `sums`: 64 bytes of scratch. */
 export function scanNibbles(
   list: usize, count: u32, parts: usize, tables: usize, sums: usize, ordinals: usize, base: f32,
 ): void {
@@ -117,7 +119,7 @@ export function scanNibbles(
   }
 }
 
-/** No row with a larger sum has a distance of at most `bound`; what float32 rounding can make of a distance included. */
+/** Return the largest sum whose distance can be at most `bound`, allowing for float32 rounding. */
 function largestSum(bound: f32, bias: f32, step: f32): u32 {
   const slack = (abs(<f64>bound) + abs(<f64>bias)) * 2.5e-7
   const sum = (<f64>bound - <f64>bias + slack) / <f64>step

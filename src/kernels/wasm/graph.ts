@@ -1,17 +1,20 @@
 /**
- * A navigable graph (AssemblyScript): insertion and walk. Twin of `../graph-plain.ts`, whose links have the same bytes; what the
- * lists mean is said in `../graph-shape.ts`, and there is the order of the words of a block.
+ * A navigable graph (AssemblyScript): insertion and walk. The reference implementation is `../graph-plain.ts`, whose
+ * links have the same bytes. `../graph-shape.ts` describes the lists and the order of the words of a block.
  *
- * - A key is the bits of a distance, an f32 that is never negative, above the row shifted left by one, above whether the row was
- *   expanded: the order of keys is the order of (distance, row).
- * - All state is of the call, but between `graphOpen` and `graphClose`: one walk at a time per instance.
+ * - A key contains the bits of a distance (an f32 that is never negative) in its upper half. The lower half is the row,
+ *   shifted left by one, and a bit that marks expanded rows. So the order of keys is the order of (distance, row).
+ * - All state belongs to one call, except between `graphOpen` and `graphClose`: an instance runs one walk at a time.
  *
- * Compiled with threads, instances of several of them insert into one graph, each with scratch of its own. Who changes a list holds the
- * lock of its row; nobody waits to read one:
- * - A row is in no list before its own are written, and lists that can be read never get shorter: what is below the count is an edge,
- *   before or after a change. Heads are read and written atomically, which orders what is around them where the machine would not.
- * - Two rows that are inserted at the same time may not see each other, as if either had come first. Equal rows may so become two nodes.
- * - A twin in a list would be taken for a node. So twins are only marked, and joined by `graphJoin` when nobody inserts.
+ * Compiled with threads, the instances of several threads insert into one graph, each with scratch of its own. A thread
+ * that changes a list holds the lock of its row. Readers take no lock:
+ * - A row is in no list before its own lists are written, and readable lists never get shorter. So every edge below the
+ *   count is valid, before and after a change. Heads are read and written atomically, which also orders the accesses
+ *   around them.
+ * - Two rows that are inserted at the same time may not see each other, as if either had come first. So equal rows may
+ *   become two nodes.
+ * - A twin in a list would be taken for a node. So twins are only marked, and `graphJoin` joins them when no thread
+ *   inserts.
  */
 
 class F32 {}
@@ -22,20 +25,23 @@ const END_OF_COUNT: u32 = 0xffff
 const HAS_TWINS: u32 = 0x80000000
 const CACHE_LINE: usize = 64
 const NOBODY: u32 = 0xffffffff
-/** Head of the lowest list of a row that is to be joined to that of its first edge. */
+/** Head of the lowest list of a row that is to be joined with its first edge. */
 const TO_JOIN: u32 = 0x40000000
-/** Of the u32s that are locks the first is that of the entry; rows share the others. Agrees with `../graph-shape.ts`. */
+/**
+ * The number of u32s that are locks. The first one is the lock of the entry; rows share the others. Must equal
+ * `../graph-shape.ts`.
+ */
 const LOCKS: u32 = 4096
-/** A lock is held for less time than it takes to look so often, if its holder has a core. */
+/** How often to check a lock before waiting. A running holder releases its lock earlier than that. */
 const LOOKS: i32 = 4096
 const WAIT_NANOSECONDS: i64 = 50_000
 /** How a walk ended, in the order of `walkEndings` in `../graph.ts`. */
 const SETTLED: u32 = 0
 const EMPTIED: u32 = 1
 const SPENT: u32 = 2
-/** Agrees with `gatheredTogether` of `../graph-shape.ts`. */
+/** Must equal `gatheredTogether` of `../graph-shape.ts`. */
 const GATHERED: usize = 512
-/** Bytes of a list of rows whose vectors are asked for before they are needed. */
+/** Bytes of a list of rows whose vectors are prefetched. */
 const TOUCHED_AHEAD: usize = 64
 
 let kind: i32 = 0
@@ -49,14 +55,14 @@ let upperStarts: usize = 0
 let levels: usize = 0
 let visited: usize = 0
 let allowed: usize = 0
-/** A bit for each node: whether one of the rows with its vector is allowed. */
+/** A bit per node: whether one of the rows with its vector is allowed. */
 let allowedNodes: usize = 0
 /** Keys of the nearest rows so far, ascending. */
 let kept: usize = 0
-/** A min-heap of the keys that a walk has yet to expand, unless it expands what it keeps. */
+/** A min-heap of the keys that a walk has yet to expand. Unused if the walk expands only kept rows. */
 let frontier: usize = 0
 let frontierMax: i32 = 0
-/** Work of one step: u32s of rows to measure; keys to choose from, and those passed over. */
+/** Scratch of one step: u32s of rows to measure; keys to choose from; and the keys not chosen. */
 let nearby: usize = 0
 let choices: usize = 0
 let spare: usize = 0
@@ -66,36 +72,39 @@ let epoch: u32 = 0
 let measured: u32 = 0
 let entryRow: u32 = 0
 let entryLevel: i32 = 0
-/** With threads: where all of them find the locks, and the row and the level of the entry. */
+/** With threads: addresses shared by all of them, of the locks, and of row and level of the entry. */
 let locks: usize = 0
 let entryAt: usize = 0
 
 let ef: u32 = 0
 let filtered: bool = false
-/** One past the last kept key. */
+/** End of the kept keys. */
 let keptEnd: usize = 0
-/** Every kept key before it is expanded. */
+/** All kept keys before this one are expanded. */
 let next: usize = 0
-/** What a key must be below to be kept. */
+/** Only smaller keys are kept. */
 let worst: u64 = 0
 let waiting: i32 = 0
 
-/** A walk ends once the kept rows are the nearest of all that it came upon (0), or once they no longer change: see `isSettled`. */
+/**
+ * A walk ends when the kept rows are the nearest of all that it found (0), or when they no longer change: see
+ * `isSettled`.
+ */
 let factor: f32 = 0
 let more: u32 = 0
 let watched: usize = 0
 let late: u32 = 0
 let least: u32 = 0
 let most: u32 = 0
-/** Why it ended. */
+/** Why the walk ended. */
 let ended: u32 = 0
-/** A ring of `late + 1` u32s: what had been measured when watched rows changed. */
+/** A ring of `late + 1` u32s: the values of `measured` when watched rows changed. */
 let changes: usize = 0
 let oldest: u32 = 0
-/** What had been measured when the walk began. */
+/** The value of `measured` when the walk began. */
 let measuredBefore: u32 = 0
 
-/** Where a descent is. */
+/** The current position of a descent. */
 let nearest: u32 = 0
 let nearestBits: u32 = 0
 
@@ -144,7 +153,7 @@ function save(block: usize): void {
   store<i32>(block, entryLevel, 84)
 }
 
-/** Inserts the `count` rows whose numbers are u32s at `list`, with `width` candidates. */
+/** Insert the `count` rows whose numbers are u32s at `list`, with `width` candidates. */
 export function graphInsert(block: usize, list: usize, count: u32, width: u32): void {
   use(block)
   ef = width
@@ -159,7 +168,7 @@ export function graphInsert(block: usize, list: usize, count: u32, width: u32): 
   save(block)
 }
 
-/** Makes twins of those of the `count` rows at `list` that are marked, while no thread inserts. */
+/** Join the marked rows among the `count` rows at `list` with their twins, while no thread inserts. */
 export function graphJoin(block: usize, list: usize, count: u32): void {
   use(block)
   for (let at = list; at < list + (<usize>count << 2); at += 4) {
@@ -172,7 +181,10 @@ export function graphJoin(block: usize, list: usize, count: u32): void {
   }
 }
 
-/** Reads the entry. Who is on a level above it, or the first, is to be the next one, and until then no other: whether that is so. */
+/**
+ * Read the entry. If `row` is the first row, or is on a higher level than the entry, it will become the entry: lock the
+ * entry, and return true.
+ */
 function openEntry(row: u32): bool {
   readEntry()
   if (!isNextEntry(row)) return false
@@ -200,7 +212,10 @@ function isNextEntry(row: u32): bool {
   return entryRow == NOBODY || <i32>load<u8>(levels + row) > entryLevel
 }
 
-/** Begins a walk that keeps `width` rows; where `some`, only rows whose bits are set. When it ends, the block says. */
+/**
+ * Start a walk that keeps `width` rows; if `some`, only rows whose bits are set. The block contains the rule that ends
+ * the walk.
+ */
 export function graphOpen(block: usize, width: u32, some: bool): void {
   use(block)
   ef = width
@@ -213,21 +228,21 @@ export function graphOpen(block: usize, width: u32, some: bool): void {
   save(block)
 }
 
-/** Lets the walk begin from one more row; the query is at `query`. */
+/** Let the walk start from one more row. The query is at `query`. */
 export function graphEnter(query: usize, row: u32, level: i32): void {
   if (kind == 0) enter<F32>(query, row, level)
   else if (kind == 1) enter<U8>(query, row, level)
   else enter<Pq>(query, row, level)
 }
 
-/** Measures the nodes whose numbers are `count` u32s at `list`, and lets the walk begin from each. */
+/** Measure the nodes whose numbers are `count` u32s at `list`, and let the walk start from each. */
 export function graphSeed(query: usize, list: usize, count: u32): void {
   if (kind == 0) seed<F32>(query, list, count)
   else if (kind == 1) seed<U8>(query, list, count)
   else seed<Pq>(query, list, count)
 }
 
-/** Walks, and writes the nearest `k` rows to u32s and their distances to f32s; returns how many. */
+/** Walk, and write the nearest `k` rows to u32s and their distances to f32s. Returns their number. */
 export function graphClose(block: usize, query: usize, k: u32, outRows: usize, outDistances: usize): u32 {
   if (kind == 0) walk<F32>(query)
   else if (kind == 1) walk<U8>(query)
@@ -268,12 +283,13 @@ function insertRow<Kind>(row: u32): void {
     } else join<Kind>(row, nearest)
     return
   }
-  // The row is found on a level once an edge leads to it there: from below, so that it is complete wherever others come upon it.
+  // A row becomes visible on a level once an edge leads to it there. Link from below, so that the row is complete
+  // wherever walks find it.
   for (let l = 0; l <= top; l++) {
     let list = listOf(row, l)
     const count = load<u32>(list)
     if (ASC_FEATURE_THREADS) {
-      // From then on others change it.
+      // Once linked, other threads change the list. So work on a copy.
       memory.copy(nearby, list, (<usize>count + 1) << 2)
       list = nearby
     }
@@ -291,7 +307,7 @@ function insertRow<Kind>(row: u32): void {
   }
 }
 
-/** Adds the edge from `from` to `row`: with all places taken, the edges are chosen anew. */
+/** Add the edge from `from` to `row`. If the list is full, choose its edges again. */
 function link<Kind>(from: u32, row: u32, level: i32): void {
   const list = listOf(from, level)
   const head = load<u32>(list)
@@ -308,7 +324,7 @@ function link<Kind>(from: u32, row: u32, level: i32): void {
   }
 }
 
-/** Hangs `row` behind the rows that have the same vector as `first`. */
+/** Append `row` to the rows with the same vector as `first`. */
 function join<Kind>(row: u32, first: u32): void {
   const own = listOf(row, 0)
   store<u32>(own, row, 4)
@@ -332,7 +348,7 @@ function join<Kind>(row: u32, first: u32): void {
   store<u32>(own, row, 8)
 }
 
-/** Writes the keys of the edges of `from` to `to`, ascending; returns their end. */
+/** Write the keys of the edges of `from` to `to`, ascending. Returns their end. */
 function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize): usize {
   const vector = vectorOf(from)
   if (touch) {
@@ -348,8 +364,9 @@ function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize)
 }
 
 /**
- * Writes to the list, from edge `first` on, rows whose ascending keys are at `from .. end`, until it has `room`: those that are
- * no nearer to one that was chosen than to the list's own row, then the nearest of the others.
+ * Write rows to the list, from edge `first` on, until it has `room` edges. The ascending keys of the rows are at
+ * `from .. end`. First come rows that are at least as near to the list's own row as to every chosen row, then the
+ * nearest of the others.
  */
 function choose<Kind>(from: usize, end: usize, list: usize, first: u32, room: u32): void {
   const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>room << 2)
@@ -396,7 +413,7 @@ function begin<Kind>(query: usize, row: u32): void {
   measured++
 }
 
-/** Goes from `nearest` to the nearest row it can get to, on each of the levels `from`, `from - 1` .. above `to`. */
+/** Go from `nearest` to the nearest reachable row, on each of the levels `from`, `from - 1` .. above `to`. */
 function descend<Kind>(query: usize, from: i32, to: i32): void {
   for (let level = from; level > to; level--) {
     for (let before = NOBODY; before != nearest; ) {
@@ -450,7 +467,7 @@ function expandsKept(): bool {
   return !filtered && factor == 0
 }
 
-/** Expands kept rows, the nearest first, until all are. */
+/** Expand kept rows, nearest first, until all are expanded. */
 function search<Kind>(query: usize, level: i32): void {
   while (next < keptEnd) {
     const key = load<u64>(next)
@@ -470,7 +487,7 @@ function search<Kind>(query: usize, level: i32): void {
   }
 }
 
-/** Expands rows, the nearest first, until the walk has settled. */
+/** Expand rows, nearest first, until the walk has settled. */
 function wander<Kind>(query: usize): void {
   measuredBefore = measured
   oldest = 0
@@ -494,8 +511,9 @@ function wander<Kind>(query: usize): void {
 }
 
 /**
- * Whether `least` rows are kept, all of them nearer than what is yet to be expanded, and the nearest `watched` of them have not changed for
- * long, but for `late` of them: whether the walk has measured `factor` times what it had measured when they last did, and `more`.
+ * Return whether the walk has settled: `least` rows are kept, all of them nearer than the frontier, and the `watched`
+ * nearest rows have been stable for long. Stable for long: since their last change (ignoring the last `late` changes)
+ * the walk has measured `factor` times as many rows as before it, plus `more`.
  */
 @inline
 function isSettled(): bool {
@@ -504,19 +522,23 @@ function isSettled(): bool {
   return <f64>(measured - measuredBefore) >= goal()
 }
 
-/** How much the walk measures at least before it settles. It only grows. */
+/** The number of rows that the walk must measure before it settles. It only grows. */
 @inline
 function goal(): f64 {
   const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
   return <f64>factor * <f64>changed + <f64>more
 }
 
-/** Where this part (1 / 2^shift) of the nodes that a row leads to is allowed, excluded ones are ways to others like any. */
+/**
+ * If at least this share (1 / 2^shift) of a row's neighbours is allowed, excluded neighbours are walked like allowed
+ * ones.
+ */
 const PASSING_SHIFT: u32 = 2
 
 /**
- * Offers all nodes that `row` leads to where many of them are allowed; else the allowed ones, and where these are few, also those that are behind
- * excluded ones. There excluded nodes are not measured: of many of them near the query the walk would see nothing else.
+ * Offer all neighbours of `row` if many of them are allowed. Otherwise offer the allowed ones and, if these are few,
+ * also allowed nodes behind excluded ones. In this case excluded nodes are not measured: if many of them are near the
+ * query, the walk would see nothing else.
  */
 function lookThrough<Kind>(query: usize, row: u32): void {
   const list = listOf(row, 0)
@@ -553,7 +575,7 @@ function lookThrough<Kind>(query: usize, row: u32): void {
   offerMeasured<Kind>(query, end)
 }
 
-/** Keeps those of the rows at `from .. end` that are visited for the first time; returns their end. */
+/** Keep the rows at `from .. end` that are visited for the first time. Returns their end. */
 @inline
 function unvisited(from: usize, end: usize): usize {
   const seen = visited, now = epoch
@@ -568,7 +590,7 @@ function unvisited(from: usize, end: usize): usize {
   return to
 }
 
-/** Writes the allowed nodes that `row` leads to and that were not visited to `to`; returns their end. */
+/** Write the allowed, unvisited neighbours of `row` to `to`. Returns their end. */
 @inline
 function gatherAllowed(row: u32, to: usize): usize {
   const list = listOf(row, 0)
@@ -584,7 +606,7 @@ function gatherAllowed(row: u32, to: usize): usize {
   return end
 }
 
-/** Measures the rows from `nearby` to `end`. */
+/** Measure the rows from `nearby` to `end`, and offer them. */
 @inline
 function offerMeasured<Kind>(query: usize, end: usize): void {
   if (touch) for (let at = nearby; at < end; at += 4) touchLines(vectorOf(load<u32>(at)), stride)
@@ -600,7 +622,10 @@ function offerNearby<Kind>(query: usize, end: usize): void {
   }
 }
 
-/** Puts the rows that `row` leads to and that were not visited into `nearby`; returns their end. Whether they were, no branch could guess. */
+/**
+ * Write the unvisited neighbours of `row` to `nearby`. Returns their end. Without a branch, because visits are
+ * unpredictable.
+ */
 @inline
 function lookAround(row: u32, level: i32): usize {
   const list = listOf(row, level)
@@ -620,14 +645,14 @@ function lookAround(row: u32, level: i32): usize {
   return end
 }
 
-/** Asks for what will be needed: the misses of many lines overlap. */
+/** Prefetch lines, so that their cache misses overlap. */
 @inline
 function touchLines(begin: usize, bytes: usize): void {
   const end = begin + bytes
   for (let line = begin; line < end; line += CACHE_LINE) load<u8>(line)
 }
 
-/** Whether the row is visited for the first time. */
+/** Mark the row as visited. Returns whether this is the first visit. */
 @inline
 function visit(row: u32): bool {
   const mark = visited + (<usize>row << 1)
@@ -636,7 +661,7 @@ function visit(row: u32): bool {
   return true
 }
 
-/** Takes a row that a walk came upon. */
+/** Process a row that a walk found. */
 function offer(key: u64): void {
   if (expandsKept()) {
     if (key < worst) keep(key)
@@ -649,7 +674,7 @@ function offer(key: u64): void {
   oldest = oldest == late ? 0 : oldest + 1
 }
 
-/** Keeps a key below `worst`; returns where. */
+/** Keep a key that is below `worst`. Returns its position. */
 function keep(key: u64): usize {
   let hole = keptEnd
   const last = kept + (<usize>(ef - 1) << 3)
@@ -661,7 +686,7 @@ function keep(key: u64): usize {
   return hole
 }
 
-/** Places `key` among the ascending keys at `begin`, of which the one at `hole` is given up; returns where. */
+/** Insert `key` into the ascending keys at `begin`, dropping the one at `hole`. Returns its position. */
 @inline
 function rise(begin: usize, hole: usize, key: u64): usize {
   while (hole > begin) {
@@ -702,7 +727,10 @@ function popWaiting(): u64 {
   return first
 }
 
-/** Forgets the farther half: what is popped comes to lie behind the heap in descending order; turned round, it is a heap. */
+/**
+ * Forget the farther half of the frontier. Popped keys are stored after the heap in descending order; reversed, they
+ * are a heap.
+ */
 function halveWaiting(): void {
   const half = frontierMax >> 1
   for (let i = 0; i < half; i++) {
@@ -727,7 +755,7 @@ function report(k: u32, outRows: usize, outDistances: usize): u32 {
   return found
 }
 
-/** Of rows as far as each other the lower comes first. */
+/** Write a result. Rows at equal distance are sorted by row number. */
 function put(row: u32, distance: f32, at: u32, outRows: usize, outDistances: usize): void {
   store<f32>(outDistances + (<usize>at << 2), distance)
   let hole = at
@@ -798,7 +826,7 @@ function lock(at: usize): void {
   while (atomic.cmpxchg<u32>(at, 0, 1) != 0) {
     let looks = LOOKS
     while (atomic.load<u32>(at) != 0) if (--looks == 0) break
-    // Its holder may wait for our core: nobody wakes us, so that letting go costs nothing.
+    // The holder may wait for this core. No thread wakes waiters, so releasing a lock costs nothing.
     if (looks == 0) atomic.wait<i32>(at, 1, WAIT_NANOSECONDS)
   }
 }
@@ -843,7 +871,7 @@ function setWaiting(i: i32, key: u64): void {
   store<u64>(frontier + (<usize>i << 3), key)
 }
 
-/** The distance between a query and a row, or two rows. */
+/** Return the bits of the distance between a query and a row, or between two rows. */
 @inline
 function between<Kind>(query: usize, row: usize): u32 {
   if (is<Kind, F32>()) return betweenFloats(query, row)
@@ -886,7 +914,7 @@ function betweenBytes(query: usize, row: usize): u32 {
   return reinterpret<u32>(<f32>(<u32>(i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1))))
 }
 
-/** Part i is added to lane i mod 4; the sum is (0 + 2) + (1 + 3). */
+/** Part i is added to lane i mod 4. The sum is (0 + 2) + (1 + 3). */
 @inline
 function sumOfParts(table: usize, row: usize): u32 {
   let a0: f32 = 0, a1: f32 = 0, a2: f32 = 0, a3: f32 = 0

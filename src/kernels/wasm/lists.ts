@@ -1,23 +1,25 @@
 /**
- * The nearest rows of several lists (AssemblyScript): open, any number of scans, close. Twins: `../nearest-lists.ts`,
- * `../scan-lists.ts`; sums are ordered as in `./distance`.
+ * Finds the nearest rows of several lists (AssemblyScript): open, any number of scans, close. The reference
+ * implementations are `../nearest-lists.ts` and `../scan-lists.ts`. The order of sums is that of `./distance`.
  *
- * Rows of a list lie one after the other, padded with zeros to whole steps, so that nothing needs a mask; a query is padded
- * likewise. They come in any order of their ordinals: one that is as far as the worst may still rank before it.
+ * Rows of a list are contiguous, each padded with zeros to whole steps, so that no masks are needed. Queries are padded
+ * in the same way. Ordinals come in any order, so a row at the distance of the worst kept row may still rank before it.
  */
 import { addBits, fold, foldIntegers } from './distance'
 import { close, held, offer, open, worst } from './nearest'
 
 /** Rows measured before they are offered: their distances stay in the first-level cache. */
 const BLOCK_ROWS: u32 = 1024
-/** A line is asked for this early, as long as it is one of the list. */
+/** Distance in bytes at which lines of the list are prefetched. */
 const READ_AHEAD: usize = 512
 
 export function openNearest(heap: usize, k: i32, allowed: usize): void {
   open(heap, k, NaN, NaN, allowed)
 }
 
-/** `count` f32s at `distances`, readable to a multiple of four, each with `base` added. */
+/**
+ * Offer `count` f32s at `distances`, each with `base` added. The memory must be readable up to a multiple of four f32s.
+ */
 export function offerNearest(distances: usize, ordinals: usize, count: u32, base: f32): void {
   for (let i: u32 = 0; i < count; i += 4) {
     const four = f32x4.add(v128.load(distances + (<usize>i << 2)), f32x4.splat(base))
@@ -37,7 +39,7 @@ export function closeNearest(): i32 {
   return close()
 }
 
-/** Rows of f32s: `stride` bytes each, a multiple of 64. */
+/** Scan rows of f32s of `stride` bytes each, a multiple of 64. */
 export function scanFloats(
   list: usize, count: u32, stride: usize, query: usize, distances: usize, ordinals: usize, base: f32,
 ): void {
@@ -55,8 +57,8 @@ export function scanFloats(
 }
 
 /**
- * Rows of bytes: `stride` each, a multiple of 16. A distance is `scale` times the sum of the squares, which is exact. What remains to be done with
- * the sum of a row is done for four together: it would take as long as the row.
+ * Scan rows of bytes, `stride` each, a multiple of 16. A distance is `scale` times the exact sum of squares. The final
+ * sum is computed for four rows together: for a single row it would take as long as the row itself.
  */
 export function scanBytes(
   list: usize, count: u32, stride: usize, query: usize, scale: f32, distances: usize, ordinals: usize, base: f32,
@@ -85,7 +87,7 @@ export function scanBytes(
   }
 }
 
-/** Rows of bits: `stride` bytes each, a multiple of 16. A distance is the number of bits that differ. */
+/** Scan rows of bits, `stride` bytes each, a multiple of 16. A distance is the number of different bits. */
 export function scanBits(
   list: usize, count: u32, stride: usize, query: usize, distances: usize, ordinals: usize, base: f32,
 ): void {
@@ -121,7 +123,7 @@ function squaresOfFloats(row: usize, stride: usize, query: usize, ahead: usize):
   return fold(a0, a1, a2, a3)
 }
 
-/** Four parts of the sum of a row. */
+/** Return the sum of a row in four parts. */
 @inline
 function squaresOfBytes(row: usize, stride: usize, query: usize): v128 {
   let a0 = i32x4.splat(0), a1 = a0
@@ -135,7 +137,7 @@ function squaresOfBytes(row: usize, stride: usize, query: usize): v128 {
   return i32x4.add(a0, a1)
 }
 
-/** The sums of the lanes of each. */
+/** Return the sums of the lanes of each register. */
 @inline
 function foldFour(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7))

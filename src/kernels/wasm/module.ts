@@ -1,4 +1,4 @@
-/** Everything JavaScript may call; one module, instantiated once per memory. */
+/** The functions that JavaScript may call. One module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
 export { assignRows, assignShorts, nearPairs } from './clusters'

@@ -1,12 +1,13 @@
 /**
- * The k nearest rows offered so far (AssemblyScript): a bounded binary max-heap of u64 keys whose order is
- * (distance, ordinal). One at a time per instance; twin of `../nearest.ts`.
+ * Keeps the k nearest rows offered so far (AssemblyScript): a bounded binary max-heap of u64 keys ordered by (distance,
+ * ordinal). One heap at a time per instance. Reference implementation: `../nearest.ts`.
  *
- * - A key is the distance's bits, mapped so that unsigned order is numeric order, above the row's ordinal.
- * - `worst` is the largest distance in a full heap, NaN before it is full, so that `!(d >= worst)` is the
- *   whole test a row that cannot enter costs. That is for rows in ascending order, where a tie with the worst
- *   cannot enter; of rows in any order `!(d > worst)` is asked.
- * - Bounds and the allowed bit are tested only on rows that would enter, and only there NaN becomes Infinity.
+ * - A key contains the distance's bits in its upper half, mapped so that unsigned order is numeric order, and the row's
+ *   ordinal in its lower half.
+ * - `worst` is the largest distance in a full heap, and NaN before the heap is full. So `!(d >= worst)` is the only
+ *   test for a row that cannot enter. This holds for rows in ascending order, where a tie with the worst row cannot
+ *   enter. For rows in any order the test is `!(d > worst)`.
+ * - Bounds and the allowed bit are tested only for rows that would enter, and only there NaN becomes Infinity.
  */
 
 export let worst: f32 = NaN
@@ -18,8 +19,8 @@ let upper: f64 = 0
 let allowed: usize = 0
 
 /**
- * Starts an empty heap of `k` >= 1 keys at `at`. Only rows with from <= distance < to enter (a NaN bound
- * bounds nothing), and where `bits` is not 0 only rows whose bit there is set.
+ * Start an empty heap of `k` >= 1 keys at `at`. Only rows with from <= distance < to enter (a NaN bound is no bound)
+ * and, if `bits` is not 0, only rows whose bit there is set.
  */
 export function open(at: usize, k: i32, from: f64, to: f64, bits: usize): void {
   heap = at
@@ -31,6 +32,7 @@ export function open(at: usize, k: i32, from: f64, to: f64, bits: usize): void {
   worst = NaN
 }
 
+/** Offer a row. Call only if its distance may enter the heap: see `worst` above. */
 export function offer(distance: f32, ordinal: u32): void {
   if (allowed) {
     const word = load<u32>(allowed + (<usize>(ordinal >> 5) << 2))
@@ -48,12 +50,12 @@ export function offer(distance: f32, ordinal: u32): void {
   }
 }
 
-/** How many keys the heap has. */
+/** Return the number of keys in the heap. */
 export function held(): i32 {
   return size
 }
 
-/** Turns the heap into (ordinal u32, distance f32) pairs in ascending order; returns how many. */
+/** Convert the heap to (ordinal u32, distance f32) pairs in ascending order. Returns their number. */
 export function close(): i32 {
   const found = size
   while (size > 1) {
@@ -69,7 +71,7 @@ export function close(): i32 {
   return found
 }
 
-/** Places `key` in the hole at `hole`, moving smaller parents down. */
+/** Insert `key` at `hole`, moving smaller parents down. */
 function rise(hole: i32, key: u64): void {
   while (hole > 0) {
     const parent = (hole - 1) >> 1
@@ -81,7 +83,7 @@ function rise(hole: i32, key: u64): void {
   setKey(hole, key)
 }
 
-/** Places `key` in the hole at `hole`, moving larger children up. */
+/** Insert `key` at `hole`, moving larger children up. */
 function sink(hole: i32, key: u64): void {
   for (let child = 2 * hole + 1; child < size; child = 2 * hole + 1) {
     if (child + 1 < size && keyAt(child + 1) > keyAt(child)) child++

@@ -1,14 +1,15 @@
 /**
- * Product quantization (AssemblyScript; Jegou et al. 2011): a vector is cut into parts, and a part is told by the number of
- * the nearest of its centroids. Twin: `../product.ts`, bit for bit: no sum has its order left open.
+ * Product quantization (AssemblyScript; Jegou et al. 2011): a vector is cut into parts, and each part is represented by
+ * the number of its nearest centroid. Reference implementation: `../product.ts`, equal bit for bit, because the order
+ * of every sum is fixed.
  *
- * Centroids of a part lie by columns: the first elements of all, then the second ones ... so that four centroids make a
- * register, whatever the width of a part. There are `count` of them, a multiple of 16; a part with fewer repeats its first one,
- * which loses every tie to the first itself.
+ * The centroids of a part are stored by columns: the first elements of all centroids, then the second elements ... So
+ * four centroids fill a register, for any width of a part. There are `count` centroids, a multiple of 16. A part with
+ * fewer repeats its first centroid; the copies lose every tie to the original.
  */
 import { offer, worst } from './nearest'
 
-/** The squared distances of a query's part (`width` f32s) from the centroids, `count` f32s at `out`. */
+/** Write the squared distances of a query's part (`width` f32s) from the centroids to `count` f32s at `out`. */
 export function squareColumns(columns: usize, width: usize, count: usize, query: usize, out: usize): void {
   const bytes = count << 2
   for (let c: usize = 0; c < bytes; c += 64) {
@@ -36,15 +37,15 @@ function addSquare(sum: v128, x: v128, q: v128): v128 {
 }
 
 /**
- * For one part of each of `rows` vectors, `stride` bytes apart, the number of its nearest centroid (ties: the lower one): bytes at
- * `out`, `step` apart. `halves`: half the squared norm of each centroid, from which products are taken away: what is left ranks
- * like the distance.
+ * Find the nearest centroid (ties: the lower number) for one part of each of `rows` vectors, which are `stride` bytes
+ * apart. Writes the numbers as bytes at `out`, `step` apart. `halves`: half the squared norm of each centroid.
+ * Subtracting the products from it gives values that rank like the distance.
  */
 export function nearestColumns(
   columns: usize, halves: usize, width: usize, count: usize, vectors: usize, stride: usize, rows: usize, out: usize, step: usize,
 ): void {
   const bytes = count << 2, end = width << 2, last = rows - 1
-  // Four rows share what is loaded; the last row stands in for rows that are missing.
+  // Four rows share each load. The last row replaces missing rows.
   for (let r: usize = 0; r < rows; r += 4) {
     const r1 = min(r + 1, last), r2 = min(r + 2, last), r3 = min(r + 3, last)
     const x0 = vectors + r * stride, x1 = vectors + r1 * stride
@@ -98,7 +99,7 @@ export function nearestColumns(
   }
 }
 
-/** The number that goes with the least of four values; of equal ones the lowest number. */
+/** Return the number of the least of four values; of equal values the lowest number. */
 @inline
 function lowest(values: v128, numbers: v128): u32 {
   let least = f32x4.pmin(values, i32x4.shuffle(values, values, 2, 3, 0, 1))
@@ -110,8 +111,8 @@ function lowest(values: v128, numbers: v128): u32 {
 }
 
 /**
- * Offers rows of `parts` bytes each: the sum of what `table` (256 f32s for each part) has for them, and `base`. Part p
- * is added to sum p mod 4, and the sums as (0 + 2) + (1 + 3).
+ * Offer rows of `parts` bytes each. The distance is the sum of the row's entries in `table` (256 f32s per part), plus
+ * `base`. Part p is added to sum p mod 4, and the sums are added as (0 + 2) + (1 + 3).
  */
 export function scanCodes(
   list: usize, count: u32, parts: usize, table: usize, ordinals: usize, base: f32,

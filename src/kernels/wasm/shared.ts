@@ -1,3 +1,5 @@
-/** What JavaScript may call where the memory is shared by several threads, each with an instance of its own. */
+/**
+ * The functions that JavaScript may call on memory shared by several threads. Each thread has an instance of its own.
+ */
 export * from './module'
 export { graphJoin } from './graph'

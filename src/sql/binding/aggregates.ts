@@ -1,7 +1,7 @@
 /**
- * Aggregates inside expressions. A select such as `sum(x) / count(*) + 1` is the arithmetic of two aggregates: the calls
- * are taken out of the tree, and a column with a reserved name stands where each was. Whoever runs the groups computes
- * the calls and binds what is left over a schema that holds their results under those names.
+ * Split aggregates from expressions. `sum(x) / count(*) + 1` becomes arithmetic on two columns with reserved names, and
+ * a list of two aggregate calls. The query computes the calls per group, then binds the rest over a schema that has the
+ * results under these names.
  */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
@@ -11,18 +11,19 @@ import { float64, int64, isOrdered, uint64, valueType } from '../values/types.js
 
 export type AggregateFunction = 'count' | 'sum' | 'min' | 'max' | 'avg'
 
+/** An aggregate of a select. */
 export interface AggregateCall {
   readonly fn: AggregateFunction
-  /** Never set for min and max, which it does not change. */
+  /** DISTINCT. Never set for min and max, where it has no effect. */
   readonly distinct: boolean
   /** Null for `count(*)`. */
   readonly arg: Expr | null
   readonly at: SourceSpan
-  /** The column that stands for the result. */
+  /** Name of the column that holds the result. */
   readonly name: string
 }
 
-const functions: Readonly<Record<string, AggregateFunction>> = {
+const aggregateFunctions: Readonly<Record<string, AggregateFunction>> = {
   count: 'count',
   sum: 'sum',
   min: 'min',
@@ -31,25 +32,28 @@ const functions: Readonly<Record<string, AggregateFunction>> = {
   mean: 'avg',
 }
 
-/** Names of aggregates. */
-export const aggregateNames: readonly string[] = Object.keys(functions)
+/** Names of all aggregate functions. */
+export const aggregateNames: readonly string[] = Object.keys(aggregateFunctions)
 
-/** The aggregate a call of that name is, in any case; undefined for other functions. */
+/** Return the aggregate function with this name, ignoring case. Return undefined for other functions. */
 export function aggregateNamed(name: string): AggregateFunction | undefined {
   const folded = name.toLowerCase()
-  return Object.hasOwn(functions, folded) ? functions[folded] : undefined
+  return Object.hasOwn(aggregateFunctions, folded) ? aggregateFunctions[folded] : undefined
 }
 
+/** Return whether an expression contains a call of an aggregate. */
 export function containsAggregate(expr: Expr): boolean {
   if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return true
   return childrenOf(expr).some(containsAggregate)
 }
 
 /**
- * `expr` with a column in the place of every aggregate, and the aggregates. Equal calls share a column. `earlier` are the
- * calls of other expressions of the same select: they come first in the result, and are shared as well. The names of the
- * columns are `prefix` and a number.
- * Throws code 13 for an aggregate inside another, and for arguments an aggregate does not take.
+ * Return `expr` with a column in place of every aggregate, and the list of aggregates. Equal calls share a column.
+ *
+ * `earlier` are the calls of other expressions of the same select. They come first in the result and are shared as
+ * well. Column names are `prefix` and a number.
+ *
+ * Throws `InvalidInput` for an aggregate inside an aggregate, and for arguments that an aggregate does not take.
  */
 export function splitAggregates(
   expr: Expr,
@@ -85,8 +89,8 @@ function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): Agg
   }
   const arg = args[0] ?? null
   if (arg !== null && containsAggregate(arg)) {
-    throw invalidInput(`${call.name} of an aggregate: aggregates are not nested`, {
-      hint: 'aggregate once more over the result of this query',
+    throw invalidInput(`${call.name} of an aggregate: aggregates cannot be nested`, {
+      hint: 'aggregate the result of this query in a second query',
       at: arg.at,
     })
   }
@@ -95,9 +99,14 @@ function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): Agg
 }
 
 /**
- * The type of an aggregate of values of `argType` (null for `count(*)`): int64 for counts; for sums int64, uint64 or
- * float64, whose overflow is an error, or a decimal of all digits; for averages float64 or a decimal with four more
- * places; the values' own for min and max. Throws code 20 for values it has no meaning for.
+ * Return the type of an aggregate over values of `argType` (null for `count(*)`):
+ *
+ * - count: int64
+ * - sum: int64, uint64 or float64, whose overflow is an error, or a decimal with the maximum precision
+ * - avg: float64, or a decimal with four more fractional digits
+ * - min and max: the type of the values
+ *
+ * Throws `SchemaValidation` for types that the aggregate does not take.
  */
 export function aggregateType(fn: AggregateFunction, argType: DataType | null): DataType {
   if (fn === 'count' || argType === null) return int64
@@ -112,9 +121,9 @@ export function aggregateType(fn: AggregateFunction, argType: DataType | null): 
     return fn === 'avg' ? float64 : type.signed ? int64 : uint64
   } else if (type.kind === 'decimal') {
     const precision = type.bits === 128 ? 38 : 76
-    // Four more places, as far as the digits before the point leave room.
-    const room = precision - (type.precision - type.scale)
-    const scale = fn === 'sum' ? type.scale : Math.min(room, type.scale + 4)
+    // Four more fractional digits, if the integer digits leave enough precision.
+    const maxScale = precision - (type.precision - type.scale)
+    const scale = fn === 'sum' ? type.scale : Math.min(maxScale, type.scale + 4)
     return { ...type, precision, scale }
   }
   throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`)
@@ -124,7 +133,7 @@ function keyOfCall({ fn, distinct, arg }: AggregateCall): string {
   return `${fn} ${distinct} ${arg === null ? '*' : keyOf(arg)}`
 }
 
-/** A text that two trees share exactly when they differ in nothing but their places. */
+/** Return a text that is equal for two trees exactly if they differ only in positions. */
 function keyOf(expr: Expr): string {
   return JSON.stringify(expr, (name, value: unknown) => {
     if (name === 'at') return undefined
@@ -133,7 +142,7 @@ function keyOf(expr: Expr): string {
   })
 }
 
-/** The nodes right below `expr`, in the order `withChildren` takes them. */
+/** Return the direct children of `expr`, in the order that `withChildren` takes them. */
 function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':
@@ -160,8 +169,8 @@ function childrenOf(expr: Expr): readonly Expr[] {
     case 'like':
       return expr.escape === null ? [expr.operand, expr.pattern] : [expr.operand, expr.pattern, expr.escape]
     case 'case': {
-      const ends = [expr.operand, expr.otherwise].filter(end => end !== null)
-      return [...expr.branches.flatMap(({ when, result }) => [when, result]), ...ends]
+      const optionalParts = [expr.operand, expr.otherwise].filter(part => part !== null)
+      return [...expr.branches.flatMap(({ when, result }) => [when, result]), ...optionalParts]
     }
     case 'call':
       return expr.args
@@ -172,7 +181,7 @@ function childrenOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** `expr` over other nodes, as many as `childrenOf` gave. */
+/** Return `expr` with other children. `children` must match `childrenOf(expr)` in number. */
 function withChildren(expr: Expr, children: readonly Expr[]): Expr {
   const [first, second, third] = children as [Expr, Expr, Expr]
   switch (expr.kind) {
@@ -201,9 +210,9 @@ function withChildren(expr: Expr, children: readonly Expr[]): Expr {
       return { ...expr, operand: first, pattern: second, escape: third ?? null }
     case 'case': {
       const branches = expr.branches.map((_, i) => ({ when: children[2 * i]!, result: children[2 * i + 1]! }))
-      const ends = children.slice(2 * branches.length)
-      const operand = expr.operand === null ? null : ends[0]!
-      return { ...expr, branches, operand, otherwise: expr.otherwise === null ? null : ends.at(-1)! }
+      const optionalParts = children.slice(2 * branches.length)
+      const operand = expr.operand === null ? null : optionalParts[0]!
+      return { ...expr, branches, operand, otherwise: expr.otherwise === null ? null : optionalParts.at(-1)! }
     }
     case 'call':
       return { ...expr, args: children }

@@ -1,4 +1,4 @@
-/** Values that are to become those of a column. */
+/** Bind expressions whose values are assigned to a column. */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
 import { quote, type SourceSpan, schemaMismatch } from '../../errors.js'
@@ -12,10 +12,14 @@ import { type BindOptions, bindExpression } from './bind.js'
 import { cast, coerced, describe } from './build.js'
 
 /**
- * Parses `text` and binds it to the columns of `schema`, as a value of `type`: that of `column`, to which it is to be
- * assigned. Brought to that type without saying so are numbers of any kind, as by a CAST (an integer cuts a fraction; what
- * does not fit fails for its row), constants that can be read as one of its values (`'2026-01-31'` as a date, `'10'` as a number), and
- * lists of such. Throws code 20 for anything else: then it takes a CAST.
+ * Parse `text` and bind it to the columns of `schema`. The value is converted to `type`, the type of `column`.
+ *
+ * These values are converted implicitly:
+ * - numbers, as by a CAST: an integer column drops fractions, and a number that does not fit fails for its row
+ * - constants that can be parsed as a value of the type: `'2026-01-31'` as a date, `'10'` as a number
+ * - lists of these values
+ *
+ * Throws `SchemaValidation` for any other value, which needs a CAST.
  */
 export function bindAssignment(
   text: string,
@@ -29,20 +33,20 @@ export function bindAssignment(
   return bindExpression(parseExpression(text), schema, options, value => {
     const isList = elementType(target) !== null && elementType(value.type) !== null
     const isNumber = isNumeric(target) && isNumeric(valueType(value.type))
-    // Among decimals a text is placed by its digits.
-    const isPlaced = isNumeric(target) && target.kind !== 'decimal'
-    const said = isPlaced ? (writtenNumber(value, whole) ?? value) : value
-    const taken = isList || isNumber ? cast(value, target, false, whole) : coerced(said, target)
-    if (taken !== null) return taken
-    const message = `column ${quote(column)} is ${typeName(type)}, and cannot take ${describe(value)}`
+    // For a decimal column, a string is parsed by the decimal type itself.
+    const parsesText = isNumeric(target) && target.kind !== 'decimal'
+    const number = parsesText ? (writtenNumber(value, whole) ?? value) : value
+    const assigned = isList || isNumber ? cast(value, target, false, whole) : coerced(number, target)
+    if (assigned !== null) return assigned
+    const message = `column ${quote(column)} has the type ${typeName(type)} and cannot take ${describe(value)}`
     throw schemaMismatch(message, { hint: `CAST it to ${typeName(type)}`, at: whole })
   })
 }
 
-/** Characters. No type holds more digits. */
+/** Maximum characters of a number. No type holds more digits. */
 const longestNumber = 400
 
-/** The number that a constant text says; null where it says none. LanceDB's clients write numbers so. */
+/** Return the number that a constant string contains, or null. LanceDB's clients write numbers as strings. */
 function writtenNumber(value: Bound, at: SourceSpan): LiteralNode | null {
   if (value.kind !== 'literal' || typeof value.value !== 'string' || value.value.length > longestNumber)
     return null

@@ -1,9 +1,13 @@
 /**
- * Syntax to bound expression: names become columns, parameters and literals constants, every operation is
- * checked against the types it meets.
+ * Bind a syntax tree to a schema: names become columns, parameters and literals become constants, and every operation
+ * is type-checked.
  *
- * Errors carry the place in the text: code 12 for an unknown column, 20 for types that do not fit, 0 for what
- * exists in SQL but not here, 13 for anything else.
+ * Errors carry the position in the text:
+ *
+ * - `ColumnNotFound`: an unknown column
+ * - `SchemaValidation`: types that do not fit
+ * - `Unsupported`: SQL that this dialect does not have
+ * - `InvalidInput`: anything else
  */
 
 import { typeName } from '../../arrow/type-name.js'
@@ -51,8 +55,8 @@ import {
   membership,
   membershipOfMany,
   same,
-  settled,
   unified,
+  withoutWrittenForm,
 } from './build.js'
 import { called, checkCount, knownFunction } from './calls.js'
 import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
@@ -63,21 +67,25 @@ import { bareCalls, type RewriteCall, rewritten } from './rewrites.js'
 
 export type { Parameters } from './parameters.js'
 
+/** Options of `bindExpression` and `bindFilter`. */
 export interface BindOptions {
-  /** Values, or a list that several expressions share; its owner checks that all of it was used. */
+  /**
+   * Parameter values, or a list shared by several expressions. The owner of a shared list checks that every value was
+   * used.
+   */
   readonly parameters?: Parameters | ParameterList | undefined
   /**
-   * What `"x"` means when no column has exactly that name: `string-fallback` (default) the string, with a
-   * warning; `identifier` an unknown column.
+   * Meaning of `"x"` if no column has exactly this name. `string-fallback` (default): the string, with a warning.
+   * `identifier`: an unknown column.
    */
   readonly doubleQuotes?: 'string-fallback' | 'identifier' | undefined
-  /** What `now()`, `random()` and `uuid()` ask; the system's by default. */
+  /** The source of time and randomness for `now()`, `random()` and `uuid()`. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
 /**
- * Binds a parsed expression to the columns of `schema`. `take`: what becomes of its value, which still has the digits of a
- * number that was written.
+ * Bind a parsed expression to the columns of `schema`. `take` converts the bound value, whose number literals still
+ * have all their digits.
  */
 export function bindExpression(
   expr: Expr,
@@ -89,13 +97,16 @@ export function bindExpression(
   return binder.finish(take(binder.bind(expr)))
 }
 
-/** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
+/**
+ * Parse and bind a condition. NULL is a condition too. Throws `SchemaValidation` if the expression is not a condition.
+ */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
   const known = parsedFilter(text)
   const { clock = systemClock, doubleQuotes, parameters } = options
   const { bound } = known
   const isSame = bound?.schema === schema && bound.clock === clock && bound.doubleQuotes === doubleQuotes
-  // Whether values are given that nothing asks for is looked at by who owns them.
+  // The owner of a shared parameter list checks for unused values. Parameters passed directly are checked here, so they
+  // must be bound again.
   if (isSame && (parameters === undefined || parameters instanceof ParameterList)) return bound.filter
   const binder = new Binder(schema, options, true)
   const filter = binder.finish(binder.condition(known.expr, 'a filter is a condition'))
@@ -103,7 +114,10 @@ export function bindFilter(text: string, schema: Schema, options: BindOptions = 
   return filter
 }
 
-/** A filter that was parsed, and what it was last bound to, where that says nothing of the call it was bound for. */
+/**
+ * A parsed filter with its last binding. The binding is kept only if it does not depend on the call, that is on
+ * parameters or the time.
+ */
 interface Parsed {
   readonly expr: Expr
   bound: Bindings | null
@@ -116,24 +130,24 @@ interface Bindings {
   readonly filter: BoundExpression
 }
 
-/** Short filters that were parsed, the one that came last at the end: the same ones come again, with other parameters. */
-const parsed = new Map<string, Parsed>()
-const parsedAtMost = 128
-const shortFilter = 500
+/** Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. */
+const parsedFilters = new Map<string, Parsed>()
+const maxParsedFilters = 128
+const maxCachedLength = 500
 
 function parsedFilter(text: string): Parsed {
-  const known = parsed.get(text)
+  const known = parsedFilters.get(text)
   if (known !== undefined) return known
-  const made: Parsed = { expr: parseExpression(text), bound: null }
-  if (text.length > shortFilter) return made
-  if (parsed.size === parsedAtMost) parsed.delete(parsed.keys().next().value!)
-  parsed.set(text, made)
-  return made
+  const parsed: Parsed = { expr: parseExpression(text), bound: null }
+  if (text.length > maxCachedLength) return parsed
+  if (parsedFilters.size === maxParsedFilters) parsedFilters.delete(parsedFilters.keys().next().value!)
+  parsedFilters.set(text, parsed)
+  return parsed
 }
 
 const nanosPerMilli = 1_000_000n
 
-/** Branches a CASE may have: each takes a pass over the rows that the ones before left open. */
+/** Maximum number of branches of a CASE. Each branch takes a pass over the rows that the earlier branches left open. */
 const maxBranches = 10_000
 
 class Binder {
@@ -156,14 +170,14 @@ class Binder {
     this.#clock = clock ?? systemClock
   }
 
-  /** Whether what was bound holds values of one call: of its parameters, or the time. */
+  /** Whether the bound expression contains values of a single call: parameters, or the current time. */
   get isOfCall(): boolean {
     return this.#takesParameters || this.#now !== null
   }
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
-    const expr = settled(bound)
+    const expr = withoutWrittenForm(bound)
     return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, chance: this.#clock }
   }
 
@@ -232,13 +246,13 @@ class Binder {
     }
   }
 
-  /** `expr` as a truth value; `message` says what needs one. */
+  /** Bind `expr` as a condition. `message` names the place that needs a condition, for the error. */
   condition(expr: Expr, message: string): Bound {
     const bound = this.bind(expr)
     const { kind } = valueType(bound.type)
     if (kind === 'null') return unknownTruth
     if (kind === 'bool') return bound
-    // Where Lance wants a condition it takes a match for one, which is never NULL.
+    // Lance accepts regexp_match where it needs a condition, and treats it as never NULL.
     if (bound.kind === 'call' && bound.callee.name === 'regexp_match') {
       return asked(called(functionNamed('regexp_like')!, bound.args, expr.at), 'true')
     }
@@ -258,7 +272,7 @@ class Binder {
     ) {
       const { name } = first!
       this.#warnings.push(
-        `no column is named exactly ${quote(name)}: it was read as a text; write '${cut(name).replaceAll("'", "''")}'`,
+        `no column is named exactly ${quote(name)}: it was read as a string; for a string write '${cut(name).replaceAll("'", "''")}'`,
       )
       return literalOf(name)
     }
@@ -293,15 +307,18 @@ class Binder {
       default:
         return compared(
           expr.op,
-          this.#beside(right, expr.left) ?? left,
-          this.#beside(left, expr.right) ?? right,
+          this.#boundInFloats(right, expr.left) ?? left,
+          this.#boundInFloats(left, expr.right) ?? right,
           expr.at,
         )
     }
   }
 
-  /** Arithmetic of numbers that meets the float of a row is done in floats, as Lance does it: `x = 1 / 2` asks for a half. */
-  #beside(other: Bound, written: Expr): Bound | null {
+  /**
+   * Bind arithmetic of number literals in floats, if it is compared with a float of the row. Lance does the same: `x =
+   * 1 / 2` compares with 0.5.
+   */
+  #boundInFloats(other: Bound, written: Expr): Bound | null {
     const isArithmetic =
       written.kind === 'binary' || (written.kind === 'negate' && written.operand.kind !== 'literal')
     if (!isArithmetic || isLiteral(other) || valueType(other.type).kind !== 'float') return null
@@ -375,7 +392,7 @@ class Binder {
       operand.callee.name === 'regexp_match'
     ) {
       this.#warnings.push(
-        'regexp_match in a filter is a condition that is never NULL, as Lance has it; regexp_like asks whether a text matches',
+        'regexp_match is never NULL in a filter, as in Lance; use regexp_like to test whether a text matches',
       )
       return truthLiteral(isNegated)
     }
@@ -390,14 +407,14 @@ class Binder {
 
   #case(expr: CaseExpr): Bound {
     if (expr.branches.length > maxBranches) {
-      throw invalidInput(`a CASE of ${expr.branches.length} branches; it takes at most ${maxBranches}`, {
-        hint: 'put what they choose from in a table of its own, or use IN',
+      throw invalidInput(`CASE has ${expr.branches.length} branches; at most ${maxBranches} are allowed`, {
+        hint: 'use IN, or put the alternatives into a separate table',
         at: expr.at,
       })
     }
     const subject = expr.operand === null ? null : this.bind(expr.operand)
     if (subject !== null && costOf(subject).isVolatile) {
-      throw unsupported(`CASE would compute ${describe(subject)} anew for each WHEN`, {
+      throw unsupported(`CASE would compute ${describe(subject)} again for each WHEN`, {
         hint: 'write CASE WHEN with whole conditions',
         at: expr.operand!.at,
       })
@@ -442,7 +459,7 @@ class Binder {
     const callee = knownFunction(name, at)
     if (modifier !== null) {
       const written = modifier === 'star' ? `${name}(*)` : 'DISTINCT'
-      throw invalidInput(`${written} is for aggregates, and ${name} is none`, {
+      throw invalidInput(`${written} is for aggregates, and ${name} is not an aggregate`, {
         hint: `write ${callee.usage}`,
         at,
       })
@@ -464,24 +481,24 @@ class Binder {
   }
 }
 
-/** The operands of AND in AND (OR in OR) as one list, in their order. */
+/** Return the operands of nested ANDs (or ORs) as one list, in order. */
 function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr[] {
   if (!operands.some(operand => operand.kind === kind)) return operands
   const out: Expr[] = []
   const visit = (operand: Expr): void => {
     if (operand.kind !== kind) out.push(operand)
-    else for (const below of (operand as LogicExpr).operands) visit(below)
+    else for (const nested of (operand as LogicExpr).operands) visit(nested)
   }
   operands.forEach(visit)
   return out
 }
 
-/** A number with a point or an exponent, or a whole one too long to be read as an integer. */
+/** Return the literal of a number with a point or an exponent, or of an integer too long to be parsed as one. */
 function writtenNumber(text: string, at: SourceSpan): LiteralNode {
   return /[.eE]/.test(text) ? numberLiteral(text, at) : longNumber(text, at)
 }
 
-/** Arithmetic of number literals alone with all of them as decimal numbers; null for anything else. */
+/** Return arithmetic of number literals with all literals as decimal numbers. Return null for any other expression. */
 function asDecimals(expr: Expr): Expr | null {
   switch (expr.kind) {
     case 'decimal':

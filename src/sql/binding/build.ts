@@ -1,6 +1,9 @@
 /**
- * Bound nodes in their normal form: constants folded and in the type of what they meet, the constant of a
- * comparison on the right, casts where operands have to be brought to one type.
+ * Create bound nodes in normal form:
+ *
+ * - Constants are folded and have the type of the other operand.
+ * - The constant of a comparison is on the right.
+ * - Casts bring operands to one type.
  */
 import { parseInstant } from '../../arrow/instant.js'
 import { equalTypes } from '../../arrow/same-type.js'
@@ -62,18 +65,20 @@ import {
   unknownTruth,
 } from './logic.js'
 
-/** Bytes that a constant which is computed may have to be kept: a short filter can hold many that are large. */
+/** Maximum bytes of a computed constant that is kept. A short filter can compute many large constants. */
 const largestConstant = 2 ** 16
 
 /**
- * The node, or its value when it depends on no column. What would fail stays, and fails for the rows that need it; what is
- * large stays, and is computed once for each batch.
+ * Return the constant value of a node that depends on no column; else the node.
+ *
+ * A node whose evaluation fails stays, and fails for the rows that need it. A node with a large value stays, and is
+ * computed once per batch.
  */
 export function fold(node: Bound): Bound {
   return folded(node) ?? node
 }
 
-/** As `fold`; null where the value is an error. */
+/** As `fold`, but return null if the evaluation fails. */
 function folded(node: Bound): Bound | null {
   for (const operand of operandsOf(node)) {
     if (isLiteral(operand) && operand.limit !== undefined) throw limitError(operand.limit)
@@ -89,8 +94,8 @@ function folded(node: Bound): Bound | null {
 }
 
 /**
- * Whether the node is worth computing: it is the same for every row, and its operands are constants, or of types that have
- * none. Large operands were not folded, but what is known of them may be short.
+ * Return whether the node can be folded: it is constant, and its operands are literals or have a type without literals.
+ * Large operands were not folded, but a short value may be computed from them, such as their length.
  */
 function isFoldable(node: Bound): boolean {
   if (!costOf(node).isConstant) return false
@@ -104,12 +109,12 @@ function canBeLarge(type: DataType): boolean {
   return ['utf8', 'binary', 'list', 'fixed_size_list'].includes(valueType(type).kind)
 }
 
-/** `node` in a message: its text and type. */
+/** Return the text and the type of a node, for a message. */
 export function describe(node: Bound): string {
   return `${printShort(node, 80)} (${cut(typeName(node.type))})`
 }
 
-/** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
+/** Create `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
 export function asked(operand: Bound, what: IsNode['what']): Bound {
   if (what === 'null' && isLiteral(operand)) return truthLiteral(operand.value === null)
   const isTruthValue = operand.kind === 'is' || (operand.kind === 'not' && operand.operand.kind === 'is')
@@ -117,11 +122,12 @@ export function asked(operand: Bound, what: IsNode['what']): Bound {
   return what === 'null' ? truthLiteral(false) : what === 'true' ? operand : negated(operand)
 }
 
+/** Create a comparison. Throws `SchemaValidation` if the types are not comparable. */
 export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpan): Bound {
   if (isLiteral(left) && !isLiteral(right)) return compared(mirrored[op], right, left, at)
   if (isNull(left) || isNull(right)) return unknownTruth
   if (isLiteral(left) && isLiteral(right)) {
-    const [a, b] = [besideNumber(left, right), besideNumber(right, left)]
+    const [a, b] = [fitOperand(left, right), fitOperand(right, left)]
     if (a !== left || b !== right) return compared(op, a, b, at)
   }
   if (!isLiteral(right)) {
@@ -138,16 +144,16 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   if (elementType(left.type) !== null) return comparedWithList(op, left, right, at)
   const fitted = fitComparison(left.type, op, right)
   if (fitted === null) {
-    // Two constants: the one on the left may be the text that is read as the other's date.
-    const isMirrored = isLiteral(left) && fitComparison(right.type, op, left) !== null
-    if (isMirrored) return compared(mirrored[op], right, left, at)
+    // The left constant may be a string that is parsed as the type of the right one, such as a date.
+    const fitsMirrored = isLiteral(left) && fitComparison(right.type, op, left) !== null
+    if (fitsMirrored) return compared(mirrored[op], right, left, at)
     throw notComparable(left, right, at)
   }
   const constant: LiteralNode = { kind: 'literal', type: valueType(left.type), value: fitted.value }
   return fold({ kind: 'compare', type: boolType, op: fitted.op, left, right: constant })
 }
 
-/** A comparison of lists with a constant one, each of whose elements meets those of the other side as it was written. */
+/** Compare lists with a constant list. Each constant element is converted from its written form. */
 function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: SourceSpan): Bound {
   const equal = elementType(right.type) === null ? null : equalList(left.type, right)
   if (equal === null && !areComparable(left.type, right.type)) throw notComparable(left, right, at)
@@ -156,12 +162,15 @@ function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: So
     const constant = equal ?? exactList(right, at)
     return fold({ kind: 'compare', type: boolType, op, left, right: constant })
   }
-  // No list is less than the one without elements.
+  // No list is less than the empty list: `<` is FALSE and `>=` is TRUE for every list that is not NULL.
   const empty: LiteralNode = { kind: 'literal', type: right.type, value: [] }
   return fold({ kind: 'compare', type: boolType, op: op === '=' ? '<' : '>=', left, right: empty })
 }
 
-/** A list constant in the type of the lists it meets; null where none of those can be equal to it. */
+/**
+ * Return a list constant in the type of the lists it is compared with. Return null if no such list can be equal to the
+ * constant.
+ */
 function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
   const item = valueType(elementType(type)!)
   const values: Scalar[] = []
@@ -175,18 +184,21 @@ function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
   return { kind: 'literal', type: listOf(item), value: values }
 }
 
-/** A list constant of which every element is exactly what was written. */
+/**
+ * Return a list constant whose elements have exactly their written values. Throws `Unsupported` if no type can hold
+ * them.
+ */
 function exactList(literal: LiteralNode, at: SourceSpan): LiteralNode {
   const common = unified(elementsOf(literal).map(withDigits))
   const equal = common === null ? null : equalList(listOf(common.type), literal)
   if (equal !== null) return equal
-  throw unsupported(`no list has the elements of ${describe(literal)} exactly`, {
+  throw unsupported(`no list type can hold the elements of ${describe(literal)} exactly`, {
     hint: 'CAST the list to the type of the other side',
     at,
   })
 }
 
-/** `left IS NOT DISTINCT FROM right`: whether they are equal, where two NULLs are. */
+/** Create `left IS NOT DISTINCT FROM right`: whether the values are equal. Two NULLs are equal. */
 export function same(left: Bound, right: Bound, at: SourceSpan): Bound {
   if (isNull(left)) return asked(right, 'null')
   if (isNull(right)) return asked(left, 'null')
@@ -195,7 +207,7 @@ export function same(left: Bound, right: Bound, at: SourceSpan): Bound {
   return combined('or', [equal, combined('and', [asked(left, 'null'), asked(right, 'null')])])
 }
 
-/** `operand IN (values and members)`: constants are brought to the type of the operand. */
+/** Create `operand IN (members)`. Constants are converted to the type of the operand. */
 export function membership(operand: Bound, members: readonly Bound[], at: SourceSpan): Bound {
   if (members.length === 0) return truthLiteral(false)
   const keys = new Set<unknown>()
@@ -224,7 +236,7 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
   return fold({ kind: 'in', type: boolType, operand, values, hasNull, others })
 }
 
-/** `operand IN (constants)`, where the list is long. */
+/** Create `operand IN (constants)` for a long list. */
 export function membershipOfMany(operand: Bound, constants: Constants, at: SourceSpan): Bound {
   const values = distinctValues(constants)
   const type = valueType(operand.type)
@@ -257,7 +269,7 @@ function memberLiteral(value: bigint | number | string, at: SourceSpan): Literal
     : numberOfScript(value, 'an element of the list', at)
 }
 
-/** The floats of so many bits that equal one of `numbers`, which ascend: each once, as `equalValue` has them. */
+/** Return the floats of `bits` bits that equal one of the ascending `numbers`, each once, as `equalValue` does. */
 function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64): readonly number[] {
   const floats: number[] = []
   for (const number of numbers) {
@@ -267,14 +279,19 @@ function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64):
   return floats
 }
 
-/** Whole numbers must be floats as they are, others are brought to the precision of the floats they meet. */
+/**
+ * Return whether the nearest float counts as the number. Integers must be exactly that float. Other numbers are rounded
+ * to the precision of the floats.
+ */
 function isFloat(number: bigint | number, nearest: number): boolean {
   if (typeof number === 'bigint') return Number.isFinite(nearest) && BigInt(nearest) === number
   if (Number.isSafeInteger(number)) return nearest === number
   return Number.isFinite(nearest) || !Number.isFinite(number)
 }
 
-/** `values` are distinct and of the operand's type; `first` is the first of the list as it was written. */
+/**
+ * Create a membership test. `values` are distinct and of the operand's type. `first` is the first member as written.
+ */
 function memberOf(
   operand: Bound,
   values: readonly Scalar[],
@@ -283,7 +300,7 @@ function memberOf(
   at: SourceSpan,
 ): Bound {
   if (values.length === 0) {
-    // No member has a value the operand could take: false, but NULL where the operand is.
+    // No member is a value of the operand's type: the result is FALSE, or NULL if the operand is NULL.
     return hasNull || isNull(operand) ? unknownTruth : compared('=', operand, first, at)
   }
   if (values.length === 1 && !hasNull) {
@@ -292,6 +309,7 @@ function memberOf(
   return fold({ kind: 'in', type: boolType, operand, values, hasNull, others: [] })
 }
 
+/** Create `operand BETWEEN low AND high`. */
 export function between(operand: Bound, low: Bound, high: Bound, at: SourceSpan): Bound {
   const comparisons = [compared('>=', operand, low, at), compared('<=', operand, high, at)]
   const bounds = [low, high].map(bound => exactBound(operand, bound))
@@ -300,7 +318,7 @@ export function between(operand: Bound, low: Bound, high: Bound, at: SourceSpan)
   return fold({ kind: 'between', type: boolType, operand, low: bounds[0]!, high: bounds[1]! })
 }
 
-/** A bound as it is compared with the operand itself; null where no value of the operand's type equals it. */
+/** Return a bound as a value of the operand's type, or null if no such value equals the bound. */
 function exactBound(operand: Bound, bound: Bound): Bound | null {
   if (!isLiteral(bound) || isNull(bound)) return bound
   const value = equalValue(operand.type, bound)
@@ -311,7 +329,8 @@ function exactBound(operand: Bound, bound: Bound): Bound | null {
 function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
   const [a, b] = [valueType(left.type), valueType(right.type)]
   const opaque = [a, b].find(type => !areComparable(type, type))
-  if (opaque !== undefined) return unsupported(`values of type ${typeName(opaque)} are not compared`, { at })
+  if (opaque !== undefined)
+    return unsupported(`values of type ${typeName(opaque)} cannot be compared`, { at })
   if (
     isLiteral(right) &&
     typeof right.value === 'string' &&
@@ -333,7 +352,10 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
   return schemaMismatch(`cannot compare ${describe(left)} with ${describe(right)}`, { hint, at })
 }
 
-/** `written`: the operator as it stands in the text. */
+/**
+ * Create arithmetic. `written` is the operator as written, for messages. Throws `SchemaValidation` if the operands do
+ * not fit.
+ */
 export function arithmetic(
   op: ArithmeticOp,
   left: Bound,
@@ -341,7 +363,7 @@ export function arithmetic(
   written: string,
   at: SourceSpan,
 ): Bound {
-  const operands = [besideNumber(left, right), besideNumber(right, left)] as const
+  const operands = [fitOperand(left, right), fitOperand(right, left)] as const
   const [a, b] = operands.map(operand => valueType(operand.type)) as [DataType, DataType]
   const signature = arithmeticSignature(op, a, b)
   if (signature === null) {
@@ -354,22 +376,25 @@ export function arithmetic(
 }
 
 function noArithmetic(left: Bound, right: Bound, written: string, at: SourceSpan): SheafError {
-  const isCount = ({ type }: Bound) => isNumeric(valueType(type)) || type.kind === 'null'
+  const isNumber = ({ type }: Bound) => isNumeric(valueType(type)) || type.kind === 'null'
   const isInstant = [left, right].some(({ type }) => nanosPerUnit(valueType(type)) !== null)
   const hint = isInstant ? "write INTERVAL '1 day' for a span of time" : undefined
-  if (isInstant || (!isCount(left) && !isCount(right) && written !== '-')) {
+  if (isInstant || (!isNumber(left) && !isNumber(right) && written !== '-')) {
     return schemaMismatch(`${written} does not take ${describe(left)} and ${describe(right)}`, { hint, at })
   }
-  const odd = isCount(left) ? right : left
-  return schemaMismatch(`${written} takes numbers, not ${describe(odd)}`, { hint: 'CAST it to a number', at })
+  const notNumber = isNumber(left) ? right : left
+  return schemaMismatch(`${written} takes numbers, not ${describe(notNumber)}`, {
+    hint: 'CAST it to a number',
+    at,
+  })
 }
 
-/** `node` brought to a type it is known to have a cast to. */
+/** Cast `node` to a type to which a cast is known to exist. */
 function inType(node: Bound, type: DataType): Bound {
   return coerced(node, type) ?? fold(castNode(node, type, false))
 }
 
-/** CAST or TRY_CAST. A dictionary is a way to hold values, not a type of them: a cast to one is a cast to its values. */
+/** Create CAST or TRY_CAST. A cast to a dictionary type is a cast to the type of its values. */
 export function cast(written: Bound, declared: DataType, isTry: boolean, at: SourceSpan): Bound {
   const type = valueType(declared)
   const item = elementType(type)
@@ -377,16 +402,16 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
     const cells = castElements(written.elements, item, isTry, at)
     return equalTypes(cells.type, type) ? cells : fold(castNode(cells, type, isTry))
   }
-  const operand = type.kind === 'int' ? withDigits(written) : exactBeside(written, type)
+  const operand = type.kind === 'int' ? withDigits(written) : fitConstant(written, type)
   if (!castable(valueType(operand.type), type)) {
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
   if (isNull(operand)) return { kind: 'literal', type, value: null }
-  // A number of more digits than any type has.
+  // TRY_CAST gives NULL for a number with more digits than any type can hold.
   if (isTry && isLiteral(operand) && operand.limit?.kind === 'long')
     return { kind: 'literal', type, value: null }
-  if (equalTypes(operand.type, type)) return settled(operand)
-  const node = castNode(settled(operand), type, isTry)
+  if (equalTypes(operand.type, type)) return withoutWrittenForm(operand)
+  const node = castNode(withoutWrittenForm(operand), type, isTry)
   const bound = folded(node)
   if (bound !== null) return bound
   if (!isLiteral(operand)) return node
@@ -397,12 +422,12 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
   })
 }
 
-/** A number with all the digits it was written with, as far as a decimal has so many. */
+/** Return a number literal with all its written digits, if a decimal type can hold them. */
 function withDigits(node: Bound): Bound {
   return (isLiteral(node) ? decimalLiteral(node) : null) ?? node
 }
 
-/** A cast of a list constant whose elements are known as they were written. */
+/** Cast a list constant element by element, from the written form of the elements. */
 function castElements(
   elements: readonly LiteralNode[],
   item: DataType,
@@ -415,46 +440,51 @@ function castElements(
   return { kind: 'list', type, elements: cells }
 }
 
-/** The nodes in the type that all their values have in common, or null when there is none. */
+/** Return the nodes converted to their common type, or null if there is no common type. */
 export function unified(
   written: readonly Bound[],
 ): { readonly type: DataType; readonly nodes: readonly Bound[] } | null {
-  const nodes = besideEachOther(written)
+  const nodes = unifyConstants(written)
   let common: DataType | null = nullType
   for (const node of nodes) common = common === null ? null : commonType(common, node.type)
   if (common === null) return null
-  // Texts are of one type, however their offsets are stored.
+  // Strings with 32-bit and 64-bit offsets are compared as one type.
   const type = common.kind === 'utf8' ? utf8 : valueType(common)
-  const brought = nodes.map(node => coerced(node, type))
-  return brought.every(node => node !== null) ? { type, nodes: brought } : null
+  const converted = nodes.map(node => coerced(node, type))
+  return converted.every(node => node !== null) ? { type, nodes: converted } : null
 }
 
 /**
- * Constants as doubles where one of the nodes is a float of rows, as decimals where one is a decimal, and as uint64 where
- * one is that.
+ * Convert constants to suit the other nodes:
+ * - to doubles, if a node is a float that is not a constant
+ * - else to decimals, if a node is a decimal
+ * - else to uint64, if a node is uint64
  */
-export function besideEachOther(nodes: readonly Bound[]): readonly Bound[] {
+export function unifyConstants(nodes: readonly Bound[]): readonly Bound[] {
   const special =
     nodes.find(isFloatOfRows) ??
     nodes.find(({ type }) => valueType(type).kind === 'decimal' || equalTypes(valueType(type), uint64))
-  return special === undefined ? nodes : nodes.map(node => exactBeside(node, special.type))
+  return special === undefined ? nodes : nodes.map(node => fitConstant(node, special.type))
 }
 
-/** `node` beside another operand of the same operator. */
-function besideNumber(node: Bound, other: Bound): Bound {
-  return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? exactBeside(node, other.type) : node
+/** Convert `node` to suit the other operand of the same operator. */
+function fitOperand(node: Bound, other: Bound): Bound {
+  return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? fitConstant(node, other.type) : node
 }
 
-/** Floats that are no constant, whose type may only be that of a number that was written. */
+/**
+ * Return whether the node is a float but not a constant. The type of a float constant may be only that of a number
+ * literal.
+ */
 function isFloatOfRows(node: Bound): boolean {
   return !isLiteral(node) && valueType(node.type).kind === 'float'
 }
 
 /**
- * A constant as the other type has it, where that is exact: decimal digits beside integers and decimals, a natural number
- * beside uint64; beside floats the double it is.
+ * Return a constant in the other type if the conversion is exact: decimals for integers and decimals, uint64 for
+ * natural numbers. Next to floats, a constant becomes the nearest double.
  */
-function exactBeside(node: Bound, other: DataType): Bound {
+function fitConstant(node: Bound, other: DataType): Bound {
   const type = valueType(other)
   if (!isLiteral(node) || equalTypes(node.type, type)) {
     return isLiteral(node) && type.kind === 'float' ? asDouble(node) : node
@@ -468,8 +498,11 @@ function exactBeside(node: Bound, other: DataType): Bound {
   return node
 }
 
-/** A constant that meets nothing any more which would take it as it was written. */
-export function settled(node: Bound): Bound {
+/**
+ * Return a constant without its written form, when no later operand can use that form. Throws
+ * `InvalidInput` for a number with a limit (`NumberLimit`).
+ */
+export function withoutWrittenForm(node: Bound): Bound {
   if (!isLiteral(node)) return node
   if (node.limit !== undefined) throw limitError(node.limit)
   return node.text === undefined && node.elements === undefined
@@ -477,23 +510,24 @@ export function settled(node: Bound): Bound {
     : { kind: 'literal', type: node.type, value: node.value }
 }
 
-/** `node` as a value of `type` where that is meant without saying so; null where it is not. */
+/** Return `node` converted implicitly to `type`, or null if there is no implicit conversion. */
 export function coerced(node: Bound, type: DataType): Bound | null {
   const from = valueType(node.type)
-  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8')) return settled(node)
+  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8'))
+    return withoutWrittenForm(node)
   if (isNull(node)) return { kind: 'literal', type, value: null }
   if (isLiteral(node)) {
     if (Array.isArray(node.value) && type.kind === 'list') return coercedList(node, type)
     const value = equalValue(type, node)
     if (value !== undefined && value !== null) return { kind: 'literal', type, value }
   }
-  // A cast to an integer cuts fractions, which only who wrote it can want.
+  // A cast to an integer drops fractions, so it must be explicit.
   const cutsFractions = type.kind === 'int' && (from.kind === 'float' || from.kind === 'decimal')
   if (cutsFractions || commonType(from, type) === null || !castable(from, type)) return null
   return fold(castNode(node, type, false))
 }
 
-/** The elements of a list constant, as they were written where that is known. */
+/** Return the elements of a list constant, in their written form if it is known. */
 export function elementsOf({ type, value, elements }: LiteralNode): readonly LiteralNode[] {
   const child = elementType(type)!
   return (

@@ -1,4 +1,4 @@
-/** Calls of functions, their arguments bound: which function, whether it takes them, and in which types. */
+/** Bind calls of functions: find the function, check the arguments, and convert them to the declared types. */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import {
@@ -18,24 +18,24 @@ import { equalValue } from '../values/literal.js'
 import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { elementType, valueType } from '../values/types.js'
-import { besideEachOther, coerced, elementsOf, fold } from './build.js'
+import { coerced, elementsOf, fold, unifyConstants } from './build.js'
 import { isLiteral, isNull } from './logic.js'
 import { rewriteNames } from './rewrites.js'
 
-/** Arguments any call may have. */
+/** Maximum number of arguments of a call. */
 const maxArguments = 1000
 
-/** Throws code 13 for a call of more arguments than functions take. */
+/** Throws `InvalidInput` if a call has more arguments than the function takes. */
 export function checkCount(name: string, count: number, most: number | undefined, at: SourceSpan): void {
   const limit = most ?? maxArguments
   if (count <= limit) return
   throw invalidInput(`${cut(name)} takes at most ${limit} values, not ${count}`, {
-    hint: 'put some of them in a call of their own',
+    hint: 'split the call into several calls',
     at,
   })
 }
 
-/** The function of that name. Throws code 13 when there is none. */
+/** Return the function with this name. Throws `InvalidInput` if there is none. */
 export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   const callee = functionNamed(name)
   if (callee !== undefined) return callee
@@ -46,7 +46,7 @@ export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   })
 }
 
-/** Functions that ask which elements of one list, or which value, another list holds. */
+/** Functions that search one list for a value, or for the elements of another list. */
 const memberFunctions: ReadonlySet<string> = new Set([
   'array_has',
   'array_has_any',
@@ -55,8 +55,8 @@ const memberFunctions: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The arguments of a call that looks for members, a constant among them in the type of what it is compared with. What no
- * value of that type equals is found in no list: it is NULL, which equals nothing.
+ * Return the arguments of a search in a list, with a constant converted to the type it is compared with. A constant
+ * that equals no value of this type becomes NULL, which equals nothing.
  */
 function withMembers(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
   const [list, wanted] = args
@@ -72,7 +72,10 @@ function withMembers(callee: SqlFunction, args: readonly Bound[]): readonly Boun
   return args
 }
 
-/** A constant, or each element of a constant list, as a value of `type`; null where the two are not compared. */
+/**
+ * Return a constant, or each element of a constant list, as a value of `type`. Return null if the types are not
+ * comparable.
+ */
 function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   if (constant.value === null || constant.type.kind === 'null') return null
   if (elementType(constant.type) === null) {
@@ -88,43 +91,50 @@ function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   return { kind: 'literal', type: listOf(type), value: values }
 }
 
-/** Functions that compare the elements of a list with their second argument, a NULL among them. */
+/** Functions that compare the list elements with their second argument. Here NULL equals NULL. */
 const comparing = /^array_(positions|remove|replace)/
 
-/** The place of the list in calls of functions that put the other arguments into it. */
-const listPlaces: Readonly<Record<string, number>> = { array_append: 0, array_prepend: 1 }
+/** Position of the list argument, for functions that insert the other arguments into the list. */
+const listPositions: Readonly<Record<string, number>> = { array_append: 0, array_prepend: 1 }
 
 /**
- * The arguments of a call that compares elements, or adds some, constants among them in the type of the elements: a text
- * beside dates is a date, a number beside decimals has all its digits.
+ * Return the arguments of a call that compares or inserts elements, with constants converted to the element type. Then
+ * a string next to dates is a date, and a number next to decimals keeps all its digits.
  */
 function withElements(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
   const compares = comparing.test(callee.name)
-  const place = compares ? 0 : listPlaces[callee.name]
-  const item = place === undefined || args[place] === undefined ? null : elementType(args[place].type)
+  const listAt = compares ? 0 : listPositions[callee.name]
+  const item = listAt === undefined || args[listAt] === undefined ? null : elementType(args[listAt].type)
   if (item === null) return args
   const type = valueType(item)
   const elements = callee.name.startsWith('array_replace') ? 3 : 2
   return args.map((arg, i) => {
-    if (i === place || i >= elements || !isLiteral(arg) || isNull(arg)) return arg
-    if (!isTaken(arg.type, type, compares && i === 1)) return arg
+    if (i === listAt || i >= elements || !isLiteral(arg) || isNull(arg)) return arg
+    if (!isConverted(arg.type, type, compares && i === 1)) return arg
     const value = equalValue(type, arg)
     return value === null || value === undefined ? arg : { kind: 'literal', type, value }
   })
 }
 
-/** Whether a constant takes the type of the elements it meets. An integer beside integers keeps its own, as in DataFusion. */
-function isTaken(type: DataType, element: DataType, isCompared: boolean): boolean {
+/**
+ * Return whether a constant is converted to the element type. An integer next to integers keeps its own type, as in
+ * DataFusion.
+ */
+function isConverted(type: DataType, element: DataType, isCompared: boolean): boolean {
   if (elementType(type) !== null) return false
   if (type.kind === element.kind) return isCompared && type.kind === 'float'
   return isCompared || type.kind === 'utf8' || element.kind === 'decimal' || element.kind === 'float'
 }
 
+/**
+ * Create a call. The arguments are converted to the types that the function declares. Throws `SchemaValidation` if they
+ * do not fit, `Unsupported` if an argument must be a constant, and `InvalidInput` for too many arguments.
+ */
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
   checkCount(callee.name, written.length, callee.most, at)
-  const args = withElements(callee, withMembers(callee, besideEachOther(written)))
+  const args = withElements(callee, withMembers(callee, unifyConstants(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
-    // Unlike a NULL that is written, what no list holds makes the call false.
+    // The second argument was not written as NULL: no list contains its value. So the call is FALSE instead of NULL.
     const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }
     return called(functionNamed('array_has_any')!, [args[0]!, nothing], at)
   }
@@ -138,7 +148,7 @@ export function called(callee: SqlFunction, written: readonly Bound[], at: Sourc
   }
   if (signature === null) throw mismatch()
   if (callee.constant !== undefined && !isLiteral(args[callee.constant]!)) {
-    throw unsupported(`argument ${callee.constant + 1} of ${callee.name} is a constant`, {
+    throw unsupported(`argument ${callee.constant + 1} of ${callee.name} must be a constant`, {
       hint: `write ${callee.usage}`,
       at,
     })

@@ -1,7 +1,12 @@
 /**
- * Conditions in their normal form: AND in AND and OR in OR flattened and in the order they are run, NOT pushed down to
- * the comparisons, equalities with constants gathered into IN, what is said twice said once, known truths absorbed.
- * Each step keeps the truth value of every row, NULL included.
+ * Create conditions in normal form:
+ *
+ * - AND in AND and OR in OR are flattened, and operands are in evaluation order
+ * - NOT is pushed down to comparisons
+ * - equalities with constants are merged into IN
+ * - duplicates and constant conditions are removed
+ *
+ * Each step keeps the truth value of every row, including NULL.
  */
 import type { DataType } from '../../arrow/types.js'
 import { type Bound, type CaseNode, type InNode, operandsOf } from '../bound.js'
@@ -15,6 +20,7 @@ import { boolType, valueType } from '../values/types.js'
 /** NULL as a truth value. */
 export const unknownTruth: LiteralNode = { kind: 'literal', type: boolType, value: null }
 
+/** Create a boolean constant. */
 export function truthLiteral(value: boolean): LiteralNode {
   return { kind: 'literal', type: boolType, value }
 }
@@ -23,14 +29,15 @@ export function isLiteral(node: Bound): node is LiteralNode {
   return node.kind === 'literal'
 }
 
-/** Whether the node is NULL in every row. */
+/** Return whether the node is NULL in every row. */
 export function isNull(node: Bound): boolean {
   return node.type.kind === 'null' || (isLiteral(node) && node.value === null)
 }
 
-/** A node and its negation, each by the other: a chain of NOTs takes no more time than one. */
+/** Cache of negations in both directions, so that a chain of NOTs takes constant time per NOT. */
 const negations = new WeakMap<Bound, Bound>()
 
+/** Create the negation of a condition, with NOT pushed down to comparisons. */
 export function negated(node: Bound): Bound {
   let result = negations.get(node)
   if (result === undefined) {
@@ -57,7 +64,7 @@ function negate(node: Bound): Bound {
   }
 }
 
-/** AND or OR of any number of conditions. */
+/** Join any number of conditions with AND or OR. */
 export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Bound {
   const neutral = kind === 'and'
   const operands: Bound[] = []
@@ -70,12 +77,12 @@ export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Boun
     }
   }
   if (operands.length === 0) return hasNull ? unknownTruth : truthLiteral(neutral)
-  const distinct = withoutRepeats(gathered(kind, operands))
+  const distinct = withoutRepeats(mergedMemberships(kind, operands))
   if (hasNull) distinct.push(unknownTruth)
   return distinct.length === 1 ? distinct[0]! : { kind, type: boolType, operands: inOrder(distinct) }
 }
 
-/** A CASE whose results are values of `type`, without the branches that no row can take. */
+/** Create a CASE whose results have the type `type`, without the branches that no row can take. */
 export function conditional(type: DataType, branches: CaseNode['branches'], otherwise: Bound): Bound {
   const open: CaseNode['branches'][number][] = []
   for (const branch of branches) {
@@ -85,10 +92,13 @@ export function conditional(type: DataType, branches: CaseNode['branches'], othe
   return open.length === 0 ? otherwise : { kind: 'case', type, branches: open, otherwise }
 }
 
-/** `value = a OR value IN (b)` as `value IN (a, b)`, and `value <> a AND value NOT IN (b)` as its negation. */
-function gathered(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
+/**
+ * Merge `value = a OR value IN (b)` into `value IN (a, b)`, and `value <> a AND value NOT IN (b)` into `value NOT IN
+ * (a, b)`.
+ */
+function mergedMemberships(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
   const out: Bound[] = []
-  const gatherings = new Map<string, { at: number; list: InNode; merged: Gathering | null }>()
+  const groups = new Map<string, { at: number; list: InNode; merged: MergedList | null }>()
   for (const operand of operands) {
     const list = asMembership(kind, operand)
     const key = list === null ? null : shortText(list.operand)
@@ -96,22 +106,25 @@ function gathered(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
       out.push(operand)
       continue
     }
-    const known = gatherings.get(key)
+    const known = groups.get(key)
     if (known === undefined) {
-      gatherings.set(key, { at: out.length, list, merged: null })
+      groups.set(key, { at: out.length, list, merged: null })
       out.push(operand)
     } else {
-      known.merged ??= new Gathering(known.list)
+      known.merged ??= new MergedList(known.list)
       known.merged.add(list)
     }
   }
-  for (const { at, merged } of gatherings.values()) {
+  for (const { at, merged } of groups.values()) {
     if (merged !== null) out[at] = kind === 'or' ? merged.finish() : negated(merged.finish())
   }
   return out
 }
 
-/** What a condition of OR (or, negated, of AND) says about membership in a list of constants; null for nothing. */
+/**
+ * Return an operand of OR (or a negated operand of AND) as a membership test in a list of constants. Return null if it
+ * is not one.
+ */
 function asMembership(kind: 'and' | 'or', condition: Bound): InNode | null {
   const node = kind === 'and' && condition.kind === 'not' ? condition.operand : condition
   if (node.kind === 'in')
@@ -122,13 +135,13 @@ function asMembership(kind: 'and' | 'or', condition: Bound): InNode | null {
   return { kind: 'in', type, operand: left, values: [right.value], hasNull: false, others: [] }
 }
 
-/** Whether constants of the type are looked up in a set. The others are compared one by one. */
+/** Return whether constants of the type are looked up in a set. Constants of other types are compared one by one. */
 export function hasMembers({ kind }: DataType): boolean {
   return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(kind)
 }
 
-/** Some lists for one value becoming a single one. */
-class Gathering {
+/** Merges several lists for the same operand into one. */
+class MergedList {
   readonly #first: InNode
   readonly #values: Scalar[]
   readonly #keys: Set<unknown>
@@ -162,13 +175,13 @@ class Gathering {
   }
 }
 
-/** Adds the key of a constant; false if it is there already. */
+/** Add the key of a constant to the set. Return false if the set contains it already. */
 export function isNew(keys: Set<unknown>, value: Scalar): boolean {
   const { size } = keys
   return keys.add(keyOf(value)).size > size
 }
 
-/** What tells constants of one type apart in a Set; numbers where that is exact, because bigints hash slowly. */
+/** Return the key of a constant in a Set. Bigints hash slowly, so safe integers become numbers. */
 function keyOf(value: Scalar): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
@@ -182,24 +195,24 @@ function withoutRepeats(operands: readonly Bound[]): Bound[] {
   })
 }
 
-/** Nodes and constants that an expression may have to be compared with others by its text. */
+/** Limits for expressions that are compared by their text: number of nodes, and length of a constant. */
 const shortSize = 24
 const shortConstant = 100
 
-/** The expression as text; null if it is long, or another expression each time. */
+/** Return the text of an expression, or null if the expression is long or volatile. */
 function shortText(node: Bound): string | null {
   return sizeOf(node, shortSize) < 0 || costOf(node).isVolatile ? null : printBound(node)
 }
 
-/** What is left of `budget` nodes; negative if they are not enough. */
+/** Return the rest of `budget` after counting the nodes of an expression, negative if the expression is larger. */
 function sizeOf(node: Bound, budget: number): number {
-  let left = budget - 1
-  if (node.kind === 'in') left -= node.values.length
-  if (left < 0 || (node.kind === 'in' && !node.values.every(isShort))) return -1
+  let remaining = budget - 1
+  if (node.kind === 'in') remaining -= node.values.length
+  if (remaining < 0 || (node.kind === 'in' && !node.values.every(isShort))) return -1
   if (node.kind === 'literal' && !isShort(node.value)) return -1
   const operands = operandsOf(node)
-  for (let i = 0; i < operands.length && left >= 0; i++) left = sizeOf(operands[i]!, left)
-  return left
+  for (let i = 0; i < operands.length && remaining >= 0; i++) remaining = sizeOf(operands[i]!, remaining)
+  return remaining
 }
 
 function isShort(value: Scalar): boolean {

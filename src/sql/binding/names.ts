@@ -1,4 +1,4 @@
-/** Names as written to columns of a schema (rules A-057, A-058, A-059). */
+/** Resolve names to the columns of a schema (rules A-057, A-058, A-059). */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
 import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
@@ -7,9 +7,12 @@ import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 
 /**
- * The column a path names: a top-level column, then a struct field per further segment.
- * Throws code 12 for an unknown name, 13 for one that fits several columns only when case is ignored, 20 for a
- * field of something that is no struct.
+ * Return the column that a path names: a top-level column, then one struct field per further segment.
+ *
+ * Throws:
+ * - `ColumnNotFound` for an unknown name
+ * - `InvalidInput` for a name that matches several columns only when case is ignored
+ * - `SchemaValidation` for a field of a column that is not a struct
  */
 export function resolveColumn(path: readonly NamePart[], schema: Schema, at: SourceSpan): ColumnNode {
   let fields = schema.fields
@@ -35,7 +38,7 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
   return { kind: 'column', path: names, type }
 }
 
-/** The path of the first field inside of structs that has a name. */
+/** Return the path of the first struct field with this name, ignoring case. */
 export function pathTo(name: string, fields: readonly Field[]): string | undefined {
   for (const { name: outer, type } of fields) {
     if (type.kind !== 'struct') continue
@@ -46,12 +49,12 @@ export function pathTo(name: string, fields: readonly Field[]): string | undefin
   return undefined
 }
 
-/** Whether a top-level column has exactly this name. */
+/** Return whether a top-level column has exactly this name. */
 export function hasColumn(name: string, schema: Schema): boolean {
   return schema.fields.some(field => field.name === name)
 }
 
-/** The field of that name, else the only one that equals it when case is ignored. */
+/** Return the field with exactly this name, else the only field with this name ignoring case. */
 function fieldNamed(name: string, fields: readonly Field[], at: SourceSpan): Field | undefined {
   const exact = fields.find(field => field.name === name)
   if (exact !== undefined) return exact

@@ -1,4 +1,4 @@
-/** Bound lists, and what is inside of lists and structs. */
+/** Bind lists, list elements and struct fields. */
 import { equalTypes } from '../../arrow/same-type.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
@@ -9,16 +9,16 @@ import { asDouble } from '../values/literal.js'
 import type { LiteralNode } from '../values/literal-node.js'
 import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
-import { besideEachOther, coerced, describe, fold, unified } from './build.js'
+import { coerced, describe, fold, unified, unifyConstants } from './build.js'
 import { isLiteral } from './logic.js'
 import { resolveColumn } from './names.js'
 
-/** Elements a list may have that is made anew for every row. */
+/** Maximum number of elements of a list that is built for every row. */
 const maxElements = 1024
 
-/** `[a, b]`: a constant if all its elements are. */
+/** Create the list `[a, b]`. The list is a constant if all its elements are. */
 export function list(written: readonly Bound[], at: SourceSpan): Bound {
-  // What takes the list decides about numbers that may have lost digits: floats take them.
+  // The context of the list decides whether rounded numbers are allowed: floats accept them.
   const limit = written.every(isLiteral)
     ? written.find(node => node.limit?.kind === 'rounded')?.limit
     : undefined
@@ -53,18 +53,18 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
 }
 
 function mixedTypes(elements: readonly Bound[], at: SourceSpan): Error {
-  const types = besideEachOther(elements).map(element => element.type)
+  const types = unifyConstants(elements).map(element => element.type)
   let common: DataType | null = nullType
-  const odd = types.find(type => {
+  const different = types.find(type => {
     common = common === null ? null : commonType(common, type)
     return common === null
   })
   const first = types.find(type => type.kind !== 'null')
-  const names = [first, odd ?? types.at(-1)].map(type => cut(typeName(type!)))
-  return schemaMismatch(`a list holds values of one type, not ${names.join(' and ')}`, { at })
+  const names = [first, different ?? types.at(-1)].map(type => cut(typeName(type!)))
+  return schemaMismatch(`the values of a list must have one type, not ${names.join(' and ')}`, { at })
 }
 
-/** `operand[index]`: an element of a list, counted from 1, or a field of a struct by its name. */
+/** Create `operand[index]`: an element of a list, counted from 1, or a field of a struct by name. */
 export function element(
   operand: Bound,
   index: Bound,
@@ -88,7 +88,7 @@ export function element(
   return fold({ kind: 'element', type: item, operand, index: position })
 }
 
-/** A field of a struct: that of a column is a column itself. */
+/** Create a field access. A field of a column is itself a column. */
 function field(operand: Bound, name: string, schema: Schema, at: SourceSpan): Bound {
   const part = (segment: string) => ({ name: segment, quote: '`', at }) as const
   if (operand.kind === 'column') return resolveColumn([...operand.path, name].map(part), schema, at)

@@ -1,4 +1,4 @@
-/** Values that stand beside the text of an expression, for `?`, `$1` and `:name`. */
+/** Values for the parameters `?`, `$1` and `:name` of an expression. */
 import { cut, invalidInput, quote, type SourceSpan } from '../../errors.js'
 import { constantsOf } from '../syntax/constant-list.js'
 import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
@@ -7,33 +7,39 @@ import type { LiteralNode } from '../values/literal-node.js'
 import { timestampType } from '../values/types.js'
 
 /**
- * By position or by name. A value is a number (a safe integer counts as an integer, one beyond 2^53 is taken beside floats
- * only: pass a bigint), bigint, string, boolean, null, Date (a timestamp in milliseconds), Uint8Array, or an array of such for IN and list functions.
+ * Parameter values by position (an array, for `?` and `$1`) or by name (an object, for `:name`).
+ *
+ * A value is a number, bigint, string, boolean, null, Date (a timestamp in milliseconds) or Uint8Array. Arrays and
+ * typed arrays of these values are for IN and list functions. A safe integer is an integer. A larger number is accepted
+ * only next to floats: pass a bigint instead.
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** Bytes of values that are handed out again. */
+/** Maximum bytes of values that are used more than once, in total per request. */
 const maxRepeated = 2 ** 28
 
 /**
- * Hands out parameters and notes which were asked for. One list may serve all the expressions of a request: each is
- * bound with it, and whoever made it calls `checkUsed` once, after the last. `?` counts through one text only, so only
- * one of them may have it.
+ * Provides parameter values and tracks which of them were used. All expressions of a request may share one list. The
+ * owner of the list calls `checkUsed` once, after the last expression is bound. `?` is numbered within a single text,
+ * so only one expression of a request may use it.
  */
 export class ParameterList {
   readonly #used = new Set<number | string>()
-  /** Bytes, roughly, of what was handed out again. */
+  /** Approximate bytes of the values that were used again. */
   #repeated = 0
   readonly #values: Parameters | undefined
   #style: ParameterExpr['style'] | null = null
-  /** The `?` that asked for each value. */
+  /** The `?` that used each value. */
   readonly #questionMarks: ParameterExpr[] = []
 
   constructor(values: Parameters | undefined) {
     this.#values = values
   }
 
-  /** The constant, or for an array one per element. Throws code 13 for a missing or unusable value. */
+  /**
+   * Return the constant, or one constant per element for an array. Throws `InvalidInput` for a missing or unusable
+   * value.
+   */
   take(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] {
     const value = this.#valueOf(parameter)
     const items = itemsOf(value)
@@ -42,7 +48,7 @@ export class ParameterList {
       : literals(items, parameter)
   }
 
-  /** As `take`, with a long array of whole numbers or texts as one list. */
+  /** As `take`, but return a long array of integers or strings as one list. */
   takeMembers(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] | ConstantList {
     const value = this.#valueOf(parameter)
     const items = itemsOf(value)
@@ -51,7 +57,7 @@ export class ParameterList {
     return values === null ? literals(items, parameter) : { kind: 'constants', values, at: parameter.at }
   }
 
-  /** Throws code 13 where a value was given that nothing asked for: by position for a `?`, or by a name. */
+  /** Throws `InvalidInput` if a value was passed but never used, by position for `?`, or by name. */
   checkUsed(): void {
     const values = this.#values
     if (values === undefined) return
@@ -62,17 +68,17 @@ export class ParameterList {
       }
       return
     }
-    const stray = Object.keys(values).find(name => !this.#used.has(name))
-    if (stray === undefined) return
-    throw invalidInput(`the parameter :${cut(stray)} is given, and no expression uses it`, {
-      hint: 'named parameters stand as :name in the text; options of a call are its last argument',
+    const unused = Object.keys(values).find(name => !this.#used.has(name))
+    if (unused === undefined) return
+    throw invalidInput(`the parameter :${cut(unused)} is given, but no expression uses it`, {
+      hint: 'write a named parameter as :name in the text; pass the options of a call as its last argument',
     })
   }
 
   #valueOf(parameter: ParameterExpr): unknown {
     const { key, style, at } = parameter
     if (this.#style !== null && this.#style !== style) {
-      throw invalidInput(`parameters are written ${this.#style} and ${style} in one request; use one way`, {
+      throw invalidInput(`parameters are written ${this.#style} and ${style} in one request; use one style`, {
         at,
       })
     }
@@ -80,7 +86,7 @@ export class ParameterList {
     if (style === '?') {
       this.#questionMarks[key as number] ??= parameter
       if (this.#questionMarks[key as number] !== parameter) {
-        throw invalidInput('? stands in more than one expression of a request', {
+        throw invalidInput('? is used in more than one expression of a request', {
           hint: 'write $1 or :name',
           at,
         })
@@ -89,12 +95,12 @@ export class ParameterList {
     return this.#lookUp(parameter)
   }
 
-  /** Each use of a value is work of its own, which a short text can ask for any number of times. */
+  /** Each use of a value costs work, and a short text can use a value any number of times. */
   #repeat(value: unknown, parameter: ParameterExpr): void {
     this.#repeated += sizeOf(value)
     if (this.#repeated <= maxRepeated) return
-    throw invalidInput(`${nameOf(parameter)} is large, and stands in too many places of a request`, {
-      hint: `values that are used again may have ${maxRepeated / 2 ** 20} MiB in all`,
+    throw invalidInput(`${nameOf(parameter)} is large and is used too often in one request`, {
+      hint: `values that are used more than once may take ${maxRepeated / 2 ** 20} MiB in total`,
       at: parameter.at,
     })
   }
@@ -117,7 +123,7 @@ export class ParameterList {
   }
 }
 
-/** What a value takes, roughly; 0 for those that take little. */
+/** Return the approximate size of a value in bytes; 0 for small values. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (ArrayBuffer.isView(value)) return value.byteLength
@@ -128,7 +134,7 @@ function nameOf({ key, style }: ParameterExpr): string {
   return style === ':' ? `:${cut(key as string)}` : `parameter ${(key as number) + 1}`
 }
 
-/** The elements of an array or typed array other than bytes, else null. */
+/** Return the elements of an array or typed array. Return null for bytes and for other values. */
 function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =
@@ -161,7 +167,7 @@ function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNo
       if (value instanceof Date && !Number.isNaN(value.getTime())) {
         return { kind: 'literal', type: timestampType('ms'), value: BigInt(value.getTime()) }
       }
-      throw invalidInput(`${name} is ${describe(value)}, which is no value of an expression`, {
+      throw invalidInput(`${name} is ${describe(value)}, which is not a valid parameter value`, {
         hint: 'pass a number, bigint, string, boolean, null, Date, Uint8Array or an array of them',
         at,
       })

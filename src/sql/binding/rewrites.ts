@@ -1,4 +1,6 @@
-/** Functions that are another expression: what they are called with decides it, no row does. */
+/**
+ * Functions that are rewritten to other expressions. The rewrite depends on the arguments at bind time, not on rows.
+ */
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
 import type { Bound } from '../bound.js'
@@ -9,20 +11,20 @@ import { dateType, timestampType, valueType } from '../values/types.js'
 import { asked, cast, describe, unified } from './build.js'
 import { conditional, isLiteral, negated } from './logic.js'
 
-/** A call being bound. */
+/** A call that is being bound. */
 export interface RewriteCall {
   readonly args: readonly Bound[]
   readonly at: SourceSpan
-  /** The time of this bind, nanoseconds since 1970: the same whenever it is asked. */
+  /** The time of this bind in nanoseconds since 1970. Every call returns the same time. */
   readonly now: () => bigint
   readonly list: (elements: readonly Bound[]) => Bound
   readonly element: (operand: Bound, index: Bound) => Bound
 }
 
 interface Rewrite {
-  /** How it is written, for messages. */
+  /** How a call is written, for messages. */
   readonly usage: string
-  /** Arguments it takes; null: any number. */
+  /** Number of arguments; null: any number. */
   readonly count: number | null
   readonly run: (call: RewriteCall) => Bound
 }
@@ -68,13 +70,16 @@ const rewrites: Readonly<Record<string, Rewrite>> = {
   get_field: { usage: "get_field(struct, 'name')", count: 2, run: getField },
 }
 
-/** Names of functions that become another expression. */
+/** Names of functions that are rewritten to another expression. */
 export const rewriteNames: readonly string[] = Object.keys(rewrites)
 
-/** Functions that are also called without parentheses, where no column has their name. */
+/** Functions that can be called without parentheses, unless a column has their name. */
 export const bareCalls: readonly string[] = ['current_date', 'current_time', 'current_timestamp']
 
-/** What a call of that name, in any case, stands for; null when it is no such function. */
+/**
+ * Return the expression that replaces a call of this function, ignoring case. Return null if the function is not
+ * rewritten.
+ */
 export function rewritten(name: string, call: RewriteCall): Bound | null {
   const folded = name.toLowerCase()
   if (!Object.hasOwn(rewrites, folded)) return null
@@ -106,7 +111,10 @@ function nvl2({ args, at }: RewriteCall): Bound {
   const [value, some, none] = args as [Bound, Bound, Bound]
   const results = unified([some, none])
   if (results === null) {
-    throw schemaMismatch(`nvl2 gives values of one type, not ${describe(some)} and ${describe(none)}`, { at })
+    throw schemaMismatch(
+      `the results of nvl2 must have one type, not ${describe(some)} and ${describe(none)}`,
+      { at },
+    )
   }
   const [result, otherwise] = results.nodes as [Bound, Bound]
   return conditional(results.type, [{ when: negated(asked(value, 'null')), result }], otherwise)

@@ -1,4 +1,4 @@
-/** What an evaluated function is given and gives. */
+/** Inputs and results of the evaluation of a function. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import { assert } from '../../errors.js'
@@ -6,38 +6,39 @@ import type { Clock } from '../../primitives/clock.js'
 import type { Truth } from '../kernels/truth.js'
 import type { Operand, RowMask } from '../values/vector.js'
 
-/** What volatile functions are made of. */
+/** The source of randomness of volatile functions. */
 export type Chance = Pick<Clock, 'random' | 'uuid'>
 
 const refuse = () => assert(false, 'the expression is not volatile') as never
 
-/** For expressions that are not volatile. */
+/** For expressions that are not volatile. Every call fails. */
 export const noChance: Chance = { random: refuse, uuid: refuse }
 
+/** A call of a function for one batch. */
 export interface Call {
-  /** In the types the function declares; dictionaries decoded. */
+  /** Arguments in the types that the function declares. Dictionaries are decoded. */
   readonly args: readonly Operand[]
   /** The type of the result. */
   readonly type: DataType
   readonly length: number
   readonly rows: RowMask
-  /** The call as text, for messages. */
+  /** Print the call, for messages. */
   readonly describe: () => string
   readonly chance: Chance
 }
 
-/** Computes rows `0 .. length-1`; a predicate gives a `Truth`. */
+/** Computes rows `0 .. length-1`. A predicate returns a `Truth`. */
 export type Kernel = (call: Call) => Column | Truth
 
-/** A function as a call of it was bound: all that evaluating it takes. */
+/** A function as it was bound for one call, with everything that evaluation needs. */
 export interface Callee {
   readonly name: string
   readonly kernel: Kernel | { readonly lazy: LazyKernel }
-  /** Whether some values of the declared types are an error. */
+  /** Whether some values of the declared types cause an error. */
   readonly mayFail?: boolean
-  /** Whether every row has a value of its own, whatever the arguments are. */
+  /** Whether every row has its own value, independent of the arguments. */
   readonly volatile?: true
 }
 
-/** As `Kernel`, but evaluates its arguments itself, each for the rows that need it. */
+/** As `Kernel`, but evaluates its own arguments, each only for the rows that need it. */
 export type LazyKernel = (args: readonly ((rows: RowMask) => Operand)[], call: Omit<Call, 'args'>) => Column

@@ -1,4 +1,4 @@
-/** Functions that choose among their arguments. */
+/** Declarations of functions that choose one of their arguments. */
 import type { DataType } from '../../arrow/types.js'
 import { commonType } from '../values/types.js'
 import { coalesce, extreme, maxChoices, nullif } from './conditional.js'

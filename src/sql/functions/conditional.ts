@@ -1,4 +1,4 @@
-/** Functions that choose among their arguments. */
+/** Functions that choose one of their arguments. */
 import type { Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
 import { compareOperands } from '../kernels/compare.js'
@@ -7,36 +7,38 @@ import { allRows } from '../kernels/truth.js'
 import { bitAt, columnOf, type Operand, type RowMask, validWords } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 
-/** Arguments a choice may have: one byte per row says which it is. */
+/** Maximum number of arguments: one byte per row stores the chosen argument. */
 export const maxChoices = 255
 
-/** The first argument that is not null; one is evaluated only for rows that the ones before left null. */
+/**
+ * Return the first argument that is not NULL. Each argument is evaluated only for rows where the earlier ones are NULL.
+ */
 export function coalesce(
   args: readonly ((rows: RowMask) => Operand)[],
   { type, length, rows }: Omit<Call, 'args'>,
 ): Column {
   const choice = new Uint8Array(length).fill(255)
-  const open = rows === null ? allRows(length) : rows.slice()
+  const pending = rows === null ? allRows(length) : rows.slice()
   const operands: Operand[] = []
   for (const [a, evaluate] of args.entries()) {
-    const operand = ofType(evaluate(open), type)
+    const operand = ofType(evaluate(pending), type)
     operands.push(operand)
     const valid = validWords(operand.column)
     for (let i = 0; i < length; i++) {
-      if (!bitAt(open, i) || !(valid === null || bitAt(valid, operand.constant ? 0 : i))) continue
+      if (!bitAt(pending, i) || !(valid === null || bitAt(valid, operand.constant ? 0 : i))) continue
       choice[i] = a
-      open[i >>> 5]! &= ~(1 << (i & 31))
+      pending[i >>> 5]! &= ~(1 << (i & 31))
     }
   }
   return choose(operands, choice, type)
 }
 
-/** A null of a type that has no constants is a column without a type. */
+/** A NULL argument of a type without constants has the null type. Give it the type `type`. */
 function ofType({ column, constant }: Operand, type: Column['type']): Operand {
   return { column: column.type.kind === 'null' ? nullColumn(type, column.length) : column, constant }
 }
 
-/** The first argument, null where the second equals it. */
+/** Return the first argument, or NULL where the second argument equals it. */
 export function nullif({ args, length, rows }: Call): Column {
   const [value, other] = args as [Operand, Operand]
   const column = spread(value, length)
@@ -48,7 +50,10 @@ export function nullif({ args, length, rows }: Call): Column {
   return columnOf(column.type, length, buffers, valid)
 }
 
-/** The greatest argument (`op` is >) or the least (<) of those that are not null. NaN is the greatest float. */
+/**
+ * Return a kernel for the greatest (`op` is >) or least (<) of the arguments that are not NULL. NaN is the greatest
+ * float.
+ */
 export function extreme(op: '<' | '>'): Kernel {
   return ({ args, type, length, rows }) => {
     let best: Operand = { column: nullColumn(type, length), constant: false }

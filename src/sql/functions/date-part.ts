@@ -1,6 +1,6 @@
 /**
- * Parts of dates, times, timestamps, durations and intervals. A timestamp with a zone has the parts its clocks show; a
- * duration has whole weeks, days, hours and so on in all.
+ * Parts of dates, times, timestamps, durations and intervals. A timestamp with a zone has the parts of its local time.
+ * A duration is counted in total weeks, total days, total hours and so on.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -33,7 +33,7 @@ const synonyms: Readonly<Record<string, DatePart>> = {
   ...{ dayofweek: 'dow', dayofyear: 'doy', weekday: 'dow' },
 }
 
-/** The part of that name, in any case, singular or plural. Throws code 0 for one that there is not. */
+/** Return the part with this name, ignoring case, singular or plural. Throws `Unsupported` for an unknown name. */
 export function partNamed(name: string): DatePart {
   const plain = name.trim().toLowerCase()
   const singular = plain.length > 2 ? plain.replace(/s$/, '') : plain
@@ -43,7 +43,7 @@ export function partNamed(name: string): DatePart {
   throw unsupported(`a date has no part named ${quote(name)}`, { hint: `the parts are ${parts.join(', ')}` })
 }
 
-/** Whether values of the type have the part. */
+/** Return whether values of the type have the part. */
 export function hasPart(type: DataType, part: DatePart): boolean {
   switch (type.kind) {
     case 'date':
@@ -58,19 +58,22 @@ export function hasPart(type: DataType, part: DatePart): boolean {
   }
 }
 
-/** int32, but where more can be said than that holds: int64 for nanoseconds and durations, doubles of seconds for epoch. */
+/**
+ * Return the result type: int32, but int64 for nanoseconds, durations and intervals, and double (seconds) for epoch.
+ */
 export function typeOfPart(type: DataType, part: DatePart): DataType {
   if (part === 'epoch') return float64
   return part === 'nanosecond' || type.kind === 'duration' || type.kind === 'interval' ? int64 : int32
 }
 
+/** Create the error for a part that values of a type do not have. */
 export function noSuchPart(part: DatePart, type: DataType): SheafError {
   return unsupported(`a value of type ${type.kind} has no part named ${part}`, {
     hint: 'cast it to a timestamp',
   })
 }
 
-/** `date_part('part', x)`. */
+/** Compute `date_part('part', x)`. */
 export function datePart(call: Call): Column {
   const { args } = call
   const [name, operand] = args as [Operand, Operand]
@@ -81,7 +84,7 @@ export function datePart(call: Call): Column {
     : instantParts(call, column, part)
 }
 
-/** A row for each of the call's; texts are read as timestamps. */
+/** Return one row for each row of the call. Strings are parsed as timestamps. */
 export function instantColumn(operand: Operand, { length, rows, describe }: Call): Column {
   const column = spread(operand, length)
   return column.type.kind === 'utf8' ? castColumn(column, timestampType('ns'), false, rows, describe) : column
@@ -159,7 +162,7 @@ function partOfDate(days: number, part: DatePart): number {
     case 'doy':
       return days - daysOfCivil({ year, month: 1, day: 1 }) + 1
     default: {
-      // A week belongs to the year of its Thursday.
+      // A week belongs to the year of its Thursday (ISO 8601).
       const thursday = days - modulo(days + 3, 7) + 3
       const ofWeek = civilOfDays(thursday).year
       if (part === 'isoyear') return ofWeek
@@ -170,7 +173,7 @@ function partOfDate(days: number, part: DatePart): number {
 
 const fractions = { millisecond: 1e3, microsecond: 1e6, nanosecond: 1e9 } as const
 
-/** Seconds and a rest in a finer unit. */
+/** Convert seconds and a rest to a finer unit. */
 function scaled(seconds: number, rest: number, perSecond: number, unit: keyof typeof fractions): number {
   const factor = fractions[unit]
   const fraction = factor >= perSecond ? rest * (factor / perSecond) : Math.floor(rest / (perSecond / factor))
@@ -185,7 +188,7 @@ const lengths: Readonly<Partial<Record<DatePart, number>>> = {
   second: 1,
 }
 
-/** A duration counted in units of the part, the rest cut off. */
+/** Return a duration in whole units of the part. */
 function totalOf({ seconds, rest, perSecond }: SplitInstants, row: number, part: DatePart): number {
   const size = lengths[part]
   if (size === undefined) return scaled(seconds[row]!, rest[row]!, perSecond, part as keyof typeof fractions)
@@ -202,7 +205,7 @@ function intervalParts(call: Call, column: Column, part: DatePart): Column {
   return result(numbers, type, valid)
 }
 
-/** A month is 30 days for `epoch`. */
+/** For `epoch`, a month counts as 30 days. */
 function partOfInterval({ months, days, nanos }: Interval, part: DatePart): number {
   const ofMinute = Number(nanos % 60_000_000_000n)
   switch (part) {
@@ -231,7 +234,7 @@ function partOfInterval({ months, days, nanos }: Interval, part: DatePart): numb
   }
 }
 
-/** What is left of a whole number above the multiple of `size` at or below it. */
+/** Return the remainder of a floored division, which is never negative for a positive `size`. */
 export function modulo(value: number, size: number): number {
   return ((value % size) + size) % size
 }

@@ -1,4 +1,4 @@
-/** Times cut to the start of a unit, or of a span of their own. */
+/** Round times down to the start of a unit (`date_trunc`) or of a custom span (`date_bin`). */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
 import { checkCalendar, joinInstant, splitInstants } from '../values/instants.js'
@@ -18,20 +18,22 @@ import type { Call } from './call.js'
 import { instantColumn, modulo } from './date-part.js'
 import { strictRows, textOf } from './operands.js'
 
-/** Units that are parts of a second, by how many make one; those of some seconds, by how many; those of the calendar. */
+/** Units below a second, by their number per second. Units of fixed length, in seconds. Units of the calendar. */
 const fine: Readonly<Record<string, number>> = { microsecond: 1e6, millisecond: 1e3 }
 const plain: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3600, day: 86_400 }
 const coarse = ['week', 'month', 'quarter', 'year']
 const units = [...Object.keys(fine), ...Object.keys(plain), ...coarse]
 
-/** The unit of that name in any case. Throws code 0 for one that there is not. */
+/** Return the unit with this name, ignoring case. Throws `Unsupported` for an unknown name. */
 export function truncUnitNamed(name: string): string {
   const unit = name.trim().toLowerCase()
   if (units.includes(unit)) return unit
-  throw unsupported(`times are not cut to ${quote(name)}`, { hint: `the units are ${units.join(', ')}` })
+  throw unsupported(`date_trunc has no unit named ${quote(name)}`, {
+    hint: `the units are ${units.join(', ')}`,
+  })
 }
 
-/** `date_trunc('unit', x)`: on the clocks of the zone where a timestamp has one. */
+/** Compute `date_trunc('unit', x)`. A timestamp with a zone is truncated in local time. */
 export function dateTrunc(call: Call): Column {
   const { args, length, type, describe } = call
   const { valid, needed } = strictRows(call)
@@ -45,10 +47,10 @@ export function dateTrunc(call: Call): Column {
     if (!bitAt(needed, i)) continue
     const isFine = Object.hasOwn(fine, unit)
     const step = isFine ? Math.max(1, perSecond / fine[unit]!) : perSecond
-    const kept = rest[i]! - (rest[i]! % step)
+    const truncatedRest = rest[i]! - (rest[i]! % step)
     const start = isFine ? seconds[i]! : startOf(unit, seconds[i]!, zone, describe)
-    if (pairs === null) values[i] = start * perSecond + kept
-    else if (!joinInstant(pairs, i, start, kept, perSecond)) {
+    if (pairs === null) values[i] = start * perSecond + truncatedRest
+    else if (!joinInstant(pairs, i, start, truncatedRest, perSecond)) {
       throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`, {
         hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
       })
@@ -63,7 +65,8 @@ function startOf(unit: string, seconds: number, zone: Zone | null, describe: () 
   if (zone === null) return startOfLocal(unit, seconds)
   const offset = offsetAt(zone, seconds)
   const local = startOfLocal(unit, seconds + offset)
-  // Where clocks were set back, the hour is the one the time is in.
+  // If clocks were set back, an hour occurs twice. Keep the offset of the time, so that the result is in the same
+  // occurrence.
   return offsetAt(zone, local - offset) === offset ? local - offset : instantOfLocal(zone, local)
 }
 
@@ -77,7 +80,10 @@ function startOfLocal(unit: string, local: number): number {
   return daysOfCivil({ year, month: first, day: 1 }) * 86_400
 }
 
-/** `date_bin(span, x)`, `date_bin(span, x, origin)`: the start of the span that x is in, counted from the origin. */
+/**
+ * Compute `date_bin(span, x)` or `date_bin(span, x, origin)`: the start of the span that contains x, counted from the
+ * origin.
+ */
 export function dateBin(call: Call): Column {
   const { args, length, type, describe } = call
   const stride = args[0]!
@@ -105,7 +111,10 @@ export function dateBin(call: Call): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** Months, or nanoseconds with days of 24 hours; more than none. */
+/**
+ * Return a span as months, or as nanoseconds with days of 24 hours. Throws `InvalidInput` if the span is not positive,
+ * or mixes both.
+ */
 function spanAt({ column, constant }: Operand, row: number, describe: () => string): Omit<Interval, 'days'> {
   const value = scalarAt(column, constant ? 0 : row)
   const span =
@@ -115,9 +124,12 @@ function spanAt({ column, constant }: Operand, row: number, describe: () => stri
   const nanos = BigInt(span.days) * nanosPerDay + span.nanos
   const isMixed = span.months !== 0 && nanos !== 0n
   if (isMixed || span.months < 0 || (span.months === 0 && nanos <= 0n)) {
-    throw invalidInput(`a span is some months, or some days and less, in ${describe()}`, {
-      hint: "write INTERVAL '1' MONTH or INTERVAL '15 minutes'",
-    })
+    throw invalidInput(
+      `a span must be positive, and either months only or days and smaller units only, in ${describe()}`,
+      {
+        hint: "write INTERVAL '1' MONTH or INTERVAL '15 minutes'",
+      },
+    )
   }
   return { months: span.months, nanos }
 }
@@ -130,6 +142,6 @@ function monthBin(nanos: bigint, origin: bigint, months: number): bigint {
   const between = (to.year - from.year) * 12 + to.month - from.month
   const startOfBin = (count: number) => BigInt(addMonths(startDay, count)) * nanosPerDay + ofDay
   const count = Math.floor(between / months) * months
-  // The month is right; its day may still be before the one the span starts on.
+  // The month is right, but the day may still be before the first day of the span.
   return startOfBin(count) <= nanos ? startOfBin(count) : startOfBin(count - months)
 }

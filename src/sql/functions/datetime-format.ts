@@ -1,13 +1,13 @@
 /**
- * Times written in a format of one's own: the conversions of strftime as the chrono crate reads them.
+ * Parse times in a custom format, with the conversions of strftime as the chrono crate implements them.
  *
- * - White space in a format stands for any amount of it, none included; a number may have some before it.
- * - A time of day that is not given is midnight; a date has to be there, or the seconds since 1970.
- * - A conversion that is not known fits no text.
+ * - White space in a format matches any amount of white space, also none. White space may precede a number.
+ * - A missing time of day is midnight. The text must contain a date, or the seconds since 1970.
+ * - A format with an unknown conversion matches no text.
  */
 import { daysInMonth, daysOfCivil, nanosPerDay } from '../values/temporal.js'
 
-/** What a text said so far. */
+/** The fields that were read from a text. */
 interface Fields {
   year?: number
   century?: number
@@ -102,11 +102,11 @@ const fields: Readonly<Record<string, readonly [pattern: RegExp, read: Reader]>>
   '::z': [/\s*([+-])(\d\d):?(\d\d)(?::?(\d\d))?/y, offsetField],
   '#z': [/\s*(?:z|([+-])(\d\d):?(\d\d)?)/iy, offsetField],
   Z: [/[^\s]+/y, () => {}],
-  // RFC 3339's offset, which %+ ends in.
+  // The offset of RFC 3339, which ends the conversion %+.
   '+z': [/\s*(?:z|([+-])(\d\d):?(\d\d))/iy, offsetField],
 }
 
-/** Conversions that are made of others. */
+/** Conversions that stand for several others. */
 const compounds: Readonly<Record<string, string>> = {
   D: '%m/%d/%y',
   x: '%m/%d/%y',
@@ -123,13 +123,13 @@ const compounds: Readonly<Record<string, string>> = {
 
 type Item = readonly [pattern: RegExp, read: Reader] | string | 'unknown'
 
-/** A format taken apart. */
+/** A parsed format; null if it matches no text. */
 export type DatetimeFormat = readonly Item[] | null
 
-/** Longer formats fit no text. */
+/** Maximum length of a format. Longer formats match no text. */
 const maxFormat = 1000
 
-/** The format of that text; null for one that fits nothing. */
+/** Parse a format. Return null if it matches no text. */
 export function parseFormat(format: string): DatetimeFormat {
   if (format.length > maxFormat) return null
   const items: Item[] = []
@@ -158,7 +158,10 @@ function itemOf(name: string): Item {
   return fields[name] ?? name
 }
 
-/** Nanoseconds since 1970 at a text in the format; null when it is not in it. Without an offset it is UTC. */
+/**
+ * Parse a text in the format to nanoseconds since 1970. Return null if the text does not match. Without an offset, the
+ * time is UTC.
+ */
 export function readFormatted(text: string, format: DatetimeFormat): bigint | null {
   if (format === null) return null
   const read: Fields = {}
@@ -205,7 +208,7 @@ function daysOf(read: Fields): number | null {
   return daysOfCivil({ year, month, day })
 }
 
-/** Two digits alone are 1970 to 2069. */
+/** A year of two digits lies in 1970 to 2069. */
 function yearOf({ year, century, yearOfCentury }: Fields): number | null {
   if (year !== undefined) return year
   if (yearOfCentury === undefined) return null

@@ -1,4 +1,4 @@
-/** Every function the dialect knows by its names. A new function is a row in the table of its subject, and a kernel. */
+/** The table of all functions. To add a function, add a row to the table of its subject and a kernel. */
 import { conditionalFunctions } from './conditional-functions.js'
 import { hashFunctions } from './hash-functions.js'
 import { jsonFunctions } from './json-functions.js'
@@ -30,10 +30,10 @@ const byName = new Map(
   tables.flat().flatMap(row => [row.name, ...(row.aliases ?? [])].map(name => [name, row] as const)),
 )
 
-/** The function of that name, in any case, or undefined. */
+/** Return the function with this name, ignoring case, or undefined. */
 export function functionNamed(name: string): SqlFunction | undefined {
   return byName.get(name.toLowerCase())
 }
 
-/** Names a call may use. */
+/** All function names that a call can use. */
 export const functionNames: readonly string[] = [...byName.keys()].filter(name => name !== '||')

@@ -1,4 +1,4 @@
-/** Digests and encodings. */
+/** Declarations of digests and encodings. */
 import type { DataType } from '../../arrow/types.js'
 import { binary, utf8 } from '../values/types.js'
 import { algorithmOf, decode, digest, digestBy, encode, encodingOf, md5 } from './hashes.js'
@@ -35,7 +35,7 @@ export const hashFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Bytes and a name, which is checked at once where it is a constant. */
+/** Return the signature of bytes and a name. A constant name is checked at once. */
 function named(
   args: readonly DataType[],
   constants: Constants,

@@ -1,4 +1,4 @@
-/** Digests and encodings of bytes: a text counts as its UTF-8. */
+/** Digests and encodings of bytes. A string counts as its UTF-8 bytes. */
 import { createHash } from 'node:crypto'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
@@ -7,7 +7,7 @@ import { byteRowsOf, type Operand } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 import { growRows, textOf, writeRows } from './operands.js'
 
-/** Names of digests and how node:crypto calls them. */
+/** Names of digests, and their names in node:crypto. */
 const algorithms: Readonly<Record<string, string>> = {
   md5: 'md5',
   sha224: 'sha224',
@@ -18,7 +18,7 @@ const algorithms: Readonly<Record<string, string>> = {
   blake2b: 'blake2b512',
 }
 
-/** The bytes of each row of an argument. */
+/** Return a reader for the bytes of each row of an argument. */
 function bytesOf({ column, constant }: Operand): (row: number) => Uint8Array {
   const { bytes, offsets } = byteRowsOf(column)
   return row => {
@@ -27,12 +27,12 @@ function bytesOf({ column, constant }: Operand): (row: number) => Uint8Array {
   }
 }
 
-/** The digest by a fixed algorithm, as bytes. */
+/** Return a kernel for the digest by a fixed algorithm, as bytes. */
 export function digestBy(name: string): Kernel {
   return call => digests(call, () => name)
 }
 
-/** `digest(bytes, algorithm)`. */
+/** Compute `digest(bytes, algorithm)`. */
 export function digest(call: Call): Column {
   return digests(call, row => textOf(call.args[1]!, row).toLowerCase())
 }
@@ -47,7 +47,7 @@ function digests(call: Call, nameAt: (row: number) => string): Column {
   })
 }
 
-/** Throws code 0 for a digest that is not known. */
+/** Return the digest algorithm with this name. Throws `Unsupported` for an unknown name. */
 export function algorithmOf(name: string): string {
   const key = name.toLowerCase()
   if (Object.hasOwn(algorithms, key)) return algorithms[key]!
@@ -56,7 +56,7 @@ export function algorithmOf(name: string): string {
   })
 }
 
-/** `md5(bytes)`, as text in hexadecimal. */
+/** Compute `md5(bytes)` as a hexadecimal string. */
 export function md5(call: Call): Column {
   const bytesAt = bytesOf(call.args[0]!)
   return writeRows(call, new ByteBuilder(call.length, call.length * 32), (builder, row) => {
@@ -66,16 +66,16 @@ export function md5(call: Call): Column {
 
 const encodings = ['base64', 'base64pad', 'hex']
 
-/** Throws code 0 for an encoding that is not known. */
+/** Return the encoding with this name. Throws `Unsupported` for an unknown name. */
 export function encodingOf(name: string): string {
   if (encodings.includes(name.toLowerCase())) return name.toLowerCase()
   throw unsupported(`no encoding named ${quote(name)}`, { hint: `the encodings are ${encodings.join(', ')}` })
 }
 
-/** Bytes that are encoded at once: base64 makes four characters of three. */
+/** Bytes that are encoded at once. A multiple of 3, because base64 encodes three bytes as four characters. */
 const chunkSize = 3 * 2 ** 14
 
-/** `encode(bytes, encoding)`: base64 is written without padding, base64pad with it. */
+/** Compute `encode(bytes, encoding)`. base64 is written without padding, base64pad with padding. */
 export function encode(call: Call): Column {
   const [source] = call.args as [Operand]
   const bytesAt = bytesOf(source)
@@ -91,7 +91,10 @@ export function encode(call: Call): Column {
   })
 }
 
-/** `decode(text, encoding)`; base64 may have its padding. */
+/**
+ * Compute `decode(text, encoding)`. base64 may have padding. Throws `InvalidInput` for a text that is not in the
+ * encoding.
+ */
 export function decode(call: Call): Column {
   const [source] = call.args as [Operand]
   const bytesAt = bytesOf(source)
@@ -104,15 +107,15 @@ export function decode(call: Call): Column {
       throw invalidInput(`${quote(start)} is not ${encoding}, in ${call.describe()}`, {
         hint:
           encoding === 'hex'
-            ? 'two hexadecimal digits are a byte'
-            : 'four of A-Z a-z 0-9 + / are three bytes',
+            ? 'write two hexadecimal digits per byte'
+            : 'write four characters of A-Z a-z 0-9 + / per three bytes',
       })
     }
     builder.bytes(bytes, 0, bytes.length)
   })
 }
 
-/** The value of each character of an alphabet; 255 for all others. */
+/** Return the value of each character of an alphabet, 255 for all other characters. */
 function valuesOf(...alphabets: readonly string[]): Uint8Array {
   const values = new Uint8Array(256).fill(255)
   for (const alphabet of alphabets) {
@@ -151,6 +154,6 @@ function fromBase64(text: Uint8Array): Uint8Array | null {
     count -= 8
     bytes[at++] = bits >>> count
   }
-  // Bits past the last byte are zero in the one way to write these bytes.
+  // In canonical base64, the bits past the last byte are zero.
   return count === 6 || (bits & ((1 << count) - 1)) !== 0 ? null : bytes
 }

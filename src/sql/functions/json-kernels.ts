@@ -1,6 +1,6 @@
 /**
- * Functions of JSON text, under the names and with the conversions that Lance's have. Text that is no JSON has no
- * values: everything about it is NULL.
+ * JSON functions, with the names and conversions of Lance's. Text that is not JSON has no values: every function
+ * returns NULL for it.
  */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote } from '../../errors.js'
@@ -12,7 +12,7 @@ import { JsonKind, JsonReader } from './json.js'
 import { type JsonPath, parseJsonPath, selectJson } from './json-path.js'
 import { growingFrom, rowSizesOf, strictRows, textOf } from './operands.js'
 
-/** Constant documents that were read: null for text that is no JSON. */
+/** Cache of parsed constant documents: null for text that is not JSON. */
 const constantDocuments = new WeakMap<Column, JsonReader | null>()
 
 function constantDocument(json: Operand): JsonReader | null {
@@ -26,7 +26,10 @@ function constantDocument(json: Operand): JsonReader | null {
   return reader
 }
 
-/** Runs `visit` for the needed rows that hold JSON; it gives whether the row has a result. The rows that have one. */
+/**
+ * Call `visit` for the requested rows that hold JSON. `visit` returns whether the row has a result. Return the rows
+ * that have one.
+ */
 function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => boolean): Uint32Array {
   const { args, length } = call
   const { needed } = strictRows(call)
@@ -41,7 +44,7 @@ function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => bo
   return valid
 }
 
-/** The path of each row. */
+/** Return a reader for the path of each row. */
 function pathsOf(operand: Operand | undefined): (row: number) => JsonPath {
   let known: string | null = null
   let path: JsonPath = []
@@ -53,10 +56,13 @@ function pathsOf(operand: Operand | undefined): (row: number) => JsonPath {
   }
 }
 
-/** Values of a constant document that the paths of one batch may lead over. */
+/** Maximum number of values of a constant document that the paths of one batch may visit. */
 const maxVisited = 2 ** 24
 
-/** The tokens at the path of each row; of a constant document they are the same list for the same path. */
+/**
+ * Return a function that selects the tokens at the path of each row. For a constant document, the same path returns the
+ * same array.
+ */
 function selectorOf({ args }: Call): (reader: JsonReader, row: number) => readonly number[] {
   const [json, paths] = args as [Operand, Operand?]
   const pathAt = pathsOf(paths)
@@ -76,15 +82,12 @@ function selectorOf({ args }: Call): (reader: JsonReader, row: number) => readon
 }
 
 function tooManyValues() {
-  return invalidInput(
-    `the paths of one batch lead over more than ${maxVisited} values of a constant document`,
-    {
-      hint: 'make the document smaller, write a path without *, or make the batches smaller',
-    },
-  )
+  return invalidInput(`the paths of one batch visit more than ${maxVisited} values of a constant document`, {
+    hint: 'make the document smaller, write a path without *, or make the batches smaller',
+  })
 }
 
-/** `json_extract(json, path)`: the value there as JSON; an array where there are several. */
+/** Compute `json_extract(json, path)`: the value at the path as JSON, or an array if there are several. */
 export function jsonExtract(call: Call): Column {
   const select = selectorOf(call)
   return textColumn(call, (reader, row) => {
@@ -94,7 +97,7 @@ export function jsonExtract(call: Call): Column {
   })
 }
 
-/** `json_get(json, key)`: the value of a key, or of an element by its number from 0, as JSON. */
+/** Compute `json_get(json, key)`: the value of a key, or of an element by its index from 0, as JSON. */
 export function jsonGet(call: Call): Column {
   return textColumn(call, (reader, row) => {
     const token = valueAt(reader, textOf(call.args[1]!, row))
@@ -125,7 +128,7 @@ function valueAt(reader: JsonReader, key: string): number {
   return kind === JsonKind.Array && /^\d{1,9}$/.test(key) ? reader.element(0, Number(key)) : -1
 }
 
-/** `json_get_string(json, key)`: strings, numbers and bools as text. */
+/** Compute `json_get_string(json, key)`: strings, numbers and booleans as text. */
 export function jsonGetString(call: Call): Column {
   return textColumn(call, (reader, row) => {
     const token = valueAt(reader, textOf(call.args[1]!, row))
@@ -135,7 +138,10 @@ export function jsonGetString(call: Call): Column {
   })
 }
 
-/** `json_get_int(json, key)`, `json_get_uint(json, key)`: a fraction is cut off, true is 1; null for what does not fit. */
+/**
+ * Compute `json_get_int(json, key)` or `json_get_uint(json, key)`. Fractions are dropped, true is 1. A value that does
+ * not fit is NULL.
+ */
 export function jsonGetInteger(call: Call): Column {
   const { length, type } = call
   const isSigned = type.kind === 'int' && type.signed
@@ -172,7 +178,7 @@ function integerAt(reader: JsonReader, token: number): bigint | null {
   }
 }
 
-/** `json_get_float(json, key)`. */
+/** Compute `json_get_float(json, key)`. */
 export function jsonGetFloat(call: Call): Column {
   const { length, type } = call
   const values = new Float64Array(length)
@@ -193,7 +199,10 @@ function numberAt(reader: JsonReader, token: number): number | null {
   return /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : null
 }
 
-/** `json_get_bool(json, key)`: 0 is false and other numbers true; of strings only 'true' and 'false' are either. */
+/**
+ * Compute `json_get_bool(json, key)`. The number 0 is FALSE, other numbers are TRUE. Only the strings 'true' and
+ * 'false' have a value.
+ */
 export function jsonGetBool(call: Call): Column {
   return boolColumn(call, (reader, row) => {
     const token = valueAt(reader, textOf(call.args[1]!, row))
@@ -226,7 +235,7 @@ function boolColumn(call: Call, truthAt: (reader: JsonReader, row: number) => bo
   return columnOf(type, length, { values: bytesOfWords(isTrue) }, valid)
 }
 
-/** `json_exists(json, path)`: a null there is there. */
+/** Compute `json_exists(json, path)`. A JSON null exists. */
 export const jsonExists: Kernel = call => {
   const select = selectorOf(call)
   return boolColumn(call, (reader, row) => select(reader, row).length > 0)
@@ -249,8 +258,10 @@ function constantElements(reader: JsonReader, path: string): ReadonlySet<string>
 }
 
 /**
- * `json_array_contains(json, path, value)`: whether an element of an array there is the value. A text is a string, or the JSON of the element
- * (`'2'` is the number too); any other value is the JSON that it is written as, and no string. Numbers are equal by value: 2, 2.0 and 20e-1.
+ * Compute `json_array_contains(json, path, value)`: whether an array at the path has an element equal to the value.
+ *
+ * A string value matches a JSON string, or an element whose JSON it is: `'2'` also matches the number. A value of
+ * another type matches by its JSON, and never matches a string. Numbers match by value: 2, 2.0 and 20e-1 are equal.
  */
 export function jsonArrayContains(call: Call): Column {
   const [json, path, value] = call.args as [Operand, Operand, Operand]
@@ -284,13 +295,13 @@ export function jsonArrayContains(call: Call): Column {
   })
 }
 
-/** The elements of the arrays among some values. */
+/** Return the elements of all arrays among the values. */
 function elementsOf(reader: JsonReader, tokens: readonly number[]): readonly number[] {
   const arrays = tokens.filter(token => reader.kindOf(token) === JsonKind.Array)
   return arrays.length === 1 ? reader.children(arrays[0]!) : arrays.flatMap(array => reader.children(array))
 }
 
-/** What the values can be asked for by. */
+/** Return all keys by which the values can be found. */
 function writtenValues(reader: JsonReader, tokens: readonly number[]): Set<string> {
   return new Set(tokens.flatMap(token => keysOf(reader, token)))
 }
@@ -304,7 +315,7 @@ function asString(text: string): string {
   return `s${text}`
 }
 
-/** Equal for numbers that are equal. */
+/** Return a key for JSON. Equal numbers have equal keys. */
 function asJson(text: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(text)
   if (match === null) return `j${text}`
@@ -315,7 +326,10 @@ function asJson(text: string): string {
   return `n${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`
 }
 
-/** `json_array_length(json)`, `json_array_length(json, path)`; a value that is no array is an error. */
+/**
+ * Compute `json_array_length(json)` or `json_array_length(json, path)`. Throws `InvalidInput` if the value is not an
+ * array.
+ */
 export function jsonArrayLength(call: Call): Column {
   const { length, type, describe } = call
   const select = selectorOf(call)
@@ -324,8 +338,8 @@ export function jsonArrayLength(call: Call): Column {
     const [array] = select(reader, row)
     if (array === undefined) return false
     if (reader.kindOf(array) !== JsonKind.Array) {
-      throw invalidInput(`${quote(reader.compact(array))} is no JSON array, in ${describe()}`, {
-        hint: 'give the path to an array; json_exists tells whether there is a value',
+      throw invalidInput(`${quote(reader.compact(array))} is not a JSON array, in ${describe()}`, {
+        hint: 'pass the path of an array; json_exists tests whether there is a value',
       })
     }
     values[row] = BigInt(reader.size(array))

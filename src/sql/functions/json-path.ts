@@ -1,25 +1,29 @@
-/** JSONPath as far as it names places: `$.a.b[0]`, `$['a']`, `$."a b"`, `$[last]`, `$.*`, `$[*]`. */
+/** The subset of JSONPath that names positions: `$.a.b[0]`, `$['a']`, `$."a b"`, `$[last]`, `$.*`, `$[*]`. */
 import { invalidInput, quote, unsupported } from '../../errors.js'
 import { JsonKind, type JsonReader } from './json.js'
 
+/** One step of a path. */
 export type JsonStep =
   | { readonly kind: 'member'; readonly key: string }
-  /** Negative ones count from the end. */
+  /** Negative indexes count from the end. */
   | { readonly kind: 'element'; readonly index: number }
   | { readonly kind: 'members' | 'elements' }
 
 export type JsonPath = readonly JsonStep[]
 
-/** Units a path may have: what the patterns below take is at most the square of that. */
+/** Maximum length of a path in UTF-16 units. The patterns below take at most quadratic time in the length. */
 const maxLength = 4096
 
-/** Steps a path may have. */
+/** Maximum number of steps of a path. */
 const maxSteps = 1000
 
 const step =
   /\s*(?:\.\s*(?:(\*)|([\p{L}\p{N}_$-]+)|"((?:[^"\\]|\\.)*)")|\[\s*(?:(\*)|(-?\d{1,9})|last(?:\s*-\s*(\d{1,9}))?|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\])/uy
 
-/** Throws code 13 for what is no path, 0 for conditions and what else JSONPath can do. */
+/**
+ * Parse a JSON path. Throws `InvalidInput` for an invalid path, and `Unsupported` for filters and other features of
+ * JSONPath.
+ */
 export function parseJsonPath(text: string): JsonPath {
   if (text.length > maxLength) {
     throw invalidInput(`a path of ${text.length} characters into JSON is too long`, {
@@ -28,7 +32,7 @@ export function parseJsonPath(text: string): JsonPath {
   }
   const path: JsonStep[] = []
   const trimmed = text.trim()
-  // A path may start without its $.
+  // The leading $ is optional.
   const source = trimmed.startsWith('$') ? trimmed.slice(1) : /^[.[]/.test(trimmed) ? trimmed : `.${trimmed}`
   step.lastIndex = 0
   while (step.lastIndex < source.length) {
@@ -56,14 +60,14 @@ function unescaped(text: string | undefined): string | undefined {
 
 function wrongPath(text: string, rest: string) {
   if (/^\s*(\.\.|\[?\s*\?|\.\s*\w+\s*\()|@|\bto\b/.test(rest)) {
-    return unsupported(`${quote(text)} is more than a path of keys and indexes`, {
+    return unsupported(`${quote(text)} is more than a JSON path of keys and indexes`, {
       hint: 'write keys, indexes and *: $.a.b[0]',
     })
   }
-  return invalidInput(`${quote(text)} is no path into JSON`, { hint: 'write one like $.a.b[0]' })
+  return invalidInput(`${quote(text)} is not a JSON path`, { hint: 'write one like $.a.b[0]' })
 }
 
-/** The tokens of all values at a path. */
+/** Return the tokens of all values at a path. */
 export function selectJson(reader: JsonReader, path: JsonPath): readonly number[] {
   let found = [0]
   for (const step of path) {

@@ -1,9 +1,9 @@
 /**
- * JSON text (RFC 8259) as a list of its values in the order they are written, without building them.
+ * Read JSON text (RFC 8259) as a list of its values in written order, without building them.
  *
- * - One pass, no recursion: a document may be as deep as it is long.
- * - The members of an object are two tokens each, a key and a value. Of equal keys the last one counts.
- * - Numbers stay text, so no digit of them is lost.
+ * - One pass without recursion, so nesting is limited only by the length of a document.
+ * - A member of an object is two tokens: a key and a value. If keys repeat, the last one counts.
+ * - Numbers stay text, so they lose no digits.
  */
 
 export const JsonKind = { Null: 0, False: 1, True: 2, Number: 3, String: 4, Array: 5, Object: 6 } as const
@@ -15,7 +15,7 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 /** What may come next in a document. */
 const Expect = { Value: 0, ValueOrEnd: 1, Key: 2, KeyOrEnd: 3, CommaOrEnd: 4, Nothing: 5 } as const
 
-/** What was found out about a document that is asked again and again, by token. */
+/** Cached results for a document that is read many times, by token. */
 interface Index {
   readonly members: Map<number, ReadonlyMap<string, number>>
   readonly children: Map<number, readonly number[]>
@@ -23,20 +23,21 @@ interface Index {
   readonly compact: Map<number, string>
 }
 
+/** Reads a JSON document and finds values in it. */
 export class JsonReader {
-  /** Values that paths have led over. */
+  /** Number of values that paths have visited. */
   visited = 0
   #index: Index | null = null
   #text = ''
   #kinds = new Uint8Array(64)
   #starts = new Int32Array(64)
   #ends = new Int32Array(64)
-  /** The token after the value and all that is in it. */
+  /** The token after the value and everything inside the value. */
   #nexts = new Int32Array(64)
   #count = 0
   readonly #open: number[] = []
 
-  /** Reads a document; its value is token 0. False when the text is no JSON. */
+  /** Read a document. Its value is token 0. Return false if the text is not JSON. */
   read(text: string): boolean {
     this.#index = null
     this.#text = text
@@ -74,12 +75,12 @@ export class JsonReader {
     }
   }
 
-  /** Keeps from now on what it finds out about the document. */
+  /** Cache all further results for this document. */
   keepIndex(): void {
     this.#index = { members: new Map(), children: new Map(), strings: new Map(), compact: new Map() }
   }
 
-  /** After a comma or the end of what is open: what is expected then, or -1 where neither may stand. */
+  /** Handle a comma, or the end of the open container. Return what may come next, or -1 if neither is allowed. */
   #afterValue(code: number, at: number): number {
     const top = this.#open.at(-1)
     if (top === undefined) return -1
@@ -92,7 +93,7 @@ export class JsonReader {
     return this.#open.length === 0 ? Expect.Nothing : Expect.CommaOrEnd
   }
 
-  /** Adds a scalar; its end, or -1 where there is none. */
+  /** Add a scalar. Return its end, or -1 if there is none. */
   #scalar(code: number, at: number): number {
     if (code === quoteCode) {
       const end = stringEnd(this.#text, at)
@@ -128,21 +129,21 @@ export class JsonReader {
     return this.#kinds[token] as JsonKind
   }
 
-  /** A scalar as it is written. */
+  /** Return a scalar as it is written. */
   sourceOf(token: number): string {
     return this.#text.slice(this.#starts[token], this.#ends[token])
   }
 
-  /** The text a string says. */
+  /** Return the text of a string. */
   stringOf(token: number): string {
     const source = this.sourceOf(token)
     if (!source.includes('\\')) return source.slice(1, -1)
-    return kept(this.#index?.strings, token, () => JSON.parse(source) as string)
+    return cached(this.#index?.strings, token, () => JSON.parse(source) as string)
   }
 
-  /** The value as JSON without white space; of the ways to write a string the shortest. */
+  /** Return the value as JSON without white space. Escaped strings are written in their shortest form. */
   compact(token: number): string {
-    return kept(this.#index?.compact, token, () => this.#written(token))
+    return cached(this.#index?.compact, token, () => this.#written(token))
   }
 
   #written(token: number): string {
@@ -158,10 +159,10 @@ export class JsonReader {
     return out + withoutBlank(this.#text.slice(done, this.#ends[token]))
   }
 
-  /** The value of a key of an object, or -1. */
+  /** Return the value of a key of an object, or -1. */
   member(object: number, key: string): number {
     if (this.#index !== null) {
-      return kept(this.#index.members, object, () => this.#membersOf(object)).get(key) ?? -1
+      return cached(this.#index.members, object, () => this.#membersOf(object)).get(key) ?? -1
     }
     let found = -1
     for (let k = object + 1; k < this.#nexts[object]!; k = this.#nexts[k + 1]!) {
@@ -183,9 +184,9 @@ export class JsonReader {
     return end - start > key.length && this.stringOf(token) === key
   }
 
-  /** The values of an array or an object. */
+  /** Return the values of an array or an object. */
   children(container: number): readonly number[] {
-    return kept(this.#index?.children, container, () => this.#childrenOf(container))
+    return cached(this.#index?.children, container, () => this.#childrenOf(container))
   }
 
   #childrenOf(container: number): readonly number[] {
@@ -198,7 +199,10 @@ export class JsonReader {
     return found
   }
 
-  /** Element `index` of an array, from 0, or from the end for a negative one; -1 for none. */
+  /**
+   * Return element `index` of an array, counted from 0; a negative index counts from the end. Return -1 if there is
+   * none.
+   */
   element(array: number, index: number): number {
     if (index < 0 || this.#index !== null) return this.children(array).at(index) ?? -1
     let k = array + 1
@@ -224,13 +228,13 @@ const words = [
   ['true', JsonKind.True],
 ] as const
 
-/** What `known` has for a token; what `find` gives is kept there. */
-function kept<T>(known: Map<number, T> | undefined, token: number, find: () => T): T {
-  if (known === undefined) return find()
-  let value = known.get(token)
+/** Return the value that `cache` has for a token. If there is none, compute and cache it. */
+function cached<T>(cache: Map<number, T> | undefined, token: number, find: () => T): T {
+  if (cache === undefined) return find()
+  let value = cache.get(token)
   if (value === undefined) {
     value = find()
-    known.set(token, value)
+    cache.set(token, value)
   }
   return value
 }
@@ -252,7 +256,10 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9
 }
 
-/** The end of the string that starts at `start`, or -1 when it has none or holds what a string may not. */
+/**
+ * Return the end of the string that starts at `start`. Return -1 if the string is not closed or contains an invalid
+ * character.
+ */
 function stringEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)

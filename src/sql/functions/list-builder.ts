@@ -1,4 +1,4 @@
-/** Lists put together from elements of other columns. */
+/** Build lists from elements of other columns. */
 import type { Column } from '../../arrow/column.js'
 import { cellBytes } from '../../arrow/layout.js'
 import type { DataType } from '../../arrow/types.js'
@@ -8,15 +8,15 @@ import { checkSpread, gather } from '../kernels/gather.js'
 import { bitAt, columnOf, listOffsetsOf, type Operand, validWords, wordCount } from '../values/vector.js'
 import type { Call } from './call.js'
 
-/** An argument of lists, read row by row; one that stands for every row is not laid out for each. */
+/** A list argument that is read row by row. A constant list is not repeated for each row. */
 export class Lists {
-  /** The elements of all lists; dictionaries decoded. */
+  /** The elements of all lists. Dictionaries are decoded. */
   readonly elements: Column
   readonly #offsets: Int32Array
   readonly #valid: Uint32Array | null
   readonly #isConstant: boolean
 
-  /** Throws code 13 for a constant list that is too long to be repeated in `length` rows. */
+  /** Throws `InvalidInput` if a constant list is too long to be repeated in `length` rows. */
   constructor(operand: Operand, length: number) {
     checkSpread(operand, length)
     this.elements = decoded(operand.column.children[0]!)
@@ -25,28 +25,28 @@ export class Lists {
     this.#isConstant = operand.constant
   }
 
-  /** Whether the row holds a list. */
+  /** Return whether the row holds a list. */
   has(row: number): boolean {
     return this.#valid === null || bitAt(this.#valid, this.#isConstant ? 0 : row)
   }
 
-  /** Where the list of the row begins among the elements. */
+  /** Return the first element of the list of the row. */
   start(row: number): number {
     return this.#offsets[this.#isConstant ? 0 : row]!
   }
 
-  /** Where the list of the row ends. */
+  /** Return the end of the list of the row. */
   end(row: number): number {
     return this.#offsets[this.#isConstant ? 1 : row + 1]!
   }
 }
 
-/** Elements that one batch may give, unless its arguments have more. */
+/** Maximum number of elements that one batch may return, unless its arguments have more. */
 const maxElements = 2 ** 24
-/** Bytes that one batch may give to elements that are repeated. */
+/** Maximum bytes per batch of elements that are repeated. */
 const maxRepeated = 2 ** 27
 
-/** Lists of elements of some source columns, row after row. */
+/** Builds lists row by row from elements of source columns. */
 export class ListBuilder {
   readonly #call: Call
   readonly #sources: readonly Column[]
@@ -59,7 +59,7 @@ export class ListBuilder {
   #row = 0
   #repeated = 0
 
-  /** `sources`: columns of elements, all of the element type of the call's result, or of none. */
+  /** `sources`: columns of elements. Each has the element type of the call's result, or the null type. */
   constructor(call: Call, sources: readonly Column[]) {
     this.#call = call
     this.#sources = sources
@@ -75,7 +75,7 @@ export class ListBuilder {
     this.#valid = new Uint32Array(wordCount(call.length))
   }
 
-  /** Adds element `index` of source number `source` to the list of the current row. */
+  /** Append element `index` of source number `source` to the list of the current row. */
   add(source: number, index: number): void {
     if (this.#count === this.#picks.length) this.#grow()
     const isTyped = this.#sources[source]!.type.kind !== 'null'
@@ -86,7 +86,10 @@ export class ListBuilder {
     for (let index = from; index < to; index++) this.add(source, index)
   }
 
-  /** As `add`, for an element that stands in the list in place of any number of others. Throws code 13 where it gets too much. */
+  /**
+   * As `add`, for an element that can be repeated any number of times. Throws `InvalidInput` if the repeated elements
+   * of the batch take more than 128 MiB.
+   */
   addRepeated(source: number, index: number): void {
     this.#repeated += bytesOfRows(this.#sources[source]!, index, index + 1)
     if (this.#repeated > maxRepeated) {
@@ -98,13 +101,13 @@ export class ListBuilder {
     this.add(source, index)
   }
 
-  /** Ends the list of the current row. */
+  /** End the list of the current row. */
   endRow(): void {
     this.#valid[this.#row >>> 5]! |= 1 << (this.#row & 31)
     this.#offsets[++this.#row] = this.#count
   }
 
-  /** The current row has no list. */
+  /** Make the current row NULL. */
   skipRow(): void {
     this.#offsets[++this.#row] = this.#count
   }
@@ -131,7 +134,7 @@ export class ListBuilder {
   }
 }
 
-/** What the values of rows `from` up to `to` take, without offsets and validity. */
+/** Return the bytes of the values of rows `from` up to `to`, without offsets and validity. */
 function bytesOfRows({ type, offsets, children }: Column, from: number, to: number): number {
   switch (type.kind) {
     case 'utf8':

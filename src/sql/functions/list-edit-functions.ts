@@ -1,4 +1,4 @@
-/** Functions that make lists of lists. */
+/** Declarations of functions that return lists. */
 import type { DataType } from '../../arrow/types.js'
 import {
   commonType,
@@ -109,7 +109,10 @@ function listAlias(name: string): string {
   return name.replace('array_', 'list_')
 }
 
-/** The list type of a result made of lists of that type; `element` for NULL. Null for what is no list. */
+/**
+ * Return the list type of a result built from lists of `type`. For NULL, it is a list of `element`. Return null for a
+ * type that is not a list.
+ */
 function asList(type: DataType, element: DataType = nullType): ListType | null {
   if (type.kind === 'null') return listType(element, false)
   const child = elementType(type)
@@ -120,14 +123,14 @@ function listType(element: DataType, large: boolean): ListType {
   return { kind: 'list', large, child: { name: 'item', type: element, nullable: true } }
 }
 
-/** Elements come as their values, however they are stored. */
+/** Return the type without dictionaries: results hold decoded elements. */
 function withoutDictionaries(declared: DataType): DataType {
   const type = valueType(declared)
   if (type.kind !== 'list' && type.kind !== 'fixed_size_list') return type
   return { ...type, child: { ...type.child, type: withoutDictionaries(type.child.type) } }
 }
 
-/** The type of elements of some lists that are put into one, together with `element`. */
+/** Return a signature whose result has the common element type of some lists and of `element`. */
 function joined(
   args: readonly DataType[],
   element: DataType,
@@ -153,7 +156,7 @@ function joined(
 
 function commonElement(a: DataType, b: DataType): DataType | null {
   const common = commonType(a, b)
-  // Texts are of one type, however their offsets are stored.
+  // Strings with 32-bit and 64-bit offsets are one type.
   return common?.kind === 'utf8' && a.kind === 'utf8' ? a : common
 }
 
@@ -184,7 +187,7 @@ function isExactIn(list: DataType, element: DataType): boolean {
   return list.kind === 'null' || isExact(elementType(list)!, element)
 }
 
-/** Whether two values of the first type are equal exactly when they are equal in the second, which has room for them. */
+/** Return whether values of the first type are equal exactly if they are equal after conversion to the common type. */
 function isExact(declared: DataType, common: DataType): boolean {
   const type = valueType(declared)
   const isWhole = type.kind === 'int' || type.kind === 'decimal'
@@ -193,7 +196,7 @@ function isExact(declared: DataType, common: DataType): boolean {
   return item === null || commonItem === null || isExact(item, commonItem)
 }
 
-/** Whether elements of the type can be told apart. */
+/** Return whether values of the type can be compared for equality. */
 function hasEquality(declared: DataType): boolean {
   const type = valueType(declared)
   const item = elementType(type)
@@ -203,11 +206,11 @@ function hasEquality(declared: DataType): boolean {
 
 function sliced(args: readonly DataType[]): Signature | null {
   if (args.length !== 3 && args.length !== 4) return null
-  const [first, ...places] = args as [DataType, ...DataType[]]
+  const [first, ...positions] = args as [DataType, ...DataType[]]
   const list = asList(first)
-  return list === null || !places.every(isInteger)
+  return list === null || !positions.every(isInteger)
     ? null
-    : { args: [list, ...places.map(() => int64)], result: list }
+    : { args: [list, ...positions.map(() => int64)], result: list }
 }
 
 function flattened(args: readonly DataType[]): Signature | null {
@@ -222,7 +225,7 @@ function sorted(args: readonly DataType[], constants: Constants): Signature | nu
   const list = args.length >= 1 && args.length <= 3 ? asList(args[0]!) : null
   const words = args.slice(1)
   if (list === null || !isOrdered(list.child.type) || !words.every(isText)) return null
-  // NULL in place of a word makes the result NULL.
+  // A NULL instead of a keyword makes the result NULL.
   const [direction, nulls] = [constants[1] ?? 'ASC', constants[2] ?? 'NULLS FIRST']
   const areConstants = words.every((_, i) => constants[i + 1] !== undefined)
   if (!areConstants || listOrderOf(String(direction), String(nulls)) === null) return null
@@ -242,7 +245,10 @@ function extreme(name: string, sign: 1 | -1): SqlFunction {
   }
 }
 
-/** A list, `count` values that its elements are compared with or replaced by, and others. */
+/**
+ * Return a signature with a list, `count` values that its elements are compared with or replaced by, and other
+ * arguments.
+ */
 function members(
   args: readonly DataType[],
   count: number,
@@ -262,7 +268,10 @@ function members(
   return { args: [list, ...values.map(() => element), ...others], result: resultOf(list) }
 }
 
-/** `most`: elements that are changed; null where the last argument says it. */
+/**
+ * Declare a function that changes elements. `most` is the maximum number of changed elements; null if the last argument
+ * gives it.
+ */
 function changing(
   name: string,
   most: number | null,

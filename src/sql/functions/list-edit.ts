@@ -1,4 +1,4 @@
-/** Lists with other elements, or in another order, by their places. */
+/** Functions that add, remove or reorder list elements by position. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { checkSpread, spread } from '../kernels/gather.js'
@@ -8,13 +8,13 @@ import type { Call, Kernel } from './call.js'
 import { ListBuilder, Lists } from './list-builder.js'
 import { numberOf, strictRows } from './operands.js'
 
-/** `array_append(list, element)`: a list that is NULL counts as empty. */
+/** Compute `array_append(list, element)`. A NULL list counts as empty. */
 export function arrayAppend(call: Call): Column {
   const [list, element] = call.args as [Operand, Operand]
   return withElement(call, list, element, false)
 }
 
-/** `array_prepend(element, list)`: a list that is NULL counts as empty. */
+/** Compute `array_prepend(element, list)`. A NULL list counts as empty. */
 export function arrayPrepend(call: Call): Column {
   const [element, list] = call.args as [Operand, Operand]
   return withElement(call, list, element, true)
@@ -37,7 +37,7 @@ function withElement(call: Call, list: Operand, element: Operand, isFirst: boole
   return builder.finish()
 }
 
-/** `array_concat(list, ...)`: NULL only where all lists are. */
+/** Compute `array_concat(list, ...)`. The result is NULL only if all lists are NULL. */
 export function arrayConcat(call: Call): Column {
   const { args, length, rows } = call
   const parts = args.map(arg => new Lists(arg, length))
@@ -60,7 +60,7 @@ export function arrayConcat(call: Call): Column {
   return builder.finish()
 }
 
-/** Makes a list of each that is asked for, NULL where an argument is. */
+/** Build a list for each requested row. The result is NULL where an argument is NULL. */
 export function eachList(
   call: Call,
   sources: readonly Column[],
@@ -77,7 +77,7 @@ export function eachList(
   return builder.finish()
 }
 
-/** `array_reverse(list)`. */
+/** Compute `array_reverse(list)`. */
 export function arrayReverse(call: Call): Column {
   const lists = new Lists(call.args[0]!, call.length)
   return eachList(call, [lists.elements], (builder, row) => {
@@ -85,7 +85,7 @@ export function arrayReverse(call: Call): Column {
   })
 }
 
-/** `array_pop_front(list)` and `array_pop_back(list)`: without the first or last element, if there is one. */
+/** Return a kernel for `array_pop_front(list)` or `array_pop_back(list)`: remove the first or last element, if any. */
 export function arrayPop(first: 0 | 1, last: 0 | 1): Kernel {
   return call => {
     const lists = new Lists(call.args[0]!, call.length)
@@ -96,9 +96,10 @@ export function arrayPop(first: 0 | 1, last: 0 | 1): Kernel {
 }
 
 /**
- * `array_slice(list, from, to)`, `array_slice(list, from, to, step)`: both ends belong to the slice. Places are counted from
- * 1 or, negative, from the end. A `from` before the first element means the first, a `to` behind the last the last; any
- * other place outside of the list makes the slice empty.
+ * Compute `array_slice(list, from, to)` or `array_slice(list, from, to, step)`. The slice includes both ends.
+ *
+ * Positions count from 1; negative ones count from the end. A `from` before the first element means the first element.
+ * A `to` after the last element means the last element. Any other position outside of the list makes the slice empty.
  */
 export function arraySlice(call: Call): Column {
   const [list, from, to, by] = call.args as [Operand, Operand, Operand, Operand?]
@@ -106,28 +107,28 @@ export function arraySlice(call: Call): Column {
   return eachList(call, [lists.elements], (builder, row) => {
     const step = by === undefined ? 1 : numberOf(by, row)
     if (step === 0) {
-      throw invalidInput(
-        `a slice goes in steps of 1 or more, or of -1 or less, not 0, in ${call.describe()}`,
-        {
-          hint: 'leave the step out to take every element',
-        },
-      )
+      throw invalidInput(`the step of a slice must not be 0, in ${call.describe()}`, {
+        hint: 'leave the step out to take every element',
+      })
     }
     const start = lists.start(row)
     const count = lists.end(row) - start
-    const first = Math.max(placeOf(numberOf(from, row), count), 0)
-    const last = Math.min(placeOf(numberOf(to, row), count), count - 1)
+    const first = Math.max(indexOf(numberOf(from, row), count), 0)
+    const last = Math.min(indexOf(numberOf(to, row), count), count - 1)
     if (first >= count || last < 0) return
     for (let k = first; step > 0 ? k <= last : k >= last; k += step) builder.add(0, start + k)
   })
 }
 
-/** A place in a list of `count` elements, counted from 0; it may lie outside of the list. */
-function placeOf(written: number, count: number): number {
+/** Return a position counted from 0 in a list of `count` elements. The position may be outside of the list. */
+function indexOf(written: number, count: number): number {
   return written < 0 ? written + count : written - 1
 }
 
-/** `flatten(list)`: the elements of the inner lists; those that are NULL have none. A list of other values stays as it is. */
+/**
+ * Compute `flatten(list)`: the elements of the inner lists. Inner lists that are NULL have no elements. A list of other
+ * values stays as it is.
+ */
 export function flatten(call: Call): Column {
   const { args, length } = call
   const [list] = args as [Operand]

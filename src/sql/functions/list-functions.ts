@@ -1,4 +1,4 @@
-/** Functions of lists. */
+/** Declarations of functions that read lists. */
 import type { DataType } from '../../arrow/types.js'
 import { castable } from '../kernels/cast.js'
 import { boolType, elementType, int64, uint64, utf8, valueType } from '../values/types.js'
@@ -89,7 +89,7 @@ export const listFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** A NULL where a list is asked for is one of `element`. */
+/** Return a list type, for NULL a list of `element`. Return null for a type that is not a list. */
 function asList(type: DataType | undefined, element: DataType): DataType | null {
   if (type?.kind === 'null') return listOf(element)
   return type === undefined || elementType(type) === null ? null : type
@@ -102,7 +102,7 @@ function list(result: DataType): Sign {
   }
 }
 
-/** The type of a list's elements where they can be told apart. */
+/** Return the element type of a list if the elements are not nested. Else return null. */
 function plainElement(list: DataType | null): DataType | null {
   const element = list === null ? null : elementType(list)
   return element === null || isNested(valueType(element)) ? null : valueType(element)

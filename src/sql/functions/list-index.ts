@@ -1,4 +1,4 @@
-/** The elements of lists as sets and numbers; those of a list that is the same in every row are looked up, not laid out for each. */
+/** Elements of lists as sets and numbers. A constant list is indexed once instead of being repeated for each row. */
 import { type Column, isValid } from '../../arrow/column.js'
 import { withoutIntervals } from '../kernels/compare-values.js'
 import { decoded } from '../kernels/dictionary.js'
@@ -6,11 +6,11 @@ import { type Members, membersOf } from '../kernels/members.js'
 import type { Scalar } from '../values/scalar.js'
 import { listOffsetsOf, scalarAt } from '../values/vector.js'
 
-/** What was made of constant lists, for as long as they live: every batch has the same. */
+/** Caches for constant lists, which are the same in every batch. */
 const memberSets = new WeakMap<Column, Members>()
 const listIndexes = new WeakMap<Column, ListIndex>()
 
-/** The elements of a constant list as a set. */
+/** Return the elements of a constant list as a set. */
 export function membersIn(list: Column): Members {
   let members = memberSets.get(list)
   if (members === undefined) {
@@ -21,16 +21,17 @@ export function membersIn(list: Column): Members {
   return members
 }
 
-/** Where the elements of a constant list stand. */
+/** The positions of the elements of a constant list. */
 export interface ListIndex {
-  /** A number for every distinct element, counted from 0, by its key. */
+  /** Number of every distinct element, counted from 0, by its key. */
   readonly numbers: ReadonlyMap<unknown, number>
-  /** The places of element number n, ascending from 0, are `places[starts[n] .. starts[n + 1]]`. */
-  readonly places: Int32Array
+  /** Positions of element number n, ascending and counted from 0: `positions[starts[n] .. starts[n + 1]]`. */
+  readonly positions: Int32Array
   readonly starts: Int32Array
   readonly hasNull: boolean
 }
 
+/** Return the index of a constant list. Indexes are cached per list. */
 export function listIndexOf(list: Column): ListIndex {
   let index = listIndexes.get(list)
   if (index === undefined) {
@@ -47,26 +48,29 @@ function indexList(list: Column): ListIndex {
   const starts = new Int32Array(numbers.size + 1)
   for (const number of elements) if (number !== -1) starts[number + 1]!++
   for (let n = 0; n < numbers.size; n++) starts[n + 1]! += starts[n]!
-  const places = new Int32Array(starts[numbers.size]!)
+  const positions = new Int32Array(starts[numbers.size]!)
   const next = starts.slice()
-  for (let k = 0; k < elements.length; k++) if (elements[k] !== -1) places[next[elements[k]!]!++] = k
-  return { numbers, places, starts, hasNull: elements.includes(-1) }
+  for (let k = 0; k < elements.length; k++) if (elements[k] !== -1) positions[next[elements[k]!]!++] = k
+  return { numbers, positions, starts, hasNull: elements.includes(-1) }
 }
 
-/** The first place of element number `number` that is `from` or later; -1 for none. */
-export function placeFrom({ places, starts }: ListIndex, number: number, from: number): number {
+/** Return the first position of element number `number` at or after `from`, or -1. */
+export function positionFrom({ positions, starts }: ListIndex, number: number, from: number): number {
   let low = starts[number]!
   let high = starts[number + 1]!
   const end = high
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (places[middle]! < from) low = middle + 1
+    if (positions[middle]! < from) low = middle + 1
     else high = middle
   }
-  return low === end ? -1 : places[low]!
+  return low === end ? -1 : positions[low]!
 }
 
-/** What is the same for equal values of one type, floats and intervals as `=` has them; inside of lists a null equals a null. */
+/**
+ * Return a key that is equal for equal values of one type. Floats and intervals are equal as under `=`. Inside lists,
+ * NULL equals NULL.
+ */
 export function keyOf(value: Scalar): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
   if (Array.isArray(value)) return `[${(value as readonly Scalar[]).map(textOfKey).join()}]`
@@ -79,8 +83,8 @@ function textOfKey(value: Scalar): string {
 }
 
 /**
- * A number for every element from `start` up to `end`, the same for those that are equal; -1 for a null. `numbers` keeps
- * those given so far.
+ * Return a number for every element from `start` up to `end`. Equal elements have the same number; -1 is NULL.
+ * `numbers` holds the numbers assigned so far.
  */
 export function numbered(
   elements: Column,

@@ -1,6 +1,6 @@
 /**
- * Lists changed by which elements are equal: integers, floats and so on as `=` has them, lists element by element. A null
- * equals a null.
+ * Functions that compare list elements for equality. Values are equal as under `=`, lists element by element. NULL
+ * equals NULL.
  */
 import type { Column } from '../../arrow/column.js'
 import { checkSpread } from '../kernels/gather.js'
@@ -11,28 +11,31 @@ import { eachList } from './list-edit.js'
 import { numbered } from './list-index.js'
 import { numberOf } from './operands.js'
 
-/** `array_positions(list, element)`: every place of the element, counted from 1. */
+/** Compute `array_positions(list, element)`: every position of the element, counted from 1. */
 export function arrayPositions(call: Call): Column {
   const { type, length, rows } = call
   const { lists, isWanted } = matching(call)
   const offsets = new Int32Array(length + 1)
   const valid = new Uint32Array(wordCount(length))
-  const places: bigint[] = []
+  const positions: bigint[] = []
   for (let i = 0; i < length; i++) {
     if ((rows === null || bitAt(rows, i)) && lists.has(i)) {
       for (let k = lists.start(i); k < lists.end(i); k++) {
-        if (isWanted(i, k)) places.push(BigInt(k - lists.start(i) + 1))
+        if (isWanted(i, k)) positions.push(BigInt(k - lists.start(i) + 1))
       }
       valid[i >>> 5]! |= 1 << (i & 31)
     }
-    offsets[i + 1] = places.length
+    offsets[i + 1] = positions.length
   }
   const element = (type as typeof type & { kind: 'list' }).child.type
-  const child = columnOf(element, places.length, { values: BigUint64Array.from(places) }, null)
+  const child = columnOf(element, positions.length, { values: BigUint64Array.from(positions) }, null)
   return columnOf(type, length, { offsets, children: [child] }, valid)
 }
 
-/** The lists of the first argument, and whether element `k` of them is what the second asks for in a row. */
+/**
+ * Return the lists of the first argument, and a function that tells whether element `k` equals the second argument of a
+ * row.
+ */
 function matching({ args, length }: Call) {
   const [list, wanted] = args as [Operand, Operand]
   const lists = new Lists(list, length)
@@ -44,17 +47,17 @@ function matching({ args, length }: Call) {
 }
 
 /**
- * `array_remove(list, element)`, `array_remove_all` and `array_remove_n(list, element, most)`: without the first `most`
- * elements that equal it.
+ * Return a kernel for `array_remove(list, element)`, `array_remove_all` and `array_remove_n(list, element, most)`:
+ * remove the first `most` elements that are equal.
  */
 export function arrayRemove(most: number | null): Kernel {
   return call => {
     const { lists, isWanted } = matching(call)
     const limit = limitOf(most, call.args[2])
     return eachList(call, [lists.elements], (builder, row) => {
-      let left = limit(row)
+      let remaining = limit(row)
       for (let k = lists.start(row); k < lists.end(row); k++) {
-        if (left > 0 && isWanted(row, k)) left--
+        if (remaining > 0 && isWanted(row, k)) remaining--
         else builder.add(0, k)
       }
     })
@@ -62,8 +65,9 @@ export function arrayRemove(most: number | null): Kernel {
 }
 
 /**
- * `array_replace(list, element, other)`, `array_replace_all` and `array_replace_n(list, element, other, most)`: `other` in
- * place of the first `most` elements that equal it. NULL only where the list or `most` is.
+ * Return a kernel for `array_replace(list, element, other)`, `array_replace_all` and `array_replace_n(list, element,
+ * other, most)`: replace the first `most` equal elements by `other`. The result is NULL only if the list or `most` is
+ * NULL.
  */
 export function arrayReplace(most: number | null): Kernel {
   return call => {
@@ -73,23 +77,23 @@ export function arrayReplace(most: number | null): Kernel {
     const limit = limitOf(most, count)
     const strict = { ...call, args: count === undefined ? [list] : [list, count] }
     return eachList(strict, [lists.elements, other.column], (builder, row) => {
-      let left = limit(row)
+      let remaining = limit(row)
       for (let k = lists.start(row); k < lists.end(row); k++) {
-        if (left > 0 && isWanted(row, k)) {
+        if (remaining > 0 && isWanted(row, k)) {
           builder.addRepeated(1, other.constant ? 0 : row)
-          left--
+          remaining--
         } else builder.add(0, k)
       }
     })
   }
 }
 
-/** How many elements are changed in each row: `most`, or what an argument says. */
+/** Return the maximum number of changed elements of each row: `most`, or the value of an argument. */
 function limitOf(most: number | null, count: Operand | undefined): (row: number) => number {
   return most === null ? row => numberOf(count!, row) : () => most
 }
 
-/** `array_distinct(list)`: each value where it stands first. */
+/** Compute `array_distinct(list)`: each value at its first position. */
 export function arrayDistinct(call: Call): Column {
   const { parts, seen } = numberedParts(call)
   return eachList(call, [parts[0]!.lists.elements], (builder, row) => {
@@ -97,7 +101,7 @@ export function arrayDistinct(call: Call): Column {
   })
 }
 
-/** `array_union(list, list)`: each value of either, in the order they come first. */
+/** Compute `array_union(list, list)`: each value of either list, in order of first occurrence. */
 export function arrayUnion(call: Call): Column {
   const { parts, seen } = numberedParts(call)
   const sources = parts.map(({ lists }) => lists.elements)
@@ -107,7 +111,10 @@ export function arrayUnion(call: Call): Column {
   })
 }
 
-/** `array_intersect(list, list)` and `array_except`: each value of the first that the second has, or has not. */
+/**
+ * Return a kernel for `array_intersect(list, list)` or `array_except`: each value of the first list that is in the
+ * second, or is not.
+ */
 export function arrayWhere(isInSecond: boolean): Kernel {
   return call => {
     const { parts, seen } = numberedParts(call)
@@ -120,13 +127,13 @@ export function arrayWhere(isInSecond: boolean): Kernel {
   }
 }
 
-/** Lists and a number for each of their elements: equal ones of all lists have the same, -1 is a null. */
+/** Lists, and a number for each of their elements. Equal elements of all lists have the same number; -1 is NULL. */
 interface NumberedPart {
   readonly lists: Lists
   readonly numbers: Int32Array
 }
 
-/** All arguments, and one place per number for the row it was seen in last, counted from 1. */
+/** Return all arguments, and an array with the last row (counted from 1) in which each number occurred. */
 function numberedParts({ args, length }: Call) {
   const numbers = new Map<unknown, number>()
   const parts = args.map((arg): NumberedPart => {
@@ -136,7 +143,7 @@ function numberedParts({ args, length }: Call) {
   return { parts, seen: new Int32Array(numbers.size + 1) }
 }
 
-/** Adds the elements of one part that are wanted and were not seen in the row before. */
+/** Add the wanted elements of one part that have not occurred in this row yet. */
 function addNew(
   builder: ListBuilder,
   parts: readonly NumberedPart[],

@@ -1,4 +1,4 @@
-/** Lists in the order of their elements: NaN is the greatest float, and texts are in the order of their code points. */
+/** Sort list elements. NaN is the greatest float, strings are ordered by code points. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import type { Scalar } from '../values/scalar.js'
@@ -9,13 +9,13 @@ import { Lists } from './list-builder.js'
 import { eachList } from './list-edit.js'
 import { strictRows, textOf } from './operands.js'
 
-/** Whether nulls stand first, and whether the greatest element does. */
+/** Whether the greatest element comes first, and whether NULLs do. */
 export interface ListOrder {
   readonly isDescending: boolean
   readonly areNullsFirst: boolean
 }
 
-/** The order that the texts of `array_sort` name; null where they name none. */
+/** Return the order that the string arguments of `array_sort` name. Return null if they are invalid. */
 export function listOrderOf(direction: string, nulls: string): ListOrder | null {
   const [first, last] = [direction, nulls].map(text => text.trim().toUpperCase())
   if (first !== 'ASC' && first !== 'DESC') return null
@@ -23,7 +23,10 @@ export function listOrderOf(direction: string, nulls: string): ListOrder | null 
   return { isDescending: first === 'DESC', areNullsFirst: last === 'NULLS FIRST' }
 }
 
-/** `array_sort(list)`, `array_sort(list, 'DESC')`, `array_sort(list, 'DESC', 'NULLS LAST')`: equal elements stay in their order. */
+/**
+ * Compute `array_sort(list)`, `array_sort(list, 'DESC')` or `array_sort(list, 'DESC', 'NULLS LAST')`. The sort is
+ * stable.
+ */
 export function arraySort(call: Call): Column {
   const [list, direction, nulls] = call.args as [Operand, Operand?, Operand?]
   const lists = new Lists(list, call.length)
@@ -45,7 +48,10 @@ function valuesOf(elements: Column): readonly Scalar[] {
   return Array.from({ length: elements.length }, (_, k) => scalarAt(elements, k))
 }
 
-/** `array_max(list)` (`sign` is 1) and `array_min(list)` (-1): of elements that are not null; NULL where there are none. */
+/**
+ * Return a kernel for `array_max(list)` (`sign` is 1) or `array_min(list)` (-1). NULL elements are ignored. The result
+ * is NULL if there are no others.
+ */
 export function arrayExtreme(sign: 1 | -1): Kernel {
   return call => {
     const { args, length } = call

@@ -1,4 +1,4 @@
-/** `array_to_string`: lists written as texts. */
+/** `array_to_string`: print lists as strings. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
@@ -9,7 +9,7 @@ import { bitAt, byteRowsOf, listOffsetsOf, type Operand, validWords, wordCount }
 import type { Call } from './call.js'
 import { strictRows, textOf } from './operands.js'
 
-/** `array_to_string(list, separator)`: nulls are left out, or written as a third argument says. */
+/** Compute `array_to_string(list, separator)`. NULL elements are omitted, or printed as the third argument. */
 export function arrayToString(call: Call): Column {
   const { args, length, type, describe } = call
   const [list, separator, ofNull] = args as [Operand, Operand, Operand?]
@@ -21,12 +21,12 @@ export function arrayToString(call: Call): Column {
   const lists = { elements, present: validWords(elements), offsets }
   const builder = ByteBuilder.growing(length, byteRowsOf(elements).bytes.length)
   const isAny = list.constant && needed.some(word => word !== 0)
-  const one = isAny ? new OneList(lists, describe) : null
+  const constantList = isAny ? new ConstantList(lists, describe) : null
   for (let i = 0; i < length; i++) {
     if (bitAt(needed, i)) {
       const between = textOf(separator, i)
       const instead = ofNull === undefined ? null : textOf(ofNull, i)
-      if (one !== null) builder.text(one.joined(between, instead))
+      if (constantList !== null) builder.text(constantList.joined(between, instead))
       else joinInto(builder, lists, i, between, instead)
     }
     builder.endRow()
@@ -34,43 +34,46 @@ export function arrayToString(call: Call): Column {
   return builder.finish(type, valid)
 }
 
-/** A bit for every element of the rows `needed`; in any of them, where the one list stands for all. */
+/** Return a bit for every element of the requested rows. With `isConstant`, all rows have the same list. */
 function elementsOf(
   offsets: Int32Array,
   count: number,
-  isOne: boolean,
+  isConstant: boolean,
   needed: Uint32Array,
   length: number,
 ): Uint32Array {
   const out = new Uint32Array(wordCount(count))
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
-    const row = isOne ? 0 : i
+    const row = isConstant ? 0 : i
     for (let k = offsets[row]!; k < offsets[row + 1]!; k++) out[k >>> 5]! |= 1 << (k & 31)
-    if (isOne) break
+    if (isConstant) break
   }
   return out
 }
 
-/** Lists whose elements are texts. */
+/** Lists whose elements are strings. */
 interface TextLists {
   readonly elements: Column
   readonly present: Uint32Array | null
   readonly offsets: Int32Array
 }
 
-/** Elements of a list that stands in every row that one batch may join, each as often as it is joined anew. */
+/**
+ * Maximum elements of a constant list that one batch may join. Each new combination of separator and NULL text joins
+ * all elements again.
+ */
 const maxJoined = 2 ** 24
 
-/** Characters of a text that is refused further on in any case. */
+/** Maximum characters of a joined constant list. A later check refuses longer texts in any case. */
 const maxCharacters = 2 ** 28
 
-/** The first of some lists, which stands in every row, as text. */
-class OneList {
+/** A constant list as text. */
+class ConstantList {
   readonly #parts: readonly (string | null)[]
   readonly #characters: number
   readonly #describe: () => string
-  /** By what is written between elements and for nulls. */
+  /** Joined texts by separator and NULL text. */
   readonly #texts = new Map<string, string>()
 
   constructor({ elements, present, offsets }: TextLists, describe: () => string) {
@@ -83,7 +86,9 @@ class OneList {
     this.#describe = describe
   }
 
-  /** Throws code 13 where it is too long, or was written in too many ways before. */
+  /**
+   * Join the elements. Throws `InvalidInput` if the text is too long, or if too many combinations were joined before.
+   */
   joined(between: string, instead: string | null): string {
     const key = JSON.stringify([between, instead])
     const known = this.#texts.get(key)
@@ -91,9 +96,12 @@ class OneList {
     const { length } = this.#parts
     const most = this.#characters + length * (between.length + (instead?.length ?? 0))
     if (most > maxCharacters || (this.#texts.size + 1) * length > maxJoined) {
-      throw invalidInput(`a list of ${length} elements takes too long to write, in ${this.#describe()}`, {
-        hint: 'write the separator and the text for nulls as short constants',
-      })
+      throw invalidInput(
+        `a constant list of ${length} elements takes too long to join, in ${this.#describe()}`,
+        {
+          hint: 'use short constants as the separator and the text for NULL',
+        },
+      )
     }
     const shown = instead === null ? this.#parts.filter(part => part !== null) : this.#parts
     const text = shown.map(part => part ?? instead).join(between)
@@ -102,7 +110,10 @@ class OneList {
   }
 }
 
-/** Adds the texts of list `row` to the current row of the builder; `instead` stands for nulls, which are left out if it is null. */
+/**
+ * Append the text of list `row` to the current row of the builder. `instead` is the text for NULLs; if it is null,
+ * NULLs are omitted.
+ */
 function joinInto(
   builder: ByteBuilder,
   { elements, present, offsets }: TextLists,

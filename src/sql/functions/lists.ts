@@ -1,4 +1,4 @@
-/** Functions of lists. An element that is null equals nothing; a list that is null gives NULL. */
+/** Functions that read lists. A NULL element equals nothing. A NULL list gives NULL. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import { invalidInput } from '../../errors.js'
@@ -21,10 +21,10 @@ import {
   wordCount,
 } from '../values/vector.js'
 import type { Call } from './call.js'
-import { keyOf, type ListIndex, listIndexOf, membersIn, numbered, placeFrom } from './list-index.js'
+import { keyOf, type ListIndex, listIndexOf, membersIn, numbered, positionFrom } from './list-index.js'
 import { numberOf, strictRows } from './operands.js'
 
-/** `array_length(list)`. */
+/** Compute `array_length(list)`. */
 export function arrayLength({ args, type, length }: Call): Column {
   const offsets = listOffsetsOf(spread(args[0]!, length))
   const values = new BigInt64Array(length)
@@ -32,13 +32,13 @@ export function arrayLength({ args, type, length }: Call): Column {
   return columnOf(type, length, { values }, strictValidity(args, length))
 }
 
-/** `cardinality(list)`: how many elements the innermost lists have in all. */
+/** Compute `cardinality(list)`: the total number of elements of the innermost lists. */
 export function cardinality({ args, type, length }: Call): Column {
   const counts = elementsPerRow(spread(args[0]!, length))
   return columnOf(type, length, { values: BigUint64Array.from(counts, BigInt) }, strictValidity(args, length))
 }
 
-/** The innermost elements of each list; a list that is NULL has none. */
+/** Return the number of innermost elements of each list. A NULL list has none. */
 function elementsPerRow(lists: Column): Float64Array {
   const offsets = listOffsetsOf(lists)
   const child = decoded(lists.children[0]!)
@@ -53,7 +53,7 @@ function elementsPerRow(lists: Column): Float64Array {
   return counts
 }
 
-/** `array_has(list, element)`: for a list that is the same in every row, whether the element is a member of it. */
+/** Compute `array_has(list, element)`. For a constant list, the elements are looked up in its set. */
 export function arrayHas({ args, length, rows }: Call): Truth {
   const [list, wanted] = args as [Operand, Operand]
   if (list.constant && !wanted.constant) {
@@ -65,7 +65,7 @@ export function arrayHas({ args, length, rows }: Call): Truth {
   return strictTruth(anyPerRow(equalElements(lists, offsets, wanted), offsets, length), args, length)
 }
 
-/** A bit per element: whether it equals what is wanted in its row. */
+/** Return a bit per element: whether it equals the wanted value of its row. */
 function equalElements(lists: Column, offsets: Int32Array, wanted: Operand): Uint32Array {
   const column = decoded(lists.children[0]!)
   if (!wanted.constant && hasByteRows(column) && hasByteRows(wanted.column)) {
@@ -81,7 +81,7 @@ function hasByteRows({ type }: Column): boolean {
   return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'fixed_size_binary'
 }
 
-/** As `equalElements` for byte strings, which may be long and are not laid out for every element. */
+/** As `equalElements`, for byte strings. They may be long, so they are not repeated for every element. */
 function equalTexts(elements: Column, offsets: Int32Array, wanted: Column): Uint32Array {
   const out = new Uint32Array(wordCount(elements.length))
   const [valid, wantedValid] = [validWords(elements), validWords(wanted)]
@@ -99,14 +99,14 @@ function equalTexts(elements: Column, offsets: Int32Array, wanted: Column): Uint
   return out
 }
 
-/** The list each element belongs to; -1 for elements outside of every list. */
+/** Return the list of each element, -1 for elements outside of every list. */
 function rowOfElement(offsets: Int32Array, count: number): Int32Array {
   const rows = new Int32Array(count).fill(-1)
   for (let i = 0; i < offsets.length - 1; i++) rows.fill(i, offsets[i]!, offsets[i + 1]!)
   return rows
 }
 
-/** A bit per list: whether any of its elements has one. */
+/** Return a bit per list: whether any of its elements has its bit set. */
 function anyPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint32Array {
   const out = new Uint32Array(wordCount(length))
   for (let i = 0; i < length; i++) {
@@ -118,7 +118,7 @@ function anyPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
-/** A bit per list: whether all of its elements have one. */
+/** Return a bit per list: whether all of its elements have their bit set. */
 function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint32Array {
   const out = new Uint32Array(wordCount(length))
   for (let i = 0; i < length; i++) {
@@ -130,7 +130,7 @@ function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
-/** `array_has_any(list, list)`: false where the second has no elements. */
+/** Compute `array_has_any(list, list)`. FALSE if the second list is empty. */
 export function arrayHasAny(call: Call): Truth {
   const { args, length } = call
   const [first, second] = args as [Operand, Operand]
@@ -140,7 +140,7 @@ export function arrayHasAny(call: Call): Truth {
   return strictTruth(anyPerRow(isMember, offsets, length), args, length)
 }
 
-/** `array_has_all(list, list)`: true where the second has no elements. */
+/** Compute `array_has_all(list, list)`. TRUE if the second list is empty. */
 export function arrayHasAll(call: Call): Truth {
   const { args, length } = call
   const [first, second] = args as [Operand, Operand]
@@ -150,7 +150,7 @@ export function arrayHasAll(call: Call): Truth {
   return strictTruth(allPerRow(isMember, offsets, length), args, length)
 }
 
-/** A bit per element of the lists: whether the constant list holds it, which holds no null. */
+/** Return a bit per element of the lists: whether the constant list contains it. A NULL is never contained. */
 function membersPerElement(operand: Operand, wanted: Operand, length: number) {
   const lists = spread(operand, length)
   const elements = decoded(lists.children[0]!)
@@ -162,38 +162,41 @@ function membersPerElement(operand: Operand, wanted: Operand, length: number) {
   return { elements, isMember: isTrue, offsets: listOffsetsOf(lists) }
 }
 
-/** Distinct elements of a constant list up to this many are looked for one by one, which is faster than counting them. */
+/** Up to this many distinct elements of a constant list are searched one by one, which is faster than counting them. */
 const maxFew = 8
 
 function hasAllConstants({ args, length }: Call): Truth {
   const [list, wanted] = args as [Operand, Operand]
   const index = listIndexOf(wanted.column)
-  // Nothing equals a null.
+  // Nothing equals NULL.
   if (index.hasNull) return strictTruth(new Uint32Array(wordCount(length)), args, length)
   const hasEach = index.numbers.size <= maxFew ? hasEachOfFew : hasEachOfMany
   return strictTruth(hasEach(index, list, wanted, length), args, length)
 }
 
-function hasEachOfFew({ places, starts }: ListIndex, list: Operand, wanted: Operand, length: number) {
+function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: Operand, length: number) {
   const lists = spread(list, length)
   const offsets = listOffsetsOf(lists)
   const column = decoded(lists.children[0]!)
   const values = decoded(wanted.column.children[0]!)
   const first = listOffsetsOf(wanted.column)[0]!
-  const isHit = allRows(length)
+  const isMatch = allRows(length)
   for (let n = 0; n + 1 < starts.length; n++) {
-    const value = { column: takeColumn(values, Uint32Array.of(first + places[starts[n]!]!)), constant: true }
+    const value = {
+      column: takeColumn(values, Uint32Array.of(first + positions[starts[n]!]!)),
+      constant: true,
+    }
     const equal = compareOperands('=', { column, constant: false }, value, column.length, null)
-    const hits = anyPerRow(equal.isTrue, offsets, length)
-    for (let w = 0; w < isHit.length; w++) isHit[w]! &= hits[w]!
+    const matches = anyPerRow(equal.isTrue, offsets, length)
+    for (let w = 0; w < isMatch.length; w++) isMatch[w]! &= matches[w]!
   }
-  return isHit
+  return isMatch
 }
 
 function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Operand, length: number) {
   const { elements, isMember, offsets } = membersPerElement(list, wanted, length)
-  const isHit = new Uint32Array(wordCount(length))
-  /** One per number: the row it was seen in last, counted from 1. */
+  const isMatch = new Uint32Array(wordCount(length))
+  /** The last row (counted from 1) in which each number occurred. */
   const seenIn = new Int32Array(numbers.size)
   const column = withoutIntervals(elements)
   for (let i = 0; i < length; i++) {
@@ -204,18 +207,18 @@ function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Operand, l
       if (seenIn[number] !== i + 1) missing--
       seenIn[number] = i + 1
     }
-    if (missing === 0) isHit[i >>> 5]! |= 1 << (i & 31)
+    if (missing === 0) isMatch[i >>> 5]! |= 1 << (i & 31)
   }
-  return isHit
+  return isMatch
 }
 
-/** Elements of two columns of lists as numbers: equal ones have the same, -1 is a null. */
+/** Elements of two list columns as numbers. Equal elements have the same number; -1 is NULL. */
 interface NumberedLists {
   readonly first: Int32Array
   readonly firstOffsets: Int32Array
   readonly second: Int32Array
   readonly secondOffsets: Int32Array
-  /** One per number: the row it was seen in last, counted from 1. */
+  /** The last row (counted from 1) in which each number occurred. */
   readonly seenIn: Int32Array
 }
 
@@ -258,45 +261,51 @@ function hasAll({ first, firstOffsets, second, secondOffsets, seenIn }: Numbered
   return true
 }
 
-/** `array_position(list, element)`, `array_position(list, element, from)`: counted from 1; null where it does not occur. */
+/**
+ * Compute `array_position(list, element)` or `array_position(list, element, from)`, counted from 1. NULL if the element
+ * does not occur.
+ */
 export function arrayPosition(call: Call): Column {
   const { args, type, length, describe } = call
   const [list, wanted, from] = args as [Operand, Operand, Operand?]
   const { needed } = strictRows(call)
-  const placeIn = list.constant
-    ? placesInOne(list.column, wanted)
-    : placesPerRow(spread(list, length), wanted)
+  const positionIn = list.constant
+    ? positionsInConstant(list.column, wanted)
+    : positionsPerRow(spread(list, length), wanted)
   const valid = new Uint32Array(wordCount(length))
   const values = new BigUint64Array(length)
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
     const first = from === undefined ? 1 : numberOf(from, i)
     if (first < 1) {
-      throw invalidInput(`places in a list are counted from 1, not ${first}, in ${describe()}`, {
+      throw invalidInput(`positions in a list are counted from 1, not ${first}, in ${describe()}`, {
         hint: 'write 1 to search the whole list',
       })
     }
-    const place = placeIn(i, first - 1)
-    if (place === -1) continue
-    values[i] = BigInt(place + 1)
+    const position = positionIn(i, first - 1)
+    if (position === -1) continue
+    values[i] = BigInt(position + 1)
     valid[i >>> 5]! |= 1 << (i & 31)
   }
   return columnOf(type, length, { values }, valid)
 }
 
-/** The first place, counted from 0, that is `from` or later and holds what is wanted in a row; -1 for none. */
-type PlaceIn = (row: number, from: number) => number
+/**
+ * Returns the first position, counted from 0, at or after `from` that holds the wanted value of a row. Returns -1 if
+ * there is none.
+ */
+type PositionIn = (row: number, from: number) => number
 
-function placesInOne(list: Column, wanted: Operand): PlaceIn {
+function positionsInConstant(list: Column, wanted: Operand): PositionIn {
   const index = listIndexOf(list)
   const column = withoutIntervals(wanted.column)
   return (row, from) => {
     const number = index.numbers.get(keyOf(scalarAt(column, wanted.constant ? 0 : row)))
-    return number === undefined ? -1 : placeFrom(index, number, from)
+    return number === undefined ? -1 : positionFrom(index, number, from)
   }
 }
 
-function placesPerRow(lists: Column, wanted: Operand): PlaceIn {
+function positionsPerRow(lists: Column, wanted: Operand): PositionIn {
   const offsets = listOffsetsOf(lists)
   const isEqual = equalElements(lists, offsets, wanted)
   return (row, from) => {
@@ -307,7 +316,7 @@ function placesPerRow(lists: Column, wanted: Operand): PlaceIn {
   }
 }
 
-/** `empty(list)`. */
+/** Compute `empty(list)`. */
 export function isEmptyList({ args, length }: Call): Truth {
   const offsets = listOffsetsOf(spread(args[0]!, length))
   const isTrue = new Uint32Array(wordCount(length))
@@ -315,12 +324,12 @@ export function isEmptyList({ args, length }: Call): Truth {
   return strictTruth(isTrue, args, length)
 }
 
-/** `array_element(list, index)`. */
+/** Compute `array_element(list, index)`. */
 export function elementOf({ args, length }: Call): Column {
   return listElement(args[0]!, args[1]!, length)
 }
 
-/** `list[index]`, counted from 1 or, negative, from the end; null outside of the list. */
+/** Compute `list[index]`. The index counts from 1; a negative index counts from the end. NULL outside of the list. */
 export function listElement(list: Operand, index: Operand, length: number): Column {
   const offsets = listOffsetsOf(list.column)
   const valid = strictValidity([list, index], length)

@@ -1,4 +1,4 @@
-/** Functions of floats by the formulas of mathematics, and of integers as far as they stay integers. */
+/** Mathematical functions of floats, and of integers with integer results. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { spread } from '../kernels/gather.js'
@@ -8,12 +8,12 @@ import type { Call, Kernel } from './call.js'
 import { overDoubles, overflow } from './numbers.js'
 import { strictRows, wideOf } from './operands.js'
 
-/** A function of one double. */
+/** Return the kernel of a function of one double. */
 export function ofDouble(change: (value: number) => number): Kernel {
   return call => overDoubles(call, change)
 }
 
-/** A function of two doubles. */
+/** Return the kernel of a function of two doubles. */
 export function ofDoubles(combine: (a: number, b: number) => number): Kernel {
   return ({ args, type, length }) => {
     const [first, second] = args.map(arg => doublesOf(spread(arg, length))) as [Float64Array, Float64Array]
@@ -23,35 +23,35 @@ export function ofDoubles(combine: (a: number, b: number) => number): Kernel {
   }
 }
 
-/** A question about one double. */
-export function testDouble(isHit: (value: number) => boolean): Kernel {
+/** Return the kernel of a predicate of one double. */
+export function testDouble(predicate: (value: number) => boolean): Kernel {
   return ({ args, length }): Truth => {
     const doubles = doublesOf(spread(args[0]!, length))
     const isTrue = new Uint32Array(wordCount(length))
-    for (let i = 0; i < length; i++) if (isHit(doubles[i]!)) isTrue[i >>> 5]! |= 1 << (i & 31)
+    for (let i = 0; i < length; i++) if (predicate(doubles[i]!)) isTrue[i >>> 5]! |= 1 << (i & 31)
     return strictTruth(isTrue, args, length)
   }
 }
 
-/** The logarithm of `value`; exact for powers of 2 and 10. */
+/** Return the logarithm of `value`. Exact for powers of 2 and 10. */
 export function logarithm(base: number, value: number): number {
   if (base === 10) return Math.log10(value)
   return base === 2 ? Math.log2(value) : Math.log(value) / Math.log(base)
 }
 
-/** `pi()`. */
+/** Compute `pi()`. */
 export function pi({ type, length }: Call): Column {
   return columnOf(type, length, { values: new Float64Array(length).fill(Math.PI) }, null)
 }
 
-/** `random()`: uniform in [0, 1), anew in every row. */
+/** Compute `random()`: uniform in [0, 1), another value for every row. */
 export function randoms({ type, length, chance }: Call): Column {
   const values = new Float64Array(length)
   for (let i = 0; i < length; i++) values[i] = chance.random()
   return columnOf(type, length, { values }, null)
 }
 
-/** A function of int64s, whose result is one again or an overflow. */
+/** Compute a function of int64 values. A result outside of int64 is an overflow error. */
 function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -66,10 +66,10 @@ function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Colu
   return columnOf(type, length, { values }, valid)
 }
 
-/** `power(base, exponent)` of integers. A negative exponent has an integer result for 1 and -1 only: else an error. */
+/** Compute `power(base, exponent)` of integers. A negative exponent is an error unless the base is 1 or -1. */
 export function integerPower(call: Call): Column {
   return ofIntegers(call, (base, exponent) => {
-    // Any value that is no int64 stands for an overflow.
+    // A value outside of int64, to signal an overflow.
     const tooLarge = 1n << 64n
     if (base === 1n || (base === -1n && exponent % 2n === 0n)) return 1n
     if (base === -1n) return -1n
@@ -80,18 +80,18 @@ export function integerPower(call: Call): Column {
 }
 
 function noInteger({ describe }: Call, base: bigint, exponent: bigint) {
-  const what = base === 0n ? 'division by zero' : 'no integer'
+  const what = base === 0n ? 'division by zero' : 'no integer result'
   return invalidInput(`${what} in ${describe()}: ${base} to the power ${exponent}`, {
     hint: 'calculate with doubles: CAST(x AS double)',
   })
 }
 
-/** `gcd(a, b)`: never negative; 0 for two zeros. */
+/** Compute `gcd(a, b)`. Never negative; 0 for two zeros. */
 export function greatestDivisor(call: Call): Column {
   return ofIntegers(call, gcd)
 }
 
-/** `lcm(a, b)`: never negative; 0 where either is 0. */
+/** Compute `lcm(a, b)`. Never negative; 0 if either argument is 0. */
 export function leastMultiple(call: Call): Column {
   return ofIntegers(call, (a, b) => {
     if (a === 0n || b === 0n) return 0n
@@ -100,17 +100,17 @@ export function leastMultiple(call: Call): Column {
   })
 }
 
-/** Euclid's algorithm: at most 92 steps for int64s. */
+/** Euclid's algorithm. At most 92 steps for int64 values. */
 function gcd(a: bigint, b: bigint): bigint {
   let [x, y] = [a, b]
   while (y !== 0n) [x, y] = [y, x % y]
   return x < 0n ? -x : x
 }
 
-/** The largest n whose factorial is an int64. */
+/** The greatest n whose factorial is an int64. */
 const greatestFactorial = 20n
 
-/** `factorial(n)`: a negative number has none. */
+/** Compute `factorial(n)`. Throws `InvalidInput` for a negative n. */
 export function factorial(call: Call): Column {
   return ofIntegers(call, n => {
     if (n < 0n) throw invalidInput(`a negative number has no factorial: ${n}, in ${call.describe()}`)

@@ -1,4 +1,4 @@
-/** Functions of numbers. */
+/** Declarations of functions of numbers. */
 import type { DataType } from '../../arrow/types.js'
 import { boolType, float64, int64 } from '../values/types.js'
 import {
@@ -26,7 +26,7 @@ import {
 
 const degreesPerRadian = 180 / Math.PI
 
-/** Functions of one float under their names. */
+/** Functions of one float, by name. */
 const ofOne: readonly (readonly [name: string, change: (value: number) => number])[] = [
   ['sqrt', Math.sqrt],
   ['cbrt', Math.cbrt],
@@ -130,12 +130,12 @@ export const numberFunctions: readonly SqlFunction[] = [
   { name: 'random', usage: 'random()', sign: shape('', float64), kernel: randoms, volatile: true },
 ]
 
-/** IEEE 754's pow, for which 1 to any power and anything to the power 0 is 1. */
+/** Compute IEEE 754's pow: 1 to any power is 1, and anything to the power 0 is 1. */
 function powerOf(base: number, exponent: number): number {
   return base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
 }
 
-/** The type of a result that has the type of its argument: half floats are calculated in doubles. */
+/** Return the result type of a function that keeps the type of its argument. Half floats are computed as doubles. */
 function resultType(type: DataType): DataType {
   if (type.kind === 'null') return int64
   return type.kind === 'float' && type.bits === 16 ? float64 : type
@@ -147,14 +147,17 @@ function sameNumber(args: readonly DataType[]): Signature | null {
   return { args: [type], result: type }
 }
 
-/** A decimal without places has room for the carry: 99.99 becomes 100. */
+/**
+ * Return the signature of rounding to an integer. A decimal without fraction needs room for the carry: 99.99 becomes
+ * 100.
+ */
 function wholeNumber(args: readonly DataType[]): Signature | null {
   const signature = sameNumber(args)
   const type = signature?.result
   return type?.kind === 'decimal' ? { args: [type], result: roundedDecimal(type, 0n) } : signature
 }
 
-/** `count` floats: of 32 bits if they all are, else doubles. */
+/** Return a signature of `count` floats: float32 if all arguments are, else double. */
 function floats(count: number): Sign {
   return args => {
     if (args.length !== count || !args.every(isNumber)) return null
@@ -179,7 +182,10 @@ function numberAndPlaces(args: readonly DataType[], constants: Constants): Signa
   return { args: args.length === 1 ? [type] : [type, int64], result }
 }
 
-/** A decimal rounded to a known number of places keeps no more than these; a carry may need one digit more. */
+/**
+ * Return the type of a decimal that is rounded to a known number of places, which is the maximum scale of the result. A
+ * carry may need one more digit.
+ */
 function roundedDecimal(
   type: DataType & { readonly kind: 'decimal' },
   places: unknown,

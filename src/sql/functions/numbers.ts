@@ -1,4 +1,4 @@
-/** Functions of numbers that give a number of the same type: exact for integers and decimals. */
+/** Functions of numbers that keep the type. Exact for integers and decimals. */
 import type { Column } from '../../arrow/column.js'
 import { readDecimal, writeDecimal } from '../../arrow/decimal.js'
 import type { DataType, IntType } from '../../arrow/types.js'
@@ -12,7 +12,7 @@ import { numberOf, strictRows } from './operands.js'
 
 type Decimal = DataType & { readonly kind: 'decimal' }
 
-/** `abs(x)`; the least integer of a type has none, which is an error. */
+/** Compute `abs(x)`. Throws `InvalidInput` for the least integer of a type. */
 export function abs(call: Call): Column {
   const { type } = call
   if (type.kind === 'decimal') return overDecimals(call, value => (value < 0n ? -value : value))
@@ -49,6 +49,7 @@ function absNarrow(call: Call, column: Column): Column {
   return columnOf(type, length, { values }, valid)
 }
 
+/** Create the error for a result that does not fit its type. */
 export function overflow({ type, describe }: Call, what: string) {
   const name = type.kind === 'int' ? `${type.signed ? '' : 'u'}int${type.bits}` : type.kind
   return invalidInput(`${name} overflow in ${describe()}: ${what}`, {
@@ -56,17 +57,19 @@ export function overflow({ type, describe }: Call, what: string) {
   })
 }
 
-/** `floor(x)`. Integers come back unchanged. */
+/** Compute `floor(x)`. Integers are returned unchanged. */
 export function floor(call: Call): Column {
   return wholes(call, Math.floor, (value, unit) => value - modulo(value, unit))
 }
 
-/** `ceil(x)`. */
+/** Compute `ceil(x)`. */
 export function ceil(call: Call): Column {
   return wholes(call, Math.ceil, (value, unit) => value + modulo(-value, unit))
 }
 
-/** `round(x)`, `round(x, places)`: halves away from zero; negative places round before the point. */
+/**
+ * Compute `round(x)` or `round(x, places)`. Halves are rounded away from zero. Negative places round before the point.
+ */
 export function round(call: Call): Column {
   return toPlaces(call, roundHalfAway, (value, unit) => {
     const rest = value % unit
@@ -75,18 +78,18 @@ export function round(call: Call): Column {
   })
 }
 
-/** `trunc(x)`, `trunc(x, places)`: toward zero. */
+/** Compute `trunc(x)` or `trunc(x, places)`: round toward zero. */
 export function truncate(call: Call): Column {
   return toPlaces(call, Math.trunc, (value, unit) => value - (value % unit))
 }
 
-/** What is left of `value` above the multiple of `unit` at or below it. */
+/** Return the remainder of a floored division, which is never negative. */
 function modulo(value: bigint, unit: bigint): bigint {
   const rest = value % unit
   return rest < 0n ? rest + unit : rest
 }
 
-/** To a whole number: of doubles, or of integers that count `1 / unit`. */
+/** Rounds to a multiple of `unit`: a double, or an integer that counts `1 / unit`. */
 type ToWhole<T> = (value: T, unit: T) => T
 
 function wholes(call: Call, ofDouble: (value: number) => number, ofInteger: ToWhole<bigint>): Column {
@@ -111,7 +114,7 @@ function toPlaces(call: Call, ofDouble: (value: number) => number, ofInteger: To
   return columnOf(type, length, { values: narrowArray(type, values) }, valid)
 }
 
-/** A product of single precision is rounded to it, so that 0.00005 is half of 0.0001 as it is written. */
+/** In single precision, the product is rounded first, so that 0.00005 counts as half of 0.0001, as written. */
 function toPlace(
   value: number,
   places: number,
@@ -130,7 +133,7 @@ function roundHalfAway(value: number): number {
   return Math.abs(value - whole) >= 0.5 ? whole + Math.sign(value) : whole
 }
 
-/** Integers to tens, hundreds and so on; whole places leave them as they are. */
+/** Round integers to tens, hundreds and so on. Places of 0 and more keep them unchanged. */
 function integerToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -149,7 +152,7 @@ function integerToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** Decimals to the places asked for, in the scale of the result, which may be a smaller one. */
+/** Round decimals to the given places, in the scale of the result, which may be smaller. */
 function decimalToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   const { args } = call
   const from = (args[0]!.column.type as Decimal).scale
@@ -162,7 +165,7 @@ function decimalToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   })
 }
 
-/** Decimals by the integers behind them; a result of more digits than its type has is an error. */
+/** Compute a function of unscaled decimals. Throws `InvalidInput` if a result has more digits than its type. */
 function overDecimals(call: Call, change: (value: bigint, row: number) => bigint): Column {
   const { args, length } = call
   const type = call.type as Decimal
@@ -180,7 +183,7 @@ function overDecimals(call: Call, change: (value: bigint, row: number) => bigint
   return columnOf(type, length, { values }, valid)
 }
 
-/** A function of doubles, in the width of the result. */
+/** Compute a function of doubles, and convert the result to the width of the result type. */
 export function overDoubles({ args, type, length }: Call, change: (value: number) => number): Column {
   const doubles = doublesOf(spread(args[0]!, length))
   const values = new Float64Array(length)

@@ -1,4 +1,4 @@
-/** The arguments of a call row by row, where a constant stands for every row and is not laid out for each. */
+/** Read the arguments of a call row by row. A constant is not repeated for each row. */
 
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
@@ -8,12 +8,13 @@ import { allRows, strictValidity } from '../kernels/truth.js'
 import { bitAt, byteRowsOf, type Operand } from '../values/vector.js'
 import type { Call } from './call.js'
 
-/** The rows of a result whose arguments all hold a value (null: all rows), and those of them that are asked for. */
+/** `valid`: rows where all arguments hold a value (null: all rows). `needed`: the requested rows among them. */
 export interface StrictRows {
   readonly valid: Uint32Array | null
   readonly needed: Uint32Array
 }
 
+/** Return the rows of a result that is NULL if any argument is NULL. */
 export function strictRows({ args, length, rows }: Call): StrictRows {
   const valid = strictValidity(args, length)
   if (valid === null) return { valid, needed: rows ?? allRows(length) }
@@ -22,13 +23,13 @@ export function strictRows({ args, length, rows }: Call): StrictRows {
   return { valid, needed }
 }
 
-/** Bytes of a text that a function reads as a string: far from the most that the engine can hold in one. */
+/** Maximum bytes of a text that is read as a string. The engine could hold far longer strings. */
 const maxString = 2 ** 24
 
-/** Constants as strings: they are asked for again in every row. */
+/** Cache of constants as strings, which are read for every row. */
 const constantTexts = new WeakMap<Column, string>()
 
-/** Row `row` as a string. Throws code 13 for one of more than 16 MiB. */
+/** Return row `row` as a string. Throws `InvalidInput` if the text has more than 16 MiB. */
 export function textOf({ column, constant }: Operand, row: number): string {
   if (!constant) return shortText(column, row)
   let text = constantTexts.get(column)
@@ -49,22 +50,22 @@ function shortText(column: Column, row: number): string {
   return textAt(column, row)
 }
 
-/** Bytes of a constant text that may be read over in all rows of a batch. */
+/** Maximum bytes of a constant text that all rows of a batch together may search. */
 const maxRead = 2 ** 30
 
-/** Throws code 13 for a constant that is too long to be searched anew in every row of a batch. */
+/** Throws `InvalidInput` if a constant text is too long to be searched once per row of a batch. */
 export function checkReadings(text: Operand, length: number): void {
-  const size = text.constant ? heldBytes(text) : 0
+  const size = text.constant ? memoryBytes(text) : 0
   if (size * length <= maxRead) return
   throw invalidInput(
     `a constant text of ${size} bytes is too long to be searched in each of ${length} rows`,
     {
-      hint: `make it shorter: at most ${Math.floor(maxRead / length)} bytes for so many rows`,
+      hint: `make it shorter: at most ${Math.floor(maxRead / length)} bytes for this number of rows`,
     },
   )
 }
 
-/** The text to look for in each row; that of a constant is made once. */
+/** Return the needle of each row. The needle of a constant is created once. */
 export function needlesOf({ column, constant }: Operand): (row: number) => Needle {
   const { bytes, offsets } = byteRowsOf(column)
   let needle: Needle | null = null
@@ -76,21 +77,22 @@ export function needlesOf({ column, constant }: Operand): (row: number) => Needl
   }
 }
 
-/** An int64 argument as a number: exact up to 2**53, beyond that on the same side of every such number. */
+/** Return an int64 argument as a number. Exact up to 2^53; beyond that, its order relative to safe integers is kept. */
 export function numberOf({ column, constant }: Operand, row: number): number {
   return Number((column.values as BigInt64Array)[constant ? 0 : row]!)
 }
 
+/** Return an int64 argument. */
 export function wideOf({ column, constant }: Operand, row: number): bigint {
   return BigInt((column.values as BigInt64Array)[constant ? 0 : row]!)
 }
 
-/** The bytes that the values of a text argument take in memory: those of a constant once. */
-function heldBytes({ column }: Operand): number {
+/** Return the bytes of a text argument in memory. A constant counts once. */
+function memoryBytes({ column }: Operand): number {
   return byteRowsOf(column).offsets[column.length]!
 }
 
-/** The bytes of all the text arguments in each row. */
+/** Return a function for the total bytes of the text arguments of each row. */
 export function rowSizesOf(texts: readonly Operand[]): (row: number) => number {
   const columns = texts.map(({ column, constant }) => ({ offsets: byteRowsOf(column).offsets, constant }))
   return row => {
@@ -103,7 +105,7 @@ export function rowSizesOf(texts: readonly Operand[]): (row: number) => number {
   }
 }
 
-/** The text that `write` gives every row whose arguments hold values. */
+/** Build a text column: call `write` for every requested row whose arguments hold values. */
 export function writeRows(
   call: Call,
   builder: ByteBuilder,
@@ -117,7 +119,7 @@ export function writeRows(
   return builder.finish(call.type, valid)
 }
 
-/** As `writeRows`, for texts that may outgrow `texts`, the arguments they are made of. */
+/** As `writeRows`, for texts that may be longer than `texts`, the arguments they are built from. */
 export function growRows(
   call: Call,
   texts: readonly Operand[],
@@ -130,8 +132,8 @@ export function growRows(
   })
 }
 
-/** A builder for texts made of arguments; one that stands there often counts once. */
+/** Create a builder for texts built from arguments. A constant argument counts once. */
 export function growingFrom(texts: readonly Operand[], length: number): ByteBuilder {
-  const largest = texts.reduce((size, text) => Math.max(size, heldBytes(text)), 0)
+  const largest = texts.reduce((size, text) => Math.max(size, memoryBytes(text)), 0)
   return ByteBuilder.growing(length, largest)
 }

@@ -1,4 +1,4 @@
-/** Functions of regular expressions. */
+/** Declarations of functions of regular expressions. */
 import type { DataType } from '../../arrow/types.js'
 import { boolType, int64, utf8 } from '../values/types.js'
 import { compileRegexp } from './regexp.js'
@@ -44,7 +44,10 @@ export const regexpFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** A text and a pattern, which is compiled at once where it and the flags (argument `flags`) are constants. */
+/**
+ * Return a signature of a text and a pattern. If the pattern and the flags (argument `flags`) are constants, the
+ * pattern is compiled at once.
+ */
 function withPattern(letters: string, result: DataType, flags: number, others = ''): Sign {
   return (args, constants) => {
     const signature = shape(letters, result)(args, constants)

@@ -1,4 +1,4 @@
-/** Functions of regular expressions. Places are counted in characters from 1; flags that are null are none. */
+/** Functions of regular expressions. Positions count characters from 1. NULL flags are no flags. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import type { ByteBuilder } from '../kernels/byte-builder.js'
@@ -11,7 +11,7 @@ import { checkReadings, growingFrom, growRows, numberOf, strictRows, textOf } fr
 import { compileRegexp, type Regexp } from './regexp.js'
 import { checkFlags, plainText } from './regexp-syntax.js'
 
-/** The pattern of each row. */
+/** The compiled pattern of each row. */
 class Patterns {
   readonly #pattern: Operand
   readonly #flags: Operand | undefined
@@ -21,7 +21,7 @@ class Patterns {
   #letters = ''
   #compiled: Regexp | null = null
 
-  /** `others`: flags that are not the pattern's. */
+  /** `others`: flags that the function handles itself. */
   constructor({ args, length }: Call, flags: Operand | undefined, others = '') {
     const [text, pattern] = args as [Operand, Operand]
     checkReadings(text, length)
@@ -50,7 +50,7 @@ class Patterns {
   }
 }
 
-/** `regexp_like(text, pattern)`, `regexp_like(text, pattern, flags)`. */
+/** Compute `regexp_like(text, pattern)` or `regexp_like(text, pattern, flags)`. */
 export function regexpLike(call: Call): Truth {
   const [text, pattern, flags] = call.args as [Operand, Operand, Operand?]
   const { length } = call
@@ -66,7 +66,9 @@ export function regexpLike(call: Call): Truth {
   return strictTruth(isTrue, strict.args, length)
 }
 
-/** A constant pattern that is a plain text is what LIKE looks for faster; null for any other. */
+/**
+ * Evaluate a constant pattern without special characters as LIKE, which is faster. Return null for any other pattern.
+ */
 function likePlain({ args, length, rows }: Call): Truth | null {
   const [text, pattern] = args as [Operand, Operand]
   if (text.constant || !pattern.constant || pattern.column.nullCount > 0) return null
@@ -77,7 +79,10 @@ function likePlain({ args, length, rows }: Call): Truth | null {
   return strictTruth(likeRows(like, byteRowsOf(text.column), length, rows), args, length)
 }
 
-/** `regexp_match(text, pattern)`: the groups of the first match that took part, without groups the match; null for none. */
+/**
+ * Compute `regexp_match(text, pattern)`: the participating groups of the first match, or the match if there are no
+ * groups. NULL without a match.
+ */
 export function regexpMatch(call: Call): Column {
   const { length, type, args } = call
   const [text, pattern, flags] = args as [Operand, Operand, Operand?]
@@ -105,13 +110,13 @@ export function regexpMatch(call: Call): Column {
   return columnOf(type, length, { offsets, children: [builder.finish(utf8, null)] }, valid)
 }
 
-/** Units a replacement may have. */
+/** Maximum length of a replacement in UTF-16 units. */
 const maxReplacement = 32_768
 
-/** Groups, and texts between them, that a replacement may have: each is looked at for every match. */
+/** Maximum number of groups and texts between them in a replacement. Each costs work for every match. */
 const maxPieces = 256
 
-/** `regexp_replace(text, pattern, by)`: the first match, with the flag g all of them. */
+/** Compute `regexp_replace(text, pattern, by)`: replace the first match, with the flag g all matches. */
 export function regexpReplace(call: Call): Column {
   const [text, , by, flags] = call.args as [Operand, Operand, Operand, Operand?]
   const patterns = new Patterns(call, flags, 'g')
@@ -143,12 +148,14 @@ function replaceInto(
   builder.text(text.slice(done))
 }
 
-/** How often a text may be read over, at most, where a pattern might read it over for every match. */
+/** How often a text may be read in total, if the pattern may read the text again for every match. */
 const maxReadings = 1024
 
 /**
- * Runs `visit` for one match after the other as long as it gives true. None is empty where the one before ended.
- * @throws invalidInput when it might take the square of the text's length.
+ * Call `visit` for each match in order, until it returns false. An empty match directly after the previous match is
+ * skipped.
+ *
+ * Throws `InvalidInput` if the search could take time quadratic in the length of the text.
  */
 function eachMatch(regexp: Regexp, text: string, visit: (found: readonly number[]) => boolean): void {
   const search = regexp.search(text)
@@ -159,7 +166,7 @@ function eachMatch(regexp: Regexp, text: string, visit: (found: readonly number[
     budget -= text.length - from
     if (budget < 0) {
       throw invalidInput(`too many matches of a regular expression in a text of ${text.length} characters`, {
-        hint: 'write it so that nothing has to follow a repetition that another choice can do without',
+        hint: 'avoid a required part after an unbounded repetition such as .* in an alternative',
       })
     }
     const found = search(from)
@@ -173,10 +180,13 @@ function eachMatch(regexp: Regexp, text: string, visit: (found: readonly number[
   }
 }
 
-/** A part of a replacement: text as it is, or a group by number or name. */
+/** A part of a replacement: literal text, or a group by number or name. */
 type Piece = string | { readonly group: number | string }
 
-/** `\1`, `$1`, `${1}`, `$name` and `${name}` are groups, `$$` is a $; a name takes all letters, digits and _ there are. */
+/**
+ * Parse a replacement. `\1`, `$1`, `${1}`, `$name` and `${name}` are groups, `$$` is a $. A name extends over all
+ * following letters, digits and _.
+ */
 function piecesOf(replacement: string): readonly Piece[] {
   if (replacement.length > maxReplacement) {
     throw invalidInput(`a replacement of ${replacement.length} characters is too long`, {
@@ -209,7 +219,10 @@ function expand(piece: Piece, text: string, found: readonly number[], { groupNam
   return start === undefined || start === -1 ? '' : text.slice(start, found[2 * Number(group) + 1])
 }
 
-/** `regexp_count(text, pattern)`, `regexp_count(text, pattern, start, flags)`: 0 for a null, of which there are none. */
+/**
+ * Compute `regexp_count(text, pattern)` or `regexp_count(text, pattern, start, flags)`. The result is 0 for NULL, never
+ * NULL.
+ */
 export function regexpCount(call: Call): Column {
   const { args, length, type } = call
   const [text, pattern, start, flags] = args as [Operand, Operand, Operand?, Operand?]
@@ -233,7 +246,7 @@ export function regexpCount(call: Call): Column {
   return columnOf(type, length, { values }, null)
 }
 
-/** The text from a character on; null where it has ended before. */
+/** Return the text from character `start` on. Return null if the text is shorter. */
 function textFrom({ describe }: Call, text: string, start: number): string | null {
   if (start < 1) {
     throw invalidInput(`characters are counted from 1, not ${start}, in ${describe()}`, {
@@ -241,7 +254,7 @@ function textFrom({ describe }: Call, text: string, start: number): string | nul
     })
   }
   let at = 0
-  for (let left = start - 1; left > 0; left--) {
+  for (let remaining = start - 1; remaining > 0; remaining--) {
     if (at >= text.length) return null
     at += text.codePointAt(at)! > 0xffff ? 2 : 1
   }
@@ -255,8 +268,8 @@ function countCharacters(text: string, end: number): number {
 }
 
 /**
- * `regexp_instr(text, pattern, start, n, flags, group)`: where match n from `start` on begins, or a group of it; 0 where
- * there is none.
+ * Compute `regexp_instr(text, pattern, start, n, flags, group)`: the position of match n from `start` on, or of a group
+ * of the match. 0 if there is none.
  */
 export function regexpPosition(call: Call): Column {
   const { args, length, type, describe } = call
@@ -271,19 +284,19 @@ export function regexpPosition(call: Call): Column {
     if (!bitAt(needed, i)) continue
     const first = numberAt(start, i, 1)
     const subject = textFrom(call, textOf(text, i), first)
-    let left = numberAt(nth, i, 1)
-    if (left < 1) {
-      throw invalidInput(`matches are counted from 1, not ${left}, in ${describe()}`, {
+    let remaining = numberAt(nth, i, 1)
+    if (remaining < 1) {
+      throw invalidInput(`matches are counted from 1, not ${remaining}, in ${describe()}`, {
         hint: 'write 1 for the first match',
       })
     }
     const wanted = numberAt(group, i, 0)
     if (subject === null || subject === '' || textOf(pattern, i) === '') continue
     eachMatch(patterns.at(i), subject, found => {
-      left--
-      const place = found[2 * wanted] ?? -1
-      if (left === 0 && place !== -1) values[i] = BigInt(first + countCharacters(subject, place))
-      return left > 0
+      remaining--
+      const position = found[2 * wanted] ?? -1
+      if (remaining === 0 && position !== -1) values[i] = BigInt(first + countCharacters(subject, position))
+      return remaining > 0
     })
   }
   return columnOf(type, length, { values }, valid)

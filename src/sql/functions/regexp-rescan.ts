@@ -1,24 +1,25 @@
 /**
- * Whether looking for one match after the other may read the same part of a text again and again.
+ * Check whether searching for one match after another may read the same part of a text many times.
  *
- * Every single search is linear, but a search may read far past the end of the match it finds: `a.*b|a` looks for a `b`
- * up to the end of the text each time it then takes a single `a`. It cannot, beyond a fixed length, where
+ * A single search is linear, but it may read far past the match it finds. For example, `a.*b|a` searches for a `b` up
+ * to the end of the text, and then takes a single `a`, for each match. Rescans are limited to a fixed length in two
+ * cases:
  *
- * - nothing that has to come follows a repetition without end: the match is as long as what was read; or
- * - the pattern is one sequence of characters and classes, repeated or not: had what was read past the first match
- *   held a second one, the first would have gone on to its end.
+ * - No required part follows an unbounded repetition. Then the match is as long as the text that was read.
+ * - The pattern is one sequence of characters and classes, repeated or not. If the text after the first match contained
+ *   a second match, the first match would have extended to its end.
  */
 
 /** A character, class or group of a sequence. */
 interface Element {
   readonly isGroup: boolean
-  /** Whether it may match nothing. */
+  /** Whether it may match the empty text. */
   nullable: boolean
-  /** Whether it holds a repetition without end. */
+  /** Whether it contains an unbounded repetition. */
   endless: boolean
-  /** Whether in it something has to follow such a repetition. */
+  /** Whether a required part follows such a repetition inside it. */
   open: boolean
-  /** Whether it is a choice that holds such a repetition. */
+  /** Whether it is an alternation that contains such a repetition. */
   isChoice: boolean
 }
 
@@ -34,12 +35,12 @@ interface Group {
   readonly alternatives: Sequence[]
 }
 
-/** Told of a pattern's parts in their order. */
+/** Receives the parts of a pattern in order. */
 export class RescanCheck {
   readonly #groups: Group[] = [{ alternatives: [emptySequence()] }]
   #mayRescan = false
 
-  /** A character, class or condition. */
+  /** A character, class or assertion. */
   atom(): void {
     this.#add({ isGroup: false, nullable: false, endless: false, open: false, isChoice: false })
   }
@@ -78,12 +79,12 @@ export class RescanCheck {
 
   #add(element: Element): void {
     const sequence = this.#sequence()
-    this.#settle(sequence)
+    this.#mergePending(sequence)
     sequence.pending = element
   }
 
-  /** Takes up the pending element, now that no repetition follows it. */
-  #settle(sequence: Sequence): void {
+  /** Merge the pending element into the sequence, now that no repetition can follow. */
+  #mergePending(sequence: Sequence): void {
     const element = sequence.pending
     sequence.pending = null
     if (element === null) return
@@ -98,7 +99,7 @@ export class RescanCheck {
   }
 
   #closed({ alternatives }: Group): Element {
-    for (const alternative of alternatives) this.#settle(alternative)
+    for (const alternative of alternatives) this.#mergePending(alternative)
     const isChoice = alternatives.length > 1
     const endless = alternatives.some(alternative => alternative.endless)
     const open = alternatives.some(alternative => alternative.open)

@@ -1,39 +1,42 @@
 /**
- * Regular expressions as DataFusion's clients write them (the syntax of Rust's regex crate), in the syntax of RE2, which
- * differs in what a letter, digit or space is (any of Unicode here), in names of Unicode's classes and in some escapes.
+ * Translate regular expressions from the syntax of Rust's regex crate, which DataFusion's clients use, to the syntax of
+ * RE2.
  *
- * - What RE2 would read differently is refused, except for `\b`, which knows the letters of ASCII only.
- * - The size of the program is bounded before anything is compiled.
+ * The syntaxes differ in the meaning of letters, digits and spaces (all of Unicode here), in the names of Unicode
+ * classes, and in some escapes.
+ *
+ * - Syntax that RE2 would interpret differently is refused, except `\b`, which only knows ASCII letters.
+ * - The size of the program is bounded before compilation.
  */
 import { invalidInput, quote, type SheafError, unsupported } from '../../errors.js'
 import { RescanCheck } from './regexp-rescan.js'
 
-/** Units a pattern may have. */
+/** Maximum length of a pattern in UTF-16 units. */
 const maxLength = 32_768
 
-/** Characters, classes and the like that a pattern may look for, repetitions counted out. */
+/** Maximum number of parts (characters, classes and the like) of a pattern, with repetitions expanded. */
 const maxSize = 20_000
 
-/** Flags that may be given, each more than once. */
+/** Maximum number of flags. Flags may repeat. */
 const maxFlags = 64
 
-/** Flags of a pattern: `g` is for the caller, not for the pattern. */
+/** Flags of a pattern. `g` is handled by the function, not by the pattern. */
 const flagLetters = 'imsxUu'
 
-/** White space of Unicode, as part of a class, and everything else. */
+/** Unicode white space as part of a class, and its complement. */
 const space =
   '\\t-\\r \\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}'
 const noSpace =
   '\\x{0}-\\x{8}\\x{E}-\\x{1F}!-\\x{84}\\x{86}-\\x{9F}\\x{A1}-\\x{167F}\\x{1681}-\\x{1FFF}\\x{200B}-\\x{2027}' +
   '\\x{202A}-\\x{202E}\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}\\x{3001}-\\x{10FFFF}'
 
-/** What `\w` is: letters, marks, decimal digits, connectors and joiners, and the letters among symbols. */
+/** The class `\w`: letters, marks, decimal digits, connectors, joiners, and letters among the symbols. */
 const word =
   '\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}' +
   '\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}'
 const wordCharacter = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u
 
-/** RE2's names of the general categories by their long names, in lower case without separators. */
+/** RE2's names of the general categories, by their long names in lower case without separators. */
 const categories: Readonly<Record<string, string>> = {
   letter: 'L',
   casedletter: 'LC',
@@ -73,7 +76,10 @@ const categories: Readonly<Record<string, string>> = {
   privateuse: 'Co',
 }
 
-/** Checks the flags of a function; throws code 13 or 0 for one that is not among them. */
+/**
+ * Check the flags of a function. `others` are additional flags. Throws `InvalidInput` for an unknown flag, and
+ * `Unsupported` for the flag R.
+ */
 export function checkFlags(flags: string, others: string): void {
   if (flags.length > maxFlags) {
     throw invalidInput(`${flags.length} flags of a regular expression are too many`, {
@@ -83,16 +89,16 @@ export function checkFlags(flags: string, others: string): void {
   for (const flag of flags) {
     if (flagLetters.includes(flag) || others.includes(flag)) continue
     if (flag === 'g') {
-      throw invalidInput("the flag 'g' (all matches) is one of regexp_replace only", { hint: 'leave it out' })
+      throw invalidInput("the flag 'g' (all matches) is for regexp_replace only", { hint: 'leave it out' })
     }
     if (flag === 'R') throw unsupported("the flag 'R' (lines that end in CRLF) is not supported")
-    throw invalidInput(`${quote(flag)} is no flag of a regular expression`, {
+    throw invalidInput(`${quote(flag)} is not a flag of a regular expression`, {
       hint: `the flags are ${[...flagLetters, ...others].join(', ')}`,
     })
   }
 }
 
-/** Throws code 13 for a pattern that is too long. */
+/** Throws `InvalidInput` if the pattern is too long. */
 export function checkLength(pattern: string): void {
   if (pattern.length > maxLength) {
     throw invalidInput(`a regular expression of ${pattern.length} characters is too long`, {
@@ -104,26 +110,29 @@ export function checkLength(pattern: string): void {
 /** A pattern in RE2's syntax. */
 export interface Re2Pattern {
   readonly source: string
-  /** Whether one match after the other may take more than linear time; see regexp-rescan.ts. */
+  /** Whether searching for one match after another may take more than linear time; see regexp-rescan.ts. */
   readonly mayRescan: boolean
-  /** Characters, classes and the like that it looks for, repetitions counted out. */
+  /** Number of characters, classes and the like, with repetitions expanded. */
   readonly size: number
 }
 
-/** `pattern` in RE2's syntax. Throws code 13 for what is no pattern or looks for too much, 0 for what RE2 cannot do. */
+/**
+ * Translate `pattern` to RE2's syntax. Throws `InvalidInput` for an invalid or too large pattern, and `Unsupported` for
+ * features that RE2 does not have.
+ */
 export function toRe2(pattern: string, flags: string): Re2Pattern {
   const letters = [...new Set(flags)].filter(flag => 'imsU'.includes(flag)).join('')
   const { source, mayRescan, size } = new Translator(pattern, flags.includes('x')).run()
   return { source: letters === '' ? source : `(?${letters})${source}`, mayRescan, size }
 }
 
-/** What is known of a group that is open: its flag `x`, and the size so far of what it repeats. */
+/** State of an open group: its flag `x`, and the size before it. */
 interface Group {
   readonly verbose: boolean
   readonly size: number
 }
 
-/** One pass over a pattern. */
+/** Translates a pattern in one pass. */
 class Translator {
   readonly #pattern: string
   readonly #groups: Group[] = []
@@ -131,7 +140,7 @@ class Translator {
   #verbose: boolean
   #at = 0
   #out = ''
-  /** Of the open group, and of the last thing in it, which a repetition would repeat. */
+  /** Size of the open group, and of its last part, which a repetition would repeat. */
   #size = 0
   #last = 0
 
@@ -145,7 +154,7 @@ class Translator {
     return { source: this.#out, mayRescan: this.#rescan.finish(), size: this.#total() }
   }
 
-  /** A group that has no end leaves some groups open. */
+  /** If the pattern has unclosed groups, their sizes are added. */
   #total(): number {
     return this.#groups.reduce((sum, group) => sum + group.size, this.#size)
   }
@@ -166,7 +175,7 @@ class Translator {
     else this.#atom(this.#take(this.#pattern.codePointAt(this.#at)! > 0xffff ? 2 : 1))
   }
 
-  /** Whether there was white space or a comment. */
+  /** Skip white space or a comment. Return whether there was any. */
   #skipBlank(): boolean {
     const rest = /[\s#]/y
     rest.lastIndex = this.#at
@@ -215,7 +224,7 @@ class Translator {
   #flags([whole, on = '', off = '', end]: RegExpExecArray): void {
     checkFlags(on + off.slice(1), '')
     this.#at += whole.length
-    // Without a colon they hold for the rest of the group they stand in.
+    // Without a colon, flags apply to the rest of the enclosing group.
     if (end === ')') {
       this.#size = this.#groups.pop()!.size
       this.#rescan.close()
@@ -274,7 +283,7 @@ class Translator {
     this.#skipLazy()
   }
 
-  /** The `?` that makes a repetition as short as can be. */
+  /** Copy the `?` that makes a repetition lazy. */
   #skipLazy(): void {
     if (this.#pattern[this.#at] === '?') this.#copy(1)
   }
@@ -284,7 +293,7 @@ class Translator {
     if (this.#pattern[this.#at] === ']') text += this.#take(1)
     for (;;) {
       const character = this.#pattern[this.#at]
-      if (character === undefined) throw this.#wrong('a class has no ]')
+      if (character === undefined) throw this.#wrong('a class is not closed by ]')
       if (character === ']') return text + this.#take(1)
       if (this.#verbose && this.#skipBlank()) continue
       if (character === '\\') text += this.#escape(true)
@@ -299,7 +308,7 @@ class Translator {
     const name = /\[:\^?[a-z]+:\]/y
     name.lastIndex = this.#at
     const match = name.exec(this.#pattern)
-    if (match === null) throw this.#refused('a class inside of a class')
+    if (match === null) throw this.#refused('a class inside a class')
     return this.#take(match[0].length)
   }
 
@@ -337,11 +346,12 @@ class Translator {
       case 'B':
       case 'A':
       case 'z':
-        if (inClass || this.#pattern[this.#at + 2] === '{') throw this.#refused(`\\${letter} in this place`)
+        if (inClass || this.#pattern[this.#at + 2] === '{') throw this.#refused(`\\${letter} here`)
         return this.#take(2)
     }
     if (/\d/.test(letter)) throw this.#refused('a reference to a group')
-    if (/[a-z]/i.test(letter) && !'aftnrv'.includes(letter)) throw this.#wrong(`\\${letter} says nothing`)
+    if (/[a-z]/i.test(letter) && !'aftnrv'.includes(letter))
+      throw this.#wrong(`\\${letter} is not an escape sequence`)
     if (letter === ' ') {
       this.#at += 2
       return '\\x20'
@@ -353,7 +363,7 @@ class Translator {
     const name = /\\([pP])(?:([A-Za-z])|\{(\^?)([^{}]{1,60})\})/y
     name.lastIndex = this.#at
     const match = name.exec(this.#pattern)
-    if (match === null) throw this.#wrong('\\p names a class of Unicode, as in \\p{Greek}')
+    if (match === null) throw this.#wrong('\\p needs the name of a Unicode class, as in \\p{Greek}')
     this.#at += match[0].length
     const [, letter, short, negated, long] = match
     if (short !== undefined) return `\\${letter}${short}`
@@ -373,13 +383,13 @@ class Translator {
     const match = digits.exec(this.#pattern)
     const code = match === null ? undefined : match.slice(1).find(group => group !== undefined)
     if (match === null || code === undefined)
-      throw this.#wrong('\\x and \\u take a code point, as in \\x{e9}')
+      throw this.#wrong('\\x and \\u need a code point, as in \\x{e9}')
     this.#at += match[0].length
     return `\\x{${code}}`
   }
 
   #wrong(why: string): SheafError {
-    return invalidInput(`${quote(this.#pattern)} is no regular expression: ${why}`)
+    return invalidInput(`${quote(this.#pattern)} is not a regular expression: ${why}`)
   }
 
   #refused(what: string): SheafError {
@@ -391,7 +401,7 @@ class Translator {
 
 let noWordRanges: string | null = null
 
-/** The characters that are not `\w`, as part of a class. */
+/** Return the characters that are not `\w`, as part of a class. */
 function noWord(): string {
   if (noWordRanges !== null) return noWordRanges
   let text = ''
@@ -407,7 +417,10 @@ function noWord(): string {
   return text
 }
 
-/** A pattern that looks for one text: where it is tied to, and the text; null for any other. */
+/**
+ * Return the literal text of a pattern without special characters, and whether the pattern is anchored. Return null for
+ * any other pattern.
+ */
 export function plainText(
   pattern: string,
 ): { readonly atStart: boolean; readonly atEnd: boolean; readonly text: string } | null {

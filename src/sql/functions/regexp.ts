@@ -1,52 +1,53 @@
 /**
- * Regular expressions in time linear in the text, by RE2's algorithm. The package is loaded when the first one is
- * needed; no other file knows it.
+ * Regular expressions in time linear in the text, with RE2's algorithm. Only this file uses the package re2js, which is
+ * loaded when the first pattern is compiled.
  */
 import { createRequire } from 'node:module'
 import { invalidInput, quote } from '../../errors.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
+/** A compiled pattern. */
 export interface Regexp {
-  /** Whether it matches somewhere. */
+  /** Return whether the text contains a match. */
   test(text: string): boolean
-  /** A search in one text. */
+  /** Start a search in a text. */
   search(text: string): Search
   readonly groupNames: Readonly<Record<string, number>>
-  /** Whether one match after the other may take more than linear time. */
+  /** Whether searching for one match after another may take more than linear time. */
   readonly mayRescan: boolean
 }
 
 /**
- * Gives the leftmost match that starts at unit `from` or later: starts and ends of the match and of each group in turn,
- * -1 for a group that took no part; null for none. What stands before `from` counts for `^` and `\b`.
+ * Returns the leftmost match that starts at unit `from` or later, or null. The array holds the start and end of the
+ * match and of each group; -1 for a group that did not participate. The text before `from` counts for `^` and `\b`.
  */
 export type Search = (from: number) => readonly number[] | null
 
-/** Compiled patterns that are kept. */
-const maxKept = 32
+/** Maximum number of cached patterns. */
+const maxCached = 32
 
-const kept = new Map<string, Regexp>()
+const compiledPatterns = new Map<string, Regexp>()
 
 type Package = typeof import('re2js')
 let loaded: Package | null = null
 
 /**
- * The pattern with some of the flags `imsxUu`. Throws code 13 for what is no pattern or one too large, 0 for what has
- * no linear time.
+ * Compile a pattern with flags of `imsxUu`. Throws `InvalidInput` for an invalid or too large pattern, and
+ * `Unsupported` for features that need more than linear time.
  */
 export function compileRegexp(pattern: string, flags: string): Regexp {
   checkLength(pattern)
   const key = `${flags}/${pattern}`
-  const known = kept.get(key)
-  if (known !== undefined) {
-    // The least recently used one is the first.
-    kept.delete(key)
-    kept.set(key, known)
-    return known
+  const cached = compiledPatterns.get(key)
+  if (cached !== undefined) {
+    // The first entry of the map is the least recently used one.
+    compiledPatterns.delete(key)
+    compiledPatterns.set(key, cached)
+    return cached
   }
   const regexp = compile(pattern, flags)
-  if (kept.size >= maxKept) kept.delete(kept.keys().next().value!)
-  kept.set(key, regexp)
+  if (compiledPatterns.size >= maxCached) compiledPatterns.delete(compiledPatterns.keys().next().value!)
+  compiledPatterns.set(key, regexp)
   return regexp
 }
 
@@ -68,42 +69,42 @@ function compile(pattern: string, flags: string): Regexp {
       },
       search(text) {
         checkWork(text, size, maxSteps)
-        // Finding out that there is no match is much faster than finding one.
+        // `test` is much faster than a search if there is no match.
         if (!compiled.test(text)) return () => null
         const matcher = compiled.matcher(text)
         return from => {
           if (!matcher.find(from)) return null
-          const places: number[] = []
+          const positions: number[] = []
           for (let group = 0; group <= groupCount; group++) {
-            places.push(matcher.start(group), matcher.end(group))
+            positions.push(matcher.start(group), matcher.end(group))
           }
-          return places
+          return positions
         }
       },
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
     const why = error.message.replace(/^error parsing regexp: /, '')
-    throw invalidInput(`${quote(pattern)} is no regular expression: ${why}`, { cause: error })
+    throw invalidInput(`${quote(pattern)} is not a regular expression: ${why}`, { cause: error })
   }
 }
 
-/** Parts of a pattern times characters of a text, at most: RE2 may look at every part for every character. */
+/** Maximum parts of the pattern times characters of the text: RE2 may test every part at every character. */
 const maxSteps = 2 ** 28
 
-/** The same where the parts are characters that the engine compares. */
+/** The same limit for plain texts, which the engine compares directly. */
 const maxCompared = 2 ** 32
 
-/** Throws code 13 for a text that is too long for a pattern of `size` parts. */
+/** Throws `InvalidInput` if the text is too long for a pattern of `size` parts. */
 function checkWork(text: string, size: number, limit: number): void {
   if (text.length * size <= limit) return
   throw invalidInput(
     `a regular expression of ${size} parts is too large for a text of ${text.length} characters`,
-    { hint: `write a shorter one: at most ${Math.floor(limit / text.length)} for this text` },
+    { hint: `write a shorter one: at most ${Math.floor(limit / text.length)} parts for this text` },
   )
 }
 
-/** A pattern that is nothing but the text it looks for. */
+/** Create the regular expression of a pattern that is literal text. */
 function ofPlainText(wanted: string): Regexp {
   return {
     groupNames: {},

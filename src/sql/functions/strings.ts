@@ -1,4 +1,4 @@
-/** Functions of text, over UTF-8 bytes. A character is a code point. */
+/** Functions of text, on UTF-8 bytes. A character is a code point. */
 import { isAscii } from 'node:buffer'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
@@ -30,23 +30,24 @@ import {
   textOf,
 } from './operands.js'
 
-/** `lower(text)`, by Unicode's full case mapping without a locale. */
+/** Compute `lower(text)` with Unicode's full case mapping, independent of the locale. */
 export function lower(call: Call): Column {
   const { args, type, length, rows } = call
   return { ...changeCase(spread(args[0]!, length), rows, 65, text => text.toLowerCase()), type }
 }
 
-/** `upper(text)`. */
+/** Compute `upper(text)`. */
 export function upper(call: Call): Column {
   const { args, type, length, rows } = call
   return { ...changeCase(spread(args[0]!, length), rows, 97, text => text.toUpperCase()), type }
 }
 
+/** Return the column in lower case. */
 export function lowerColumn(column: Column): Column {
   return changeCase(column, null, 65, text => text.toLowerCase())
 }
 
-/** `first`: the first of the 26 ASCII letters that change. */
+/** Change the case. `first` is the first of the 26 ASCII letters that change. */
 function changeCase(column: Column, rows: RowMask, first: number, change: (text: string) => string): Column {
   const { bytes, offsets } = byteRowsOf(column)
   const valid = validWords(column)
@@ -73,7 +74,7 @@ function swapCase(byte: number, first: number): number {
   return byte >= first && byte < first + 26 ? byte ^ 32 : byte
 }
 
-/** `length(text)` in characters, as int32. */
+/** Compute `length(text)` in characters, as int32. */
 export function characterLength({ args, type, length }: Call): Column {
   const { bytes, offsets } = byteRowsOf(spread(args[0]!, length))
   const values = new Int32Array(length)
@@ -81,12 +82,12 @@ export function characterLength({ args, type, length }: Call): Column {
   return columnOf(type, length, { values }, strictValidity(args, length))
 }
 
-/** `octet_length(text)`, as int32. */
+/** Compute `octet_length(text)` as int32. */
 export function byteLength(call: Call): Column {
   return sizes(call, 1)
 }
 
-/** `bit_length(text)`, as int32. */
+/** Compute `bit_length(text)` as int32. */
 export function bitLength(call: Call): Column {
   return sizes(call, 8)
 }
@@ -98,7 +99,7 @@ function sizes({ args, type, length }: Call, unit: number): Column {
   return columnOf(type, length, { values }, strictValidity(args, length))
 }
 
-/** `ascii(text)`: the code point of the first character, 0 for the empty text. */
+/** Compute `ascii(text)`: the code point of the first character, 0 for an empty text. */
 export function firstCodePoint(call: Call): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -111,7 +112,7 @@ export function firstCodePoint(call: Call): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** `chr(code point)`. */
+/** Compute `chr(code point)`. Throws `InvalidInput` for a number that is not a code point. */
 export function characterOf(call: Call): Column {
   const { args, type, length, describe } = call
   const { valid, needed } = strictRows(call)
@@ -120,7 +121,7 @@ export function characterOf(call: Call): Column {
     if (bitAt(needed, i)) {
       const point = numberOf(args[0]!, i)
       if (point < 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) {
-        throw invalidInput(`${point} is no Unicode character, in ${describe()}`, {
+        throw invalidInput(`${point} is not a Unicode character, in ${describe()}`, {
           hint: 'the characters are 0 to 1114111 (10FFFF), without the surrogates 55296 to 57343',
         })
       }
@@ -131,7 +132,7 @@ export function characterOf(call: Call): Column {
   return builder.finish(type, valid)
 }
 
-/** `a || b`. A value that is no text is written as one. */
+/** Compute `a || b`. A value that is not a text is converted to text. */
 export function concatenate(call: Call): Column {
   const texts = call.args.map(arg => asText(arg, call))
   const rows = texts.map(({ column }) => byteRowsOf(column))
@@ -143,12 +144,12 @@ export function concatenate(call: Call): Column {
   })
 }
 
-/** `concat(a, ...)`: nulls count as empty. */
+/** Compute `concat(a, ...)`. NULL counts as an empty text. */
 export function concatenateAll(call: Call): Column {
   return joined(call, call.args, null)
 }
 
-/** `concat_ws(separator, a, ...)`: nulls are left out, with their separator. */
+/** Compute `concat_ws(separator, a, ...)`. NULLs and their separators are omitted. */
 export function joinWith(call: Call): Column {
   return joined(call, call.args.slice(1), call.args[0]!)
 }
@@ -181,20 +182,23 @@ function joined(call: Call, parts: readonly Operand[], separator: Operand | null
   return builder.finish(type, valid)
 }
 
-/** An argument of any type as text. */
+/** Convert an argument of any type to text. */
 function asText({ column, constant }: Operand, { rows, describe }: Call): Operand {
   return { column: castColumn(column, utf8, false, constant ? null : rows, describe), constant }
 }
 
-/** `substr(text, from)`, `substr(text, from, count)`: characters counted from 1; those before the first count too. */
+/**
+ * Compute `substr(text, from)` or `substr(text, from, count)`. Characters count from 1. If `from` is less than 1,
+ * `count` includes the positions before the first character.
+ */
 export function substring(call: Call): Column {
   const { args, describe } = call
   return cut(call, (bytes, start, end, row) => {
     const from = numberOf(args[1]!, row)
     const count = args.length === 3 ? numberOf(args[2]!, row) : Infinity
     if (count < 0) {
-      throw invalidInput(`a part of a text has no negative length: ${count}, in ${describe()}`, {
-        hint: 'left(text, -n) leaves the last n characters out',
+      throw invalidInput(`the length of a substring must not be negative: ${count}, in ${describe()}`, {
+        hint: 'left(text, -n) omits the last n characters',
       })
     }
     const first = skipCharacters(bytes, start, end, from - 1)
@@ -202,7 +206,7 @@ export function substring(call: Call): Column {
   })
 }
 
-/** `left(text, n)`: the first n characters, or all but the last -n. */
+/** Compute `left(text, n)`: the first n characters; for a negative n, all but the last -n. */
 export function leftPart({ args, ...call }: Call): Column {
   return cut({ args, ...call }, (bytes, start, end, row) => {
     const count = numberOf(args[1]!, row)
@@ -210,7 +214,7 @@ export function leftPart({ args, ...call }: Call): Column {
   })
 }
 
-/** `right(text, n)`: the last n characters, or all but the first -n. */
+/** Compute `right(text, n)`: the last n characters; for a negative n, all but the first -n. */
 export function rightPart({ args, ...call }: Call): Column {
   return cut({ args, ...call }, (bytes, start, end, row) => {
     const count = numberOf(args[1]!, row)
@@ -218,15 +222,20 @@ export function rightPart({ args, ...call }: Call): Column {
   })
 }
 
-/** `ltrim(text)`, `ltrim(text, characters)`: without the spaces, or any of the characters, it starts with. */
+/**
+ * Compute `ltrim(text)` or `ltrim(text, characters)`: remove leading spaces, or leading characters that occur in
+ * `characters`.
+ */
 export function trimStart(call: Call): Column {
   return trim(call, true, false)
 }
 
+/** Compute `rtrim(text)` or `rtrim(text, characters)`. */
 export function trimEnd(call: Call): Column {
   return trim(call, false, true)
 }
 
+/** Compute `btrim(text)` or `btrim(text, characters)`. */
 export function trimBoth(call: Call): Column {
   return trim(call, true, true)
 }
@@ -262,7 +271,7 @@ function charactersOf(bytes: Uint8Array, start: number, end: number): Set<number
   return found
 }
 
-/** Parts of the first argument: `part` gives the range of bytes that a row keeps. */
+/** Return parts of the first argument. `part` returns the byte range that a row keeps. */
 function cut(
   call: Call,
   part: (bytes: Uint8Array, start: number, end: number, row: number) => readonly [start: number, end: number],
@@ -276,7 +285,7 @@ function cut(
   })
 }
 
-/** `strpos(text, part)`: where the part starts, in characters from 1; 0 where it does not occur. */
+/** Compute `strpos(text, part)`: the position of the part in characters, counted from 1. 0 if it does not occur. */
 export function position(call: Call): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -295,10 +304,10 @@ export function position(call: Call): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** Longer texts the engine's own search may compare again and again. */
+/** For longer needles, the engine's search may take quadratic time. */
 const maxEngineSearch = 250
 
-/** Where the needle first stands in `text` from `from` on, or -1. */
+/** Return the first position of the needle in `text` at or after `from`, or -1. */
 export function indexOf(text: Buffer, needle: Needle, from: number): number {
   const { length } = needle.bytes
   if (length <= maxEngineSearch) return text.indexOf(needle.bytes, from)
@@ -306,7 +315,7 @@ export function indexOf(text: Buffer, needle: Needle, from: number): number {
   return end === -1 ? -1 : end - length
 }
 
-/** `reverse(text)`, character by character. */
+/** Compute `reverse(text)`, character by character. */
 export function reversed(call: Call): Column {
   const [text] = call.args as [Operand]
   const { bytes, offsets } = byteRowsOf(text.column)
@@ -321,13 +330,14 @@ export function reversed(call: Call): Column {
   })
 }
 
+/** Count the code points of a range of UTF-8 bytes. */
 export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
   let count = 0
   for (let k = start; k < end; k++) count += Number((bytes[k]! & 0xc0) !== 0x80)
   return count
 }
 
-/** The place `count` characters after `start`, `end` at the latest. */
+/** Return the offset `count` characters after `start`, at most `end`. */
 export function skipCharacters(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = start
   for (let left = count; left > 0 && at < end; left--) {
@@ -337,7 +347,7 @@ export function skipCharacters(bytes: Uint8Array, start: number, end: number, co
   return at
 }
 
-/** The place `count` characters before `end`, `start` at the earliest. */
+/** Return the offset `count` characters before `end`, at least `start`. */
 function stepBack(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = end
   for (let left = count; left > 0 && at > start; left--) {
@@ -347,17 +357,17 @@ function stepBack(bytes: Uint8Array, start: number, end: number, count: number):
   return at
 }
 
-/** `starts_with(text, start)`. */
+/** Compute `starts_with(text, start)`. */
 export function startsWithText(call: Call): Truth {
   return search(call, 'prefix')
 }
 
-/** `ends_with(text, end)`. */
+/** Compute `ends_with(text, end)`. */
 export function endsWithText(call: Call): Truth {
   return search(call, 'suffix')
 }
 
-/** `contains(text, part)`. */
+/** Compute `contains(text, part)`. */
 export function containsText(call: Call): Truth {
   return search(call, 'contains')
 }
@@ -395,17 +405,17 @@ function searchRows(
     const end = texts.offsets[row + 1]!
     const wanted = parts.bytes.subarray(parts.offsets[at]!, parts.offsets[at + 1]!)
     const from = shape === 'suffix' ? end - wanted.length : start
-    const isHit =
+    const isMatch =
       wanted.length <= end - start &&
       (shape === 'contains'
         ? matches(plainPattern(shape, wanted), texts.bytes, start, end)
         : startsWith(texts.bytes, from, wanted))
-    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+    if (isMatch) out[i >>> 5]! |= 1 << (i & 31)
   }
   return out
 }
 
-/** `uuid()`: a version 4 UUID, anew in every row. */
+/** Compute `uuid()`: a version 4 UUID, another one for every row. */
 export function uuids({ type, length, chance }: Call): Column {
   const builder = new ByteBuilder(length, length * 36)
   for (let i = 0; i < length; i++) {

@@ -1,4 +1,4 @@
-/** Functions that make structs. */
+/** Declarations of functions that build structs. */
 import type { DataType, Field } from '../../arrow/types.js'
 import type { Constants, Signature, SqlFunction } from './signature.js'
 import { namedStruct, struct } from './structs.js'
@@ -13,13 +13,15 @@ export const structFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Fields `c0`, `c1` and so on. */
+/** Return a signature with fields `c0`, `c1` and so on. */
 function numbered(args: readonly DataType[]): Signature | null {
   if (args.length === 0) return null
   return { args, result: { kind: 'struct', children: args.map((type, i) => field(`c${i}`, type)) } }
 }
 
-/** Names that are constants, not empty and all different, each before its value. */
+/**
+ * Return a signature with named fields. Names must be constants, not empty, and unique. Each name precedes its value.
+ */
 function named(args: readonly DataType[], constants: Constants): Signature | null {
   if (args.length === 0 || args.length % 2 === 1) return null
   const children: Field[] = []

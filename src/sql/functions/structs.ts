@@ -1,16 +1,16 @@
-/** Structs made of values. */
+/** Build structs from values. */
 import type { Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
 import { spread } from '../kernels/gather.js'
 import { columnOf } from '../values/vector.js'
 import type { Call } from './call.js'
 
-/** `struct(a, ...)`: never null itself. */
+/** Compute `struct(a, ...)`. Never NULL itself. */
 export function struct({ args, type, length }: Call): Column {
   return structOf(args, type, length)
 }
 
-/** `named_struct('name', value, ...)`. */
+/** Compute `named_struct('name', value, ...)`. */
 export function namedStruct({ args, type, length }: Call): Column {
   const values = args.filter((_, i) => i % 2 === 1)
   return structOf(values, type, length)

@@ -1,4 +1,4 @@
-/** Functions of dates and times. */
+/** Declarations of functions of dates and times. */
 import type { DataType, TimeUnit } from '../../arrow/types.js'
 import { zoneNamed } from '../values/time-zone.js'
 import { dateType, float64, int64, timestampType, utf8 } from '../values/types.js'
@@ -86,7 +86,7 @@ export const temporalFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** `counted`: what an integer counts. */
+/** `counted`: the unit of an integer argument. */
 function timestampFunction(name: string, unit: TimeUnit, counted: TimeUnit): SqlFunction {
   return {
     name,
@@ -97,13 +97,13 @@ function timestampFunction(name: string, unit: TimeUnit, counted: TimeUnit): Sql
   }
 }
 
-/** A text or date is a timestamp in nanoseconds where one is asked for. */
+/** Return the timestamp type of an argument. Strings and dates become timestamps in nanoseconds. */
 function asTimestamp(type: DataType): DataType | null {
   if (isText(type) || type.kind === 'date') return nanoseconds
   return type.kind === 'timestamp' ? type : null
 }
 
-/** The type an argument comes in as: a text is read by the function itself. */
+/** Return the type in which an argument is passed. Strings are parsed by the function itself. */
 function given(type: DataType, read: DataType): DataType {
   return type.kind === 'utf8' ? utf8 : read
 }
@@ -112,7 +112,7 @@ function partOf(args: readonly DataType[], constants: Constants): Signature | nu
   const [name, value] = args
   if (args.length !== 2 || !isText(name!)) return null
   const type = isText(value!) ? nanoseconds : value!
-  // What is no constant is refused for that reason.
+  // If the name is not a constant, the binder reports an error for that.
   const part = typeof constants[0] === 'string' ? partNamed(constants[0]) : 'year'
   if (!['date', 'time', 'timestamp', 'duration', 'interval'].includes(type.kind)) return null
   if (!hasPart(type, part)) throw noSuchPart(part, type)
@@ -137,7 +137,7 @@ function binned(args: readonly DataType[]): Signature | null {
   return { args: [stride!, ...instants], result: type }
 }
 
-/** An instant in whatever form; a text may be followed by formats. */
+/** Return the signature of a function of an instant of any form. A string may be followed by formats. */
 function toInstant(resultOf: (from: DataType) => DataType): Sign {
   return args => {
     const [value, ...formats] = args
@@ -175,7 +175,7 @@ function written(args: readonly DataType[]): Signature | null {
   return { args: [value!.kind === 'date' ? value! : given(value!, type), utf8], result: utf8 }
 }
 
-/** The zone is part of the type: a constant. */
+/** The zone is part of the result type, so it must be a constant. */
 function inZone(args: readonly DataType[], constants: Constants): Signature | null {
   if (args.length === 1 && isInteger(args[0]!)) return { args: [int64], result: timestampType('s') }
   const zone = constants[1]

@@ -1,4 +1,7 @@
-/** Functions that write texts anew. A character is a code point; what may outgrow its arguments is bounded. */
+/**
+ * Functions that build new texts. A character is a code point. Results that may be longer than the arguments are
+ * limited.
+ */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { ByteBuilder } from '../kernels/byte-builder.js'
@@ -19,7 +22,7 @@ import {
 } from './operands.js'
 import { countCharacters, indexOf, skipCharacters } from './strings.js'
 
-/** `repeat(text, times)`: empty for no times and less. */
+/** Compute `repeat(text, times)`. Empty if `times` is 0 or less. */
 export function repeated(call: Call): Column {
   const [text, times] = call.args as [Operand, Operand]
   const { bytes, offsets } = byteRowsOf(text.column)
@@ -29,11 +32,15 @@ export function repeated(call: Call): Column {
   })
 }
 
-/** `lpad(text, length)`, `lpad(text, length, fill)`: exactly `length` characters; the start of a longer text. */
+/**
+ * Compute `lpad(text, length)` or `lpad(text, length, fill)`: exactly `length` characters. A longer text is cut at its
+ * end.
+ */
 export function padStart(call: Call): Column {
   return pad(call, true)
 }
 
+/** Compute `rpad(text, length)` or `rpad(text, length, fill)`. */
 export function padEnd(call: Call): Column {
   return pad(call, false)
 }
@@ -65,7 +72,7 @@ function pad(call: Call, atStart: boolean): Column {
 
 const aSpace: Operand = { column: columnOfScalars(utf8, [' ']), constant: true }
 
-/** The characters in each row; those of a constant are counted once. */
+/** Return a function that counts the characters of each row. A constant is counted once. */
 function charactersOf({ column, constant }: Operand): (row: number) => number {
   const { bytes, offsets } = byteRowsOf(column)
   const count = (at: number) => countCharacters(bytes, offsets[at]!, offsets[at + 1]!)
@@ -73,7 +80,7 @@ function charactersOf({ column, constant }: Operand): (row: number) => number {
   return row => (constant ? known : count(row))
 }
 
-/** `replace(text, part, by)`; the empty part is before every character and at the end. */
+/** Compute `replace(text, part, by)`. An empty part occurs before every character and at the end. */
 export function replaceAll(call: Call): Column {
   const { args } = call
   const [texts, part, other] = args as [Operand, Operand, Operand]
@@ -102,7 +109,7 @@ export function replaceAll(call: Call): Column {
   })
 }
 
-/** The end of the character at `at`, or -1 at the end. */
+/** Return the end of the character at `at`, or -1 at the end of the text. */
 function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
   if (at === end) return -1
   let next = at + 1
@@ -111,8 +118,8 @@ function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * `split_part(text, separator, n)`: part n from 1, or from the end for a negative n; empty where there is none. The empty
- * separator separates nothing.
+ * Compute `split_part(text, separator, n)`: part n counted from 1, or from the end for a negative n. Empty if there is
+ * no such part. An empty separator does not split.
  */
 export function splitPart(call: Call): Column {
   const { args, describe } = call
@@ -152,7 +159,10 @@ function countParts(bytes: Uint8Array, start: number, end: number, separator: Ne
 
 const wordCharacter = /[\p{Alphabetic}\p{N}]/u
 
-/** `initcap(text)`: the first letter of every word large, the others small; letters and digits make words. */
+/**
+ * Compute `initcap(text)`: the first letter of every word in upper case, the others in lower case. Words consist of
+ * letters and digits.
+ */
 export function capitalized(call: Call): Column {
   const [argument] = call.args as [Operand]
   return growRows(call, [argument], (builder, row) => {
@@ -166,25 +176,28 @@ export function capitalized(call: Call): Column {
   })
 }
 
-/** Units each of the two lists of characters may have. */
+/** Maximum length of each of the two character lists, in UTF-16 units. */
 const maxCharacters = 32_768
 
-/** `translate(text, from, to)`: each character of `from` becomes the one at its place in `to`, or nothing. */
+/**
+ * Compute `translate(text, from, to)`: each character of `from` becomes the character at the same position of `to`, or
+ * is removed.
+ */
 export function translated(call: Call): Column {
   const { args } = call
   checkReadings(args[0]!, call.length)
   let [from, to] = ['', '']
-  let places = new Map<string, number>()
+  let positions = new Map<string, number>()
   let targets: readonly string[] = []
   return growRows(call, args, (builder, row) => {
     const [nextFrom, nextTo] = [characterList(args[1]!, row), characterList(args[2]!, row)]
-    if (nextFrom !== from) places = placesOf(nextFrom)
+    if (nextFrom !== from) positions = positionsOf(nextFrom)
     if (nextTo !== to) targets = Array.from(nextTo)
     ;[from, to] = [nextFrom, nextTo]
     let text = ''
     for (const character of textOf(args[0]!, row)) {
-      const place = places.get(character)
-      text += place === undefined ? character : (targets[place] ?? '')
+      const position = positions.get(character)
+      text += position === undefined ? character : (targets[position] ?? '')
     }
     builder.text(text)
   })
@@ -194,22 +207,22 @@ function characterList(operand: Operand, row: number): string {
   const text = textOf(operand, row)
   if (text.length <= maxCharacters) return text
   throw invalidInput(`${text.length} characters are too many for translate`, {
-    hint: `give at most ${maxCharacters}; replace puts one text in the place of another`,
+    hint: `pass at most ${maxCharacters}; replace substitutes whole texts`,
   })
 }
 
-/** The place of every character; the first of equal ones counts. */
-function placesOf(characters: string): Map<string, number> {
-  const places = new Map<string, number>()
-  let place = 0
+/** Return the position of every character. For repeated characters, the first position counts. */
+function positionsOf(characters: string): Map<string, number> {
+  const positions = new Map<string, number>()
+  let position = 0
   for (const character of characters) {
-    if (!places.has(character)) places.set(character, place)
-    place++
+    if (!positions.has(character)) positions.set(character, position)
+    position++
   }
-  return places
+  return positions
 }
 
-/** `to_hex(integer)`, negative ones in two's complement of their width. */
+/** Compute `to_hex(integer)`. Negative integers are in two's complement of their width. */
 export function toHex(call: Call): Column {
   const { args, length } = call
   const { type } = args[0]!.column
@@ -223,13 +236,16 @@ export function toHex(call: Call): Column {
 
 const separators = /[^\p{Alphabetic}\p{N}]+/u
 
-/** `contains_tokens(text, tokens)`: whether every run of letters and digits in the second is one in the first. */
+/**
+ * Compute `contains_tokens(text, tokens)`: whether every run of letters and digits in the second argument is also a run
+ * in the first.
+ */
 export function containsTokens(call: Call): Truth {
   const { args, length } = call
   const { needed } = strictRows(call)
   const isTrue = new Uint32Array(wordCount(length))
-  const presentIn = keptTokens()
-  const wantedIn = keptTokens()
+  const presentIn = cachedTokens()
+  const wantedIn = cachedTokens()
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
     const wanted = wantedIn(textOf(args[1]!, i))
@@ -244,8 +260,8 @@ function hasAll(present: ReadonlySet<string>, wanted: ReadonlySet<string>): bool
   return true
 }
 
-/** The tokens of a text, kept for as long as the same is asked for. */
-function keptTokens(): (text: string) => ReadonlySet<string> {
+/** Return a function for the tokens of a text, which caches the last text. */
+function cachedTokens(): (text: string) => ReadonlySet<string> {
   let known = ''
   let tokens: ReadonlySet<string> = new Set()
   return text => {

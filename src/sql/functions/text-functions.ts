@@ -1,4 +1,4 @@
-/** Functions of texts. */
+/** Declarations of functions of texts. */
 import type { DataType } from '../../arrow/types.js'
 import { castable } from '../kernels/cast.js'
 import { boolType, int32, utf8 } from '../values/types.js'
@@ -161,7 +161,7 @@ export const textFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Any number of values that can be written as texts. */
+/** Return a signature for any number of values that can be cast to text. */
 function anyTexts(args: readonly DataType[]): ReturnType<Sign> {
   return args.length > 0 && args.every(arg => castable(arg, utf8)) ? { args, result: utf8 } : null
 }

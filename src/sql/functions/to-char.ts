@@ -1,6 +1,6 @@
 /**
- * `to_char(value, format)`: times written in a format of one's own, the conversions of strftime as the chrono crate writes
- * them. Those between `-`, `_` and `0` and their letter have no zeros before a number, spaces or zeros.
+ * `to_char(value, format)`: print times in a custom format, with the conversions of strftime as the chrono crate
+ * implements them. A `-`, `_` or `0` before the letter of a conversion pads a number with nothing, spaces or zeros.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -14,18 +14,18 @@ import type { Call } from './call.js'
 import { instantColumn, modulo } from './date-part.js'
 import { strictRows, textOf } from './operands.js'
 
-/** A point in time as the clocks and calendars of its zone show it. */
+/** A point in time in the local time and calendar of its zone. */
 interface Shown {
-  /** Since 1970. */
+  /** Days since 1970. */
   readonly days: number
   readonly secondOfDay: number
   readonly nanos: number
-  /** Seconds east of UTC; 0 where there is no zone. */
+  /** Seconds east of UTC; 0 without a zone. */
   readonly offset: number
   readonly civil: Civil
 }
 
-/** What a conversion reads, which not every type has. */
+/** The part of a value that a conversion prints. Not every type has all parts. */
 type Needs = 'clock' | 'date' | 'zone'
 
 interface Conversion {
@@ -33,7 +33,7 @@ interface Conversion {
   readonly write: (shown: Shown) => string
 }
 
-/** A number with the digits it has at least, and what stands before those it has not. */
+/** A number with its minimum width and its padding. */
 interface NumberConversion {
   readonly needs: Needs
   readonly value: (shown: Shown) => number
@@ -49,7 +49,7 @@ const hourOf = ({ secondOfDay }: Shown) => Math.floor(secondOfDay / 3600)
 const hour12Of = (shown: Shown) => modulo(hourOf(shown) + 11, 12) + 1
 const weekdayOf = ({ days }: Shown) => modulo(days + 4, 7)
 const dayOfYearOf = ({ days, civil }: Shown) => days - daysOfCivil({ year: civil.year, month: 1, day: 1 })
-/** A week belongs to the year of its Thursday. */
+/** A week belongs to the year of its Thursday (ISO 8601). */
 const thursdayOf = ({ days }: Shown) => days - modulo(days + 3, 7) + 3
 const isoYearOf = (shown: Shown) => civilOfDays(thursdayOf(shown)).year
 
@@ -112,7 +112,7 @@ const texts: Readonly<Record<string, Conversion>> = {
   Z: { needs: 'zone', write: shown => offsetText(shown, 2, ':') },
 }
 
-/** Conversions that are made of others, or of characters. */
+/** Conversions that stand for several others. */
 const compounds: Readonly<Record<string, string>> = {
   h: '%b',
   D: '%m/%d/%y',
@@ -138,13 +138,13 @@ function shortFraction(shown: Shown): string {
 }
 
 function offsetText({ offset }: Shown, parts: 1 | 2 | 3, between: string): string {
-  const size = Math.abs(offset)
-  const all = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60]
+  const magnitude = Math.abs(offset)
+  const all = [Math.floor(magnitude / 3600), Math.floor(magnitude / 60) % 60, magnitude % 60]
   const digits = all.slice(0, parts).map(part => part.toString().padStart(2, '0'))
   return `${offset < 0 ? '-' : '+'}${digits.join(between)}`
 }
 
-/** A number with its sign before zeros; a year past 9999 has one as well. */
+/** Print a number. The sign comes before padding zeros. A year past 9999 has a sign too. */
 function numberText(value: number, width: number, fill: '0' | ' ' | ''): string {
   const isLong = width === 4 && (value > 9999 || value < 0)
   const digits = Math.abs(value).toString()
@@ -155,12 +155,12 @@ function numberText(value: number, width: number, fill: '0' | ' ' | ''): string 
 
 type Format = readonly (string | Conversion)[]
 
-/** Longer formats are refused. */
+/** Maximum length of a format. */
 const maxFormat = 1000
 
 function parseFormat(text: string, type: DataType, describe: () => string): Format {
   if (text.length > maxFormat) {
-    throw invalidInput(`a format of ${text.length} characters, in ${describe()}`, {
+    throw invalidInput(`a format of ${text.length} characters is too long, in ${describe()}`, {
       hint: `a format has at most ${maxFormat} characters`,
     })
   }
@@ -188,31 +188,31 @@ function itemsOf(part: string, fill: string, name: string, type: DataType, descr
     if (Object.hasOwn(texts, name)) return [fitting(texts[name]!, part, type, describe)]
     if (Object.hasOwn(compounds, name)) return parseFormat(compounds[name]!, type, describe)
   }
-  throw invalidInput(`${quote(part)} is no conversion of a format, in ${describe()}`, {
+  throw invalidInput(`${quote(part)} is not a format conversion, in ${describe()}`, {
     hint: "write for example '%Y-%m-%d %H:%M:%S'; %% is a percent sign",
   })
 }
 
-/** The conversion, if values of the type have what it reads. Throws code 13 otherwise. */
+/** Return the conversion. Throws `InvalidInput` if values of the type do not have the part it prints. */
 function fitting(conversion: Conversion, part: string, type: DataType, describe: () => string): Conversion {
   const { needs } = conversion
   const hasZone = type.kind === 'timestamp' && type.timezone !== null
   if (needs === 'clock' || (needs === 'date' ? type.kind !== 'time' : hasZone)) return conversion
   throw invalidInput(
-    `${quote(part)} needs a ${needs}, which a ${type.kind} ${needs === 'zone' && type.kind === 'timestamp' ? 'without a zone ' : ''}has not, in ${describe()}`,
+    `${quote(part)} needs a ${needs}, which a ${type.kind} ${needs === 'zone' && type.kind === 'timestamp' ? 'without a zone ' : ''}does not have, in ${describe()}`,
     {
       hint:
         needs === 'zone'
           ? 'CAST the value to timestamp with time zone'
-          : 'write formats of a time of day: %H:%M:%S',
+          : 'use conversions of a time of day: %H:%M:%S',
     },
   )
 }
 
-/** Formats of one call that are kept taken apart. */
-const maxKept = 256
+/** Maximum number of cached formats per call. */
+const maxCached = 256
 
-/** `to_char(value, format)`. Throws code 13 for a format that cannot be written. */
+/** Compute `to_char(value, format)`. Throws `InvalidInput` for an invalid format. */
 export function toChar(call: Call): Column {
   const { args, length, type, describe } = call
   const [operand, format] = args as [Operand, Operand]
@@ -228,7 +228,7 @@ export function toChar(call: Call): Column {
       const written = textOf(format, i)
       let items = formats.get(written)
       if (items === undefined) {
-        if (formats.size >= maxKept) formats.clear()
+        if (formats.size >= maxCached) formats.clear()
         items = parseFormat(written, column.type, describe)
         formats.set(written, items)
       }

@@ -1,4 +1,4 @@
-/** Dates and timestamps from texts, numbers and parts. */
+/** Build dates and timestamps from texts, numbers and parts. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, quote } from '../../errors.js'
@@ -11,29 +11,29 @@ import type { Call, Kernel } from './call.js'
 import { type DatetimeFormat, parseFormat, readFormatted } from './datetime-format.js'
 import { numberOf, strictRows, textOf } from './operands.js'
 
-/** Formats that are kept taken apart. */
-const maxKept = 256
-const kept = new Map<string, DatetimeFormat>()
+/** Cache of parsed formats. */
+const maxCached = 256
+const parsedFormats = new Map<string, DatetimeFormat>()
 
 function formatOf(text: string): DatetimeFormat {
-  let format = kept.get(text)
+  let format = parsedFormats.get(text)
   if (format === undefined) {
-    if (kept.size >= maxKept) kept.clear()
+    if (parsedFormats.size >= maxCached) parsedFormats.clear()
     format = parseFormat(text)
-    kept.set(text, format)
+    parsedFormats.set(text, format)
   }
   return format
 }
 
 /**
- * `to_timestamp(x)` and its kin: `unit` is what an integer counts, a text is ISO 8601 or in one of the formats that
- * follow it.
+ * Return the kernel of `to_timestamp(x)` and its variants. `unit` is the unit of an integer argument. A text is ISO
+ * 8601, or in one of the formats that follow it.
  */
 export function toTimestamp(unit: 's' | 'ms' | 'us' | 'ns'): Kernel {
   return call => instants(call, timestampType(unit))
 }
 
-/** `to_date(x)`: an integer counts days. */
+/** Compute `to_date(x)`. An integer counts days. */
 export function toDate(call: Call): Column {
   return instants(call, call.type)
 }
@@ -86,16 +86,16 @@ function readAny(text: string, formats: readonly Operand[], row: number): bigint
 function notRead(text: string, formats: readonly Operand[], row: number, describe: () => string) {
   if (formats.length === 0) {
     return invalidInput(`${quote(text)} is not a date or timestamp (ISO 8601), in ${describe()}`, {
-      hint: "give its format: to_timestamp('31.01.2026 12:00', '%d.%m.%Y %H:%M')",
+      hint: "pass its format: to_timestamp('31.01.2026 12:00', '%d.%m.%Y %H:%M')",
     })
   }
   const written = formats.map(format => quote(textOf(format, row))).join(' nor ')
   return invalidInput(`${quote(text)} is not in the format ${written}, in ${describe()}`, {
-    hint: 'several formats may follow the text: the first that fits counts',
+    hint: 'several formats may follow the text: the first that matches is used',
   })
 }
 
-/** Seconds with a fraction. */
+/** Convert seconds with a fraction. */
 function fromDoubles(call: Call): Column {
   const { args, type, length, describe } = call
   const { valid, needed } = strictRows(call)
@@ -120,12 +120,12 @@ function fromDoubles(call: Call): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** `from_unixtime(seconds)`, `from_unixtime(seconds, 'zone')`. */
+/** Compute `from_unixtime(seconds)` or `from_unixtime(seconds, 'zone')`. */
 export function fromUnixtime({ args, type, length }: Call): Column {
   return { ...spread(args[0]!, length), type }
 }
 
-/** `to_unixtime(x)`: whole seconds since 1970. */
+/** Compute `to_unixtime(x)`: whole seconds since 1970. */
 export function toUnixtime(call: Call): Column {
   const { rows, describe } = call
   if (call.args[0]!.column.type.kind === 'int') return spread(call.args[0]!, call.length)
@@ -133,7 +133,7 @@ export function toUnixtime(call: Call): Column {
   return castColumn(seconds, int64, false, rows, describe)
 }
 
-/** `make_date(year, month, day)`. */
+/** Compute `make_date(year, month, day)`. Throws `InvalidInput` for a date that does not exist. */
 export function makeDate(call: Call): Column {
   const { args, type, length, describe } = call
   const { valid, needed } = strictRows(call)

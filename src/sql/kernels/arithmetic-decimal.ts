@@ -1,4 +1,4 @@
-/** `+ - * / %` on decimals, with the precision and scale Arrow gives the results. */
+/** `+ - * / %` on decimals. The results have the precision and scale that Arrow defines. */
 import { readDecimal } from '../../arrow/decimal.js'
 import type { DataType } from '../../arrow/types.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'
@@ -13,10 +13,13 @@ import {
 } from '../values/decimals.js'
 import type { ArithmeticSignature, RowOperation } from './operation.js'
 
-/** Digits a quotient has after the point beyond those of the dividend. */
+/** Additional digits after the point of a quotient, compared with the dividend. */
 const quotientDigits = 4
 
-/** For two decimals, or one and an integer; null where a product would have more digits after the point than fit. */
+/**
+ * Return the signature for two decimals, or for a decimal and an integer. Return null if a product would have more
+ * fractional digits than fit.
+ */
 export function decimalSignature(
   op: ArithmeticOp,
   left: DataType,
@@ -46,7 +49,10 @@ export function decimalSignature(
   }
 }
 
-/** The operation on one row, for operand types of a `decimalSignature`; null for a zero divisor or what does not fit. */
+/**
+ * Return the operation on one row, for operand types of a `decimalSignature`. The operation returns null for a zero
+ * divisor and for a result out of range.
+ */
 export function decimalOperation(
   op: ArithmeticOp,
   left: DecimalType,
@@ -64,7 +70,10 @@ export function decimalOperation(
   }
 }
 
-/** What the integers behind both sides are multiplied by, so that the integers' result has the result's scale. */
+/**
+ * Return the factors for the unscaled integers of both sides, so that the result of the operation has the scale
+ * `result`.
+ */
 function factorsOf(op: ArithmeticOp, a: number, b: number, result: number): readonly [bigint, bigint] {
   if (op === '*') return [1n, 1n]
   const shift = op === '/' ? result - a + b : 0
@@ -72,7 +81,7 @@ function factorsOf(op: ArithmeticOp, a: number, b: number, result: number): read
   return [powerOfTen(result - a), powerOfTen(result - b)]
 }
 
-/** Quotients are cut toward zero; the divisor is not 0. */
+/** Compute an exact integer result. Quotients are truncated toward zero. The divisor must not be 0. */
 export function exactInteger(op: ArithmeticOp, a: bigint, b: bigint): bigint {
   switch (op) {
     case '+':

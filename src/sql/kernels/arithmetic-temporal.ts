@@ -1,10 +1,11 @@
 /**
  * `+ - * /` on dates, times, timestamps, durations and intervals.
  *
- * - A date plus an interval is the date that falls on, a timestamp keeps its unit; what is finer is lost toward the
- *   past. Months are added first and end on the last day of the month where there is no such day, then days, both on the
- *   clocks of the timestamp's zone; then nanoseconds.
- * - A difference of two points in time is a duration. Results out of range are errors, times past midnight as well.
+ * - A date plus an interval is a date; a timestamp keeps its unit. Finer fractions are rounded toward the past.
+ * - An interval is added in this order: months, then days, both in the local time of the zone, then nanoseconds. If the
+ *   month has no such day, the result is its last day.
+ * - The difference of two points in time is a duration.
+ * - Results out of range are errors. This includes times past midnight.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -34,7 +35,10 @@ import {
 import { scalarAt } from '../values/vector.js'
 import type { ArithmeticSignature, RowOperation } from './operation.js'
 
-/** For value types at least one of which is none of the numbers; null where there is no such operation. */
+/**
+ * Return the signature for two value types of which at least one is not a number. Return null if there is no such
+ * operation.
+ */
 export function temporalSignature(
   op: ArithmeticOp,
   left: DataType,
@@ -78,14 +82,14 @@ function unitOf(type: DataType) {
   return type.kind === 'time' ? type.unit : instantUnit(type)!
 }
 
-/** The type of a point in time moved by a span. */
+/** Return the type of a point in time that is moved by a span. */
 function movedType(point: DataType, span: DataType): DataType {
   if (span.kind !== 'duration') return point
   const unit = finerUnit(unitOf(point), span.unit)
   return point.kind === 'time' ? { kind: 'time', unit } : timestampType(unit, zoneOf(point))
 }
 
-/** The operation on one row, for operand types of a `temporalSignature`. */
+/** Return the operation on one row, for operand types of a `temporalSignature`. */
 export function temporalOperation(
   op: ArithmeticOp,
   left: DataType,
@@ -108,7 +112,7 @@ export function temporalOperation(
   const range = integerRange(type)!
   const unit = nanosPerCount(type)!
   if (right.kind !== 'interval') {
-    // Both are counts; the result's unit divides theirs.
+    // Both sides are integer counts. The unit of the result divides the units of both.
     const [unitA, unitB] = [nanosPerCount(left)! / unit, (nanosPerCount(right)! / unit) * sign]
     return (a, i, b, k) => within(countAt(a, i) * unitA + countAt(b, k) * unitB, range)
   }
@@ -118,14 +122,14 @@ export function temporalOperation(
   return (a, i, b, k) => within(move(countAt(a, i), stepAt(b, k), unit, zone), range)
 }
 
-/** An interval with its sign, the nanoseconds in units of what it moves, rounded down. */
+/** A signed interval. Its nanoseconds are in units of the moved value, rounded down. */
 interface Step {
   readonly months: number
   readonly days: number
   readonly counts: bigint
 }
 
-/** Reads steps from the rows of an interval column; one row read again and again is read once. */
+/** Return a reader of steps from an interval column. Consecutive reads of the same row are cached. */
 function stepReader(sign: bigint, unit: bigint): (column: Column, row: number) => Step {
   let lastRow = -1
   let step: Step = { months: 0, days: 0, counts: 0n }
@@ -142,7 +146,7 @@ function stepReader(sign: bigint, unit: bigint): (column: Column, row: number) =
   }
 }
 
-/** A time of day is on no calendar: what takes it past midnight is out of its range. */
+/** Move a time of day. A result past midnight is out of range. */
 function moveTime(count: bigint, { months, days, counts }: Step, unit: bigint): bigint {
   return count + BigInt(months * 30 + days) * (nanosPerDay / unit) + counts
 }
@@ -172,7 +176,10 @@ function scaled(op: ArithmeticOp, type: DataType): RowOperation {
   }
 }
 
-/** Parts times or divided by a whole number; a fraction of a month becomes days (30), one of a day nanoseconds. */
+/**
+ * Multiply or divide the parts by an integer. A fraction of a month becomes days (30 per month), a fraction of a day
+ * nanoseconds.
+ */
 function scaleInterval({ months, days, nanos }: Interval, by: bigint, op: ArithmeticOp): Interval | null {
   const [m, d] = [BigInt(months), BigInt(days)]
   if (op === '*') return checked({ months: m * by, days: d * by, nanos: nanos * by })

@@ -1,10 +1,12 @@
 /**
- * `+ - * / %`: integers as int64 or uint64, floats as float64, or as float32 beside integers and each other, decimals (arithmetic-decimal.ts), points in time and
- * spans of it (arithmetic-temporal.ts).
+ * `+ - * / %` on numbers, points in time and spans of time.
  *
- * All but floats are exact: a result that does not fit, or a division by zero, is an error, never a wrapped number.
- * Division truncates toward zero and the remainder has the sign of the dividend. Floats follow IEEE 754. Only
- * rows that matter and hold values can fail.
+ * - Integers are computed as int64 or uint64. Floats are computed as float64, or as float32 if the other side is
+ *   float32 or an integer.
+ * - Decimals: arithmetic-decimal.ts. Points and spans of time: arithmetic-temporal.ts.
+ * - Everything but floats is exact: overflow and division by zero are errors, never wrapped numbers.
+ * - Division truncates toward zero, and the remainder has the sign of the dividend. Floats follow IEEE 754.
+ * - Only requested rows (`rows`) that hold values can fail.
  */
 import { type Column, isValid } from '../../arrow/column.js'
 import { equalTypes } from '../../arrow/same-type.js'
@@ -33,7 +35,10 @@ import { strictValidity } from './truth.js'
 
 export type { ArithmeticSignature } from './operation.js'
 
-/** The types the operands are brought to and that of the result, from their value types; null where there is none. */
+/**
+ * Return the types to which the operands are converted, and the type of the result, from the value types. Return null
+ * if there is no such operation.
+ */
 export function arithmeticSignature(
   op: ArithmeticOp,
   left: DataType,
@@ -46,7 +51,7 @@ export function arithmeticSignature(
   return temporalSignature(op, left, right)
 }
 
-/** NULL beside a type that has no arithmetic with itself: an interval, or a factor. */
+/** Return the signature of NULL and a type that has no arithmetic with itself: NULL is then an interval or a factor. */
 function spanSignature(op: ArithmeticOp, type: DataType): ArithmeticSignature | null {
   return temporalSignature(op, type, op === '*' || op === '/' ? int64 : intervalType)
 }
@@ -68,8 +73,9 @@ function isSingle(type: DataType): boolean {
 }
 
 /**
- * `left op right` for rows `0 .. length-1`, the operands of the types an `arithmeticSignature` names, its result `type`.
- * `describe` writes the expression for messages.
+ * Compute `left op right` for rows `0 .. length-1`. The operands have the types of an `arithmeticSignature`, and `type`
+ * is its result. `describe` prints the expression for messages. Throws `InvalidInput` for overflow and division by
+ * zero.
  */
 export function calculate(
   op: ArithmeticOp,
@@ -86,7 +92,7 @@ export function calculate(
       const valid = strictValidity([left, right], length)
       const values = new Float64Array(length)
       calculateDoubles(op, doublesOf(left.column), step(left), doublesOf(right.column), step(right), values)
-      // The nearest float32 of the double is that of the exact result, for `+ - * / %` of float32.
+      // For `+ - * / %` of float32, rounding the float64 result gives the correctly rounded float32.
       return columnOf(type, length, { values: isSingle(type) ? new Float32Array(values) : values }, valid)
     }
     case 'int':
@@ -117,8 +123,8 @@ function calculateRows(operation: Operation, compute: RowOperation): Column {
   const scalars: Scalar[] = []
   for (let i = 0; i < length; i++) {
     const [a, b] = [i * step(left), i * step(right)]
-    const isAsked = rows === null || bitAt(rows, i)
-    if (!isAsked || !isValid(left.column, a) || !isValid(right.column, b)) {
+    const isWanted = rows === null || bitAt(rows, i)
+    if (!isWanted || !isValid(left.column, a) || !isValid(right.column, b)) {
       scalars.push(null)
       continue
     }
@@ -129,7 +135,7 @@ function calculateRows(operation: Operation, compute: RowOperation): Column {
   return columnOfScalars(type, scalars)
 }
 
-/** What went wrong in a row that has no result. */
+/** Create the error for a row without a result. */
 function noResult({ op, left, right, type, describe }: Operation, row: number): SheafError {
   const [a, b] = [left, right].map(side => {
     const value = scalarAt(side.column, row * step(side))
@@ -153,8 +159,8 @@ function calculateIntegers(operation: Operation): Column {
   const a = pairsOf(left.column)
   const b = pairsOf(right.column)
   const [least, greatest] = integerRange(type)!
-  const small = calculateSmall(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out)
-  let row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, small)
+  const afterSmall = calculateSmall(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out)
+  let row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, afterSmall)
   while (row < length) {
     const x = (left.column.values as BigInt64Array)[row * step(left)]!
     const y = (right.column.values as BigInt64Array)[row * step(right)]!
@@ -176,8 +182,8 @@ const opCodes: Readonly<Record<ArithmeticOp, number>> = { '+': 0, '-': 1, '*': 2
 const safeLimit = 2 ** 53
 
 /**
- * Fills pairs of `out` as long as operands and results fit 32 bits with a sign, and divisors are positive, in two thirds of the time
- * the next takes; returns the first row of which that is not so.
+ * Fill pairs of `out` while operands and results fit int32 and divisors are positive. This takes two thirds of the time
+ * of `calculateSafe`. Return the first row where this fails.
  */
 function calculateSmall(
   code: number,
@@ -211,8 +217,8 @@ function calculateSmall(
 }
 
 /**
- * Fills pairs of `out` from row `from` on as long as operands and results are integers that doubles hold
- * exactly, and returns the first row for which they are not (the number of rows when there is none).
+ * Fill pairs of `out` from row `from` while operands and results are integers that doubles hold exactly. Return the
+ * first row where this fails, or the number of rows.
  */
 function calculateSafe(
   code: number,

@@ -3,33 +3,39 @@ import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SheafError } from '../../errors.js'
 import { columnOf } from '../values/vector.js'
 
-/** Bytes a column of byte strings may hold: its offsets are 32 bits wide. */
+/** Maximum bytes of a column of byte strings: its offsets are 32 bits wide. */
 const maxBytes = 2 ** 31 - 1
 
-/** Bytes that functions whose results outgrow their arguments may give per batch: no filter may exhaust the memory. */
+/**
+ * Bytes per batch that a function may return if its results can be longer than its arguments. This keeps a filter from
+ * exhausting the memory.
+ */
 const maxGrown = 2 ** 27
 
-/** Bytes that one row of these may have in any case, and how often the bytes of its arguments where that is more. */
+/**
+ * Bytes that a row of these functions may always have, and the allowed multiple of the bytes of its arguments if that
+ * is more.
+ */
 const maxGrownRow = 2 ** 20
 const maxGrowth = 4
 
-/** Longer runs are copied by the engine's own copy. */
+/** Longer byte runs are copied by `TypedArray.set`. */
 const shortBytes = 24
 
 const encoder = new TextEncoder()
 
-/** Byte strings of unknown size, row after row, into one utf8 or binary column. */
+/** Builds a utf8 or binary column row by row, when the total size is not known in advance. */
 export class ByteBuilder {
   readonly #offsets: Int32Array
   readonly #limit: number
-  /** Bytes the current row may add, and where it ends at the latest. */
+  /** Maximum bytes of a row, and the offset at which the current row must end. */
   readonly #rowSize: number
   #rowLimit: number
   #bytes: Uint8Array
   #size = 0
   #row = 0
 
-  /** `limit`: bytes it holds at most; `rowSize`: those of one row. */
+  /** `limit`: maximum bytes of all rows; `rowSize`: maximum bytes of one row. */
   constructor(length: number, expectedBytes: number, limit = maxBytes, rowSize = maxBytes) {
     this.#offsets = new Int32Array(length + 1)
     this.#bytes = new Uint8Array(Math.max(64, Math.min(expectedBytes, limit)))
@@ -39,15 +45,19 @@ export class ByteBuilder {
   }
 
   /**
-   * For a function whose results may be longer than its arguments, which take `argumentBytes` in memory: all rows may
-   * have 128 MiB, or as much as the arguments, and each what `startRow` says.
+   * Create a builder for a function whose results can be longer than its arguments. `argumentBytes` is the size of all
+   * arguments in memory. All rows together may have 128 MiB, or as many bytes as the arguments if that is more.
+   * `startRow` sets the limit of each row.
    */
   static growing(length: number, argumentBytes: number): ByteBuilder {
     const limit = Math.min(maxBytes, Math.max(argumentBytes, maxGrown))
     return new ByteBuilder(length, Math.min(argumentBytes, maxGrown), limit, rowSizeOf(argumentBytes))
   }
 
-  /** The current row, with arguments of `argumentBytes`, may have 1 MiB, or four times as much as they. */
+  /**
+   * Start a row whose arguments have `argumentBytes`. The row may have 1 MiB, or four times `argumentBytes` if that is
+   * more.
+   */
   startRow(argumentBytes: number): void {
     this.#rowLimit = this.#size + rowSizeOf(argumentBytes)
   }
@@ -57,7 +67,7 @@ export class ByteBuilder {
     return this.#size
   }
 
-  /** Adds to the current row. */
+  /** Append bytes to the current row. */
   bytes(source: Uint8Array, start: number, end: number): void {
     this.#reserve(end - start)
     if (end - start > shortBytes) {
@@ -66,7 +76,7 @@ export class ByteBuilder {
     } else for (let k = start; k < end; k++) this.#bytes[this.#size++] = source[k]!
   }
 
-  /** Adds a run of bytes to the current row `count` times. */
+  /** Append a run of bytes to the current row `count` times. */
   repeat(source: Uint8Array, start: number, end: number, count: number): void {
     const total = (end - start) * count
     if (total === 0) return
@@ -81,9 +91,9 @@ export class ByteBuilder {
     this.#size += total
   }
 
-  /** Adds to the current row, in UTF-8. */
+  /** Append a text to the current row, as UTF-8. */
   text(text: string): void {
-    // Three bytes per unit is the most there can be, but not what counts against the limit.
+    // UTF-8 takes at most three bytes per UTF-16 unit. Near a limit, the exact size counts.
     const most = this.#size + text.length * 3
     if (most > this.#limit || most > this.#rowLimit) this.#reserve(Buffer.byteLength(text))
     else this.#reserve(text.length * 3)
@@ -104,7 +114,9 @@ export class ByteBuilder {
     )
   }
 
-  /** Makes room for what the current row goes on with; throws code 13 where that is more than it may have. */
+  /**
+   * Reserve space for `more` bytes of the current row. Throws `InvalidInput` if the row or the batch exceeds its limit.
+   */
   #reserve(more: number): void {
     const needed = this.#size + more
     if (needed > this.#rowLimit) throw this.#tooLong(needed)
@@ -123,8 +135,8 @@ export class ByteBuilder {
   #tooLong(needed: number): SheafError {
     const start = this.#offsets[this.#row]!
     return invalidInput(
-      `an expression gives a text of ${needed - start} bytes or more in one row, where it may have ${this.#rowLimit - start}`,
-      { hint: 'make it shorter: a row may have 1 MiB, or four times the bytes of the texts it is made of' },
+      `an expression returns a text of ${needed - start} bytes or more in one row, but at most ${this.#rowLimit - start} are allowed`,
+      { hint: 'make it shorter: a row may have 1 MiB, or four times the bytes of its arguments' },
     )
   }
 }
@@ -133,7 +145,7 @@ function rowSizeOf(argumentBytes: number): number {
   return Math.max(maxGrownRow, maxGrowth * argumentBytes)
 }
 
-/** Row `index` of a utf8 column, or the text in a binary one. */
+/** Return row `index` of a utf8 column, or the text in a binary one. */
 export function textAt(column: Column, index: number): string {
   const bytes = column.values as Uint8Array
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,25 +1,28 @@
 /**
- * Sets of byte strings, for lookups row by row: an open-addressing table as for numbers, behind a filter of one bit per
- * size with the first and last four bytes, which most rows that are no members do not pass.
+ * Sets of byte strings, for lookups row by row.
+ *
+ * A set is an open-addressing table, as for numbers. A filter with one bit per hash of the size and of the first and
+ * last four bytes rejects most rows that are not members.
  */
 
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 import { addToFilter, capacityFor, emptyFilter, hashPair, longestProbe, passes } from './number-members.js'
 
-/** Bytes at the start and the end of a string that the filter looks at. */
+/** Bytes at the start and at the end of a string that the filter hashes. */
 const endSize = 4
 
+/** A set of byte strings. */
 export interface ByteMembers {
   readonly seed: number
   readonly mask: number
-  /** Entry number plus 1 per slot, 0 for an empty one. */
+  /** Entry number plus 1 per slot; 0 is an empty slot. */
   readonly slots: Int32Array
   readonly entries: ByteRows
-  /** One bit per `endsHash` that a member may have. */
+  /** One bit for each `endsHash` of a member. */
   readonly filter: Uint32Array
 }
 
-/** The set of the first `count` of some byte strings. */
+/** Create the set of the first `count` byte strings. */
 export function byteMembers(entries: ByteRows, count: number): ByteMembers {
   const { bytes, offsets } = entries
   const filter = filterOf(entries, count)
@@ -44,7 +47,7 @@ export function byteMembers(entries: ByteRows, count: number): ByteMembers {
   }
 }
 
-/** Sets the bit of every row that is a member. */
+/** Set the bit of every row that is a member. */
 export function findByteMembers(
   members: ByteMembers,
   { bytes, offsets }: ByteRows,
@@ -84,7 +87,7 @@ function isMember(
   return false
 }
 
-/** Whether entry `entry` reads as the given range of bytes. */
+/** Return whether entry `entry` equals the byte range. */
 function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: number, end: number): boolean {
   const from = entries.offsets[entry]!
   if (entries.offsets[entry + 1]! - from !== end - start) return false
@@ -92,7 +95,7 @@ function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: num
   return true
 }
 
-/** FNV-1a with the seed in its basis, and a final mix because the low bits choose the slot. */
+/** FNV-1a, with the seed mixed into its basis. The final mix is needed because the low bits choose the slot. */
 function hashBytes(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
   for (let k = start; k < end; k++) hash = Math.imul(hash ^ bytes[k]!, 0x01000193) ^ (hash >>> 15)
@@ -111,7 +114,7 @@ function filterOf({ bytes, offsets }: ByteRows, count: number): Uint32Array {
   return filter
 }
 
-/** The bits of 32 rows that pass the filter. */
+/** Return the bits of 32 rows that pass the filter. */
 function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base: number): number {
   let word = 0
   let start = offsets[base]!
@@ -123,11 +126,11 @@ function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base:
   return word
 }
 
-/** Which bytes of the first and the last four belong to a string of 0, 1, 2, 3, or more bytes. */
+/** Masks for the first and last four bytes of a string of 0, 1, 2, 3, or more bytes. */
 const firstMasks = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1)
 const lastMasks = Int32Array.of(0, 0, 0, 0, -1)
 
-/** There are four bytes to read from `start` and before `end`. */
+/** Hash the size and both ends of a string. Four bytes must be readable at `start` and before `end`. */
 function endsHash(view: DataView, start: number, end: number): number {
   const size = end - start
   const kind = Math.min(size, endSize)

@@ -1,4 +1,4 @@
-/** CAST among texts and byte strings. */
+/** CAST between strings and byte strings. */
 import { isUtf8 } from 'node:buffer'
 import type { Column } from '../../arrow/column.js'
 import { cellBytes } from '../../arrow/layout.js'
@@ -7,7 +7,7 @@ import { bitAt, byteRowsOf, columnOf } from '../values/vector.js'
 import { ByteBuilder } from './byte-builder.js'
 import { type Cast, reject } from './cast-rows.js'
 
-/** Among texts and byte strings of every kind. */
+/** Cast between strings and byte strings of any kind. */
 export function castBytes(cast: Cast): Column {
   const { column, to, valid } = cast
   const { length, type: from } = column
@@ -29,7 +29,7 @@ export function castBytes(cast: Cast): Column {
   return columnOf(to, length, { values }, valid)
 }
 
-/** The bytes of valid rows alone: what stands under a null may be no text. */
+/** Return the bytes of valid rows only: the bytes under a NULL may not be UTF-8. */
 function withoutInvalid(bytes: Uint8Array, offsets: Int32Array, valid: Uint32Array) {
   const length = offsets.length - 1
   const builder = new ByteBuilder(length, bytes.length)

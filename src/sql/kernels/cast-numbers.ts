@@ -1,4 +1,4 @@
-/** CAST among bools and numbers. */
+/** CAST between booleans and numbers. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import {
@@ -25,7 +25,7 @@ import {
 } from '../values/vector.js'
 import { type Cast, reject } from './cast-rows.js'
 
-/** Numbers and bools as doubles; 64-bit integers as the nearest one. */
+/** Return numbers and booleans as doubles. A 64-bit integer becomes the nearest double. */
 export function numbersOf(column: Column): Float64Array {
   const { type, length } = column
   if (type.kind === 'bool') {
@@ -43,6 +43,7 @@ export function numbersOf(column: Column): Float64Array {
   return out
 }
 
+/** Cast doubles to booleans, floats or integers. `numbers` is overwritten. */
 export function castNumbers(cast: Cast, numbers: Float64Array): Column {
   const { column, to, valid, fractions } = cast
   const { length } = column
@@ -60,7 +61,7 @@ export function castNumbers(cast: Cast, numbers: Float64Array): Column {
     return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
   }
   const [least, greatest] = integerRange(to)!
-  // Doubles hold neither end of 64 bits exactly, but the first number past each.
+  // Doubles cannot hold the limits of 64-bit integers exactly, but they hold the first number beyond each limit.
   const from = Number(least) - 1
   const past = Number(greatest) + (isWide(to) ? 0 : 1)
   for (let i = 0; i < length; i++) {
@@ -82,7 +83,7 @@ export function castNumbers(cast: Cast, numbers: Float64Array): Column {
   return columnOf(to, length, { values }, valid)
 }
 
-/** int64 to uint64 or back: the same words, unless the top bit is set. */
+/** Cast int64 to uint64 or back: the words stay the same, and a set top bit is out of range. */
 export function changeSign(cast: Cast): Column {
   const { column, to, valid } = cast
   const pairs = pairsOf(column)
@@ -95,7 +96,7 @@ export function changeSign(cast: Cast): Column {
   return columnOf(to, column.length, { values }, valid)
 }
 
-/** To or from a decimal, the other side being a bool or a number. */
+/** Return the conversion of one value to or from a decimal. The other type is a boolean or a number. */
 export function decimalRow(
   from: DataType,
   to: DataType,
@@ -114,8 +115,8 @@ export function decimalRow(
     default:
       return value => {
         const { floor, exact } = rescaled(value as bigint, scale, 0)
-        const whole = exact || fractions === 'refuse' || (value as bigint) > 0n ? floor : floor + 1n
-        return exactly({ floor: whole, exact: exact || fractions === 'cut' }, integerRange(to)!)
+        const truncated = exact || fractions === 'refuse' || (value as bigint) > 0n ? floor : floor + 1n
+        return exactly({ floor: truncated, exact: exact || fractions === 'cut' }, integerRange(to)!)
       }
   }
 }
@@ -126,8 +127,8 @@ function toDecimal(value: Scalar, from: DataType, to: DecimalType): bigint | nul
     const digits = digitsOfFloat(value as number, from.bits)
     return digits === null ? null : exactly(digitsAt(digits, to.scale), range)
   }
-  const whole = typeof value === 'boolean' ? BigInt(value) : (value as bigint)
-  return exactly(rescaled(whole, from.kind === 'decimal' ? from.scale : 0, to.scale), range)
+  const integer = typeof value === 'boolean' ? BigInt(value) : (value as bigint)
+  return exactly(rescaled(integer, from.kind === 'decimal' ? from.scale : 0, to.scale), range)
 }
 
 function exactly(

@@ -1,4 +1,4 @@
-/** A cast under way: which rows it is asked for, and what happens to values that do not fit. */
+/** State of a cast: the requested rows, and the handling of values that do not fit. */
 import type { Column } from '../../arrow/column.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
@@ -7,21 +7,24 @@ import type { Scalar } from '../values/scalar.js'
 import { bitAt, columnOfScalars, scalarAt } from '../values/vector.js'
 import { writeText } from './cast-text.js'
 
-/** One cast under way. */
+/** A cast in progress. */
 export interface Cast {
   readonly column: Column
   readonly to: DataType
-  /** Rows whose value is asked for. */
+  /** Rows whose value is requested. */
   readonly wanted: Uint32Array
-  /** Rows that have a value in the end; `reject` takes them out. */
+  /** Rows that have a value in the end. `reject` removes rows. */
   readonly valid: Uint32Array
   readonly isTry: boolean
   readonly describe: () => string
-  /** What becomes of the fraction of a number that is to be an integer. */
+  /** Whether a cast to an integer drops the fraction, or treats a number with a fraction as not fitting. */
   readonly fractions: 'cut' | 'refuse'
 }
 
-/** The row has no value in the new type: null, or an error if it is asked for. */
+/**
+ * Mark a row that has no value in the new type: NULL under TRY_CAST or if the row is not requested, else an
+ * `InvalidInput` error.
+ */
 export function reject({ column, valid, wanted, isTry, to, describe }: Cast, row: number): void {
   if (!isTry && bitAt(wanted, row)) {
     const value = scalarAt(column, row)
@@ -33,12 +36,12 @@ export function reject({ column, valid, wanted, isTry, to, describe }: Cast, row
   valid[row >>> 5]! &= ~(1 << (row & 31))
 }
 
-/** A cast value by value; `convert` gives null for what does not fit. */
+/** Cast value by value. `convert` returns null for a value that does not fit. */
 export function castValues(cast: Cast, convert: (value: Scalar) => Scalar): Column {
   return castRows(cast, row => convert(scalarAt(cast.column, row)))
 }
 
-/** As `castValues`, where `read` gives the new value of a row. */
+/** As `castValues`, but `read` returns the new value of a row. */
 export function castRows(cast: Cast, read: (row: number) => Scalar): Column {
   const { column, to, valid, wanted } = cast
   const scalars: Scalar[] = []

@@ -1,4 +1,4 @@
-/** Values as text and back. */
+/** Convert values to text and back. */
 import { formatDecimal } from '../../arrow/decimal.js'
 import type { DataType } from '../../arrow/types.js'
 import { decimalRange, digitsAt, parseDigits } from '../values/decimals.js'
@@ -18,21 +18,24 @@ import {
 import { zoneNamed } from '../values/time-zone.js'
 import { zoneOf } from '../values/types.js'
 
-const truths: Readonly<Record<string, boolean>> = {
+const booleans: Readonly<Record<string, boolean>> = {
   ...{ true: true, t: true, yes: true, y: true, on: true, '1': true },
   ...{ false: false, f: false, no: false, n: false, off: false, '0': false },
 }
 const infinities: Readonly<Record<string, number>> = { inf: Infinity, infinity: Infinity, nan: Number.NaN }
 
 /**
- * What a text says as a value of `type`, or null when it says none: a bool, a number, a point in time or a span of it.
- * A time loses what is finer than its unit, toward the past; a decimal with more digits than `type` has is none.
+ * Parse a text as a value of `type`: a boolean, a number, a point in time or a span of time. Return null if it is not
+ * one.
+ *
+ * A time is rounded to its unit toward the past. A decimal with more fractional digits than `type` is not a value of
+ * it.
  */
 export function readText(text: string, type: DataType): Scalar {
   switch (type.kind) {
     case 'bool': {
       const plain = text.toLowerCase()
-      return Object.hasOwn(truths, plain) ? truths[plain]! : null
+      return Object.hasOwn(booleans, plain) ? booleans[plain]! : null
     }
     case 'int': {
       if (!/^[+-]?\d{1,40}$/.test(text)) return null
@@ -62,13 +65,13 @@ function readFloat(text: string, bits: 16 | 32 | 64): number | null {
   return isDecimal && !Number.isFinite(value) ? null : value
 }
 
-/** A date, time, timestamp or duration. */
+/** Parse a date, time, timestamp or duration. */
 function readCount(text: string, type: DataType): bigint | null {
   const nanos = readNanos(text, type)
   return nanos === null ? null : within(floorDivide(nanos, nanosPerCount(type)!), integerRange(type)!)
 }
 
-/** Nanoseconds since 1970, since midnight, or in all, at a text that a date, time, timestamp or duration meets. */
+/** Return nanoseconds since 1970 for dates and timestamps, since midnight for times, or in total for durations. */
 function readNanos(text: string, type: DataType): bigint | null {
   if (type.kind === 'time') return readTime(text)
   if (type.kind === 'duration') {
@@ -83,7 +86,10 @@ function within(value: bigint, [least, greatest]: readonly [bigint, bigint]): bi
   return value >= least && value <= greatest ? value : null
 }
 
-/** A value (not null) of a type with constants other than lists as text; null for an instant beyond the calendar. */
+/**
+ * Return a value as text. The type must have constants and must not be a list. Return null for an instant beyond the
+ * supported years.
+ */
 export function writeText(value: Scalar, type: DataType): string | null {
   switch (type.kind) {
     case 'float':

@@ -1,14 +1,15 @@
 /**
  * CAST and TRY_CAST.
  *
- * - A float or decimal becomes an integer toward zero: its fraction is cut off.
- * - What does not fit, digits a decimal has no place for, and bytes that are no UTF-8 where a text is asked for are
- *   errors (null under TRY_CAST).
- * - A number becomes the nearest float; a float with a fraction becomes the decimal that its shortest digits say. A time
- *   loses what is finer than its new unit, toward the past.
- * - bool is 0 and 1; a number other than 0 is true. An integer is a date, time, timestamp or duration in units of its
- *   type.
- * - A timestamp that gets or loses a zone keeps what the clocks there show; one that changes its zone stays the instant.
+ * - A float or decimal becomes an integer by dropping its fraction.
+ * - A value that does not fit is an error, under TRY_CAST a NULL. So are decimal digits beyond the scale, and bytes
+ *   that are not UTF-8 in a cast to a string.
+ * - A number becomes the nearest float. A float becomes the decimal with the shortest digits that identify the float.
+ * - A time is rounded to its new unit toward the past.
+ * - A boolean is 0 or 1. A number other than 0 is TRUE. An integer becomes a date, time, timestamp or duration in units
+ *   of the type.
+ * - A timestamp that gets or loses a zone keeps its local time. A timestamp that changes its zone stays the same
+ *   instant.
  */
 import type { Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
@@ -43,7 +44,7 @@ import { allRows } from './truth.js'
 
 export { writeFloat } from '../values/floats.js'
 
-/** What types are to a cast: those of one family are cast among each other. */
+/** Families of types: types of one family can be cast to each other. */
 type Family = 'number' | 'text' | 'bytes' | 'instant' | 'time' | 'span' | 'list' | 'other'
 
 const familyOf: Readonly<Record<DataType['kind'], Family>> = {
@@ -68,8 +69,8 @@ const familyOf: Readonly<Record<DataType['kind'], Family>> = {
 }
 
 /**
- * Whether a CAST from one type to the other has a meaning. Dictionaries are cast as their values. Throws code 13 for a
- * zone that does not exist.
+ * Return whether a CAST between the types exists. Dictionaries are cast as their values. Throws `InvalidInput` for an
+ * unknown time zone.
  */
 export function castable(declaredFrom: DataType, declaredTo: DataType): boolean {
   const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
@@ -87,8 +88,9 @@ export function castable(declaredFrom: DataType, declaredTo: DataType): boolean 
 }
 
 /**
- * `column`, no dictionary, with values of the type `declared`, decoded if that is a dictionary; the two are `castable`.
- * `fractions`: what becomes of them where integers are asked for; those that are refused do not fit.
+ * Cast a column that is not a dictionary to the type `declared` (for a dictionary type, to its value type). The types
+ * must be `castable`. `fractions` decides how numbers with fractions become integers; `refuse` treats them as not
+ * fitting.
  */
 export function castColumn(
   column: Column,
@@ -120,7 +122,7 @@ export function castColumn(
   return castNumbers(cast, numbersOf(column))
 }
 
-/** Between a duration and an interval, or from an interval of another unit. */
+/** Return the conversion between a duration and an interval, or from an interval of another unit. */
 function spanRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
   if (from.kind === 'duration') {
     const unit = nanosPerCount(from)!
@@ -135,7 +137,7 @@ function spanRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
   }
 }
 
-/** Among dates, times, timestamps, durations and integers. */
+/** Cast between dates, times, timestamps, durations and integers. */
 function castCounts(cast: Cast): Column {
   const { column, to, valid, isTry, wanted, describe } = cast
   const { length, type: from } = column
@@ -163,7 +165,10 @@ function castCounts(cast: Cast): Column {
   return columnOf(to, length, { values }, valid)
 }
 
-/** What a cast does to nanoseconds where a zone comes or goes, or the date does; null: nothing. */
+/**
+ * Return how a cast changes nanoseconds if a zone is added or removed, or if the date is dropped. Return null if it
+ * does not.
+ */
 function clockShift(from: DataType, to: DataType): ((nanos: bigint) => bigint) | null {
   const [zoneFrom, zoneTo] = [zoneOf(from), zoneOf(to)]
   const named = zoneFrom ?? zoneTo
@@ -179,7 +184,7 @@ function clockShift(from: DataType, to: DataType): ((nanos: bigint) => bigint) |
   return nanos => (zoneFrom === null ? instantNanos(nanos, zone) : localNanos(nanos, zone))
 }
 
-/** Counts as times, unless they pass the end of the day. */
+/** Return counts as times. Counts outside of a day are rejected. */
 function timesOf(cast: Cast, counts: Column): Column {
   const { to } = cast
   const [least, greatest] = integerRange(to)!
@@ -199,7 +204,7 @@ function castLists(cast: Cast): Column {
   const elements = castElements(cast, offsets)
   const child = castColumn(decoded(column.children[0]!), type, isTry, elements, describe, fractions)
   const valid = cast.valid
-  // Elements stay where they are.
+  // The elements stay where they are.
   const isSameSize =
     column.type.kind === 'fixed_size_list' && to.kind === 'fixed_size_list' && column.type.size === to.size
   if (isSameSize) return columnOf(to, length, { children: [child] }, valid)
@@ -211,7 +216,7 @@ function castLists(cast: Cast): Column {
     if (offsets[i + 1]! - offsets[i]! !== size) {
       if (!isTry && bitAt(wanted, i)) {
         throw invalidInput(
-          `a list of ${offsets[i + 1]! - offsets[i]!} is not one of ${size}, in ${describe()}`,
+          `a list of ${offsets[i + 1]! - offsets[i]!} elements is not a list of ${size}, in ${describe()}`,
         )
       }
       valid[i >>> 5]! &= ~(1 << (i & 31))
@@ -220,7 +225,7 @@ function castLists(cast: Cast): Column {
   return columnOf(to, length, { children: [takeColumn(child, rows)] }, valid)
 }
 
-/** The elements of lists that are asked for; null: all. */
+/** Return the elements of the requested lists; null for all elements. */
 function castElements({ column, wanted }: Cast, offsets: Int32Array): RowMask {
   const isAll = allRows(column.length).every((word, w) => word === wanted[w])
   if (isAll && offsets[column.length] === column.children[0]!.length) return null
@@ -244,7 +249,7 @@ function writeTexts(cast: Cast): Column {
   return builder.finish(to, valid)
 }
 
-/** Whether no value of `from` is rejected on its way to `to`. */
+/** Return whether every value of `from` can be cast to `to`. */
 export function isLossless(declaredFrom: DataType, declaredTo: DataType): boolean {
   const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
   if (from.kind === 'null' || equalTypes(from, to)) return true
@@ -267,7 +272,7 @@ export function isLossless(declaredFrom: DataType, declaredTo: DataType): boolea
   return range !== null && least >= range[0] && greatest <= range[1]
 }
 
-/** Timestamps that all have a text. */
+/** Return whether every timestamp of the type has a text. */
 function isNanos(type: DataType): boolean {
   return type.kind === 'timestamp' && type.unit === 'ns'
 }

@@ -1,6 +1,6 @@
 /**
- * Comparison of lists: element by element as far as both reach, then by length. Inside of lists NULL is a value like any
- * other: equal to itself, and greater than all others.
+ * Compare lists element by element, then by length. Inside lists, NULL equals NULL and is greater than every other
+ * value.
  */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
@@ -8,10 +8,13 @@ import type { CompareOp } from '../syntax/syntax.js'
 import { bitAt, listOffsetsOf, type Operand, type RowMask, validWords, wordCount } from '../values/vector.js'
 import { decoded } from './dictionary.js'
 
-/** Compares the elements at the same places of two columns of one length: a bit for each pair, NULL where either is. */
+/**
+ * Compares the elements at the same positions of two columns of equal length. Returns a bit for each pair; the bit of a
+ * pair with a NULL is undefined.
+ */
 type CompareElements = (op: CompareOp, left: Column, right: Column) => Uint32Array
 
-/** Whether an operator holds where the left side is less, equal or greater. */
+/** Whether an operator holds if the left side is less, equal, or greater. */
 const holdsFor: Readonly<Record<CompareOp, readonly [less: boolean, equal: boolean, greater: boolean]>> = {
   '=': [false, true, false],
   '<>': [true, false, true],
@@ -21,7 +24,7 @@ const holdsFor: Readonly<Record<CompareOp, readonly [less: boolean, equal: boole
   '>=': [false, true, true],
 }
 
-/** A bit for every row of `left` for which `left op right` holds; undefined where either is NULL. */
+/** Return a bit for every row of `left` for which `left op right` holds. The bit of a NULL row is undefined. */
 export function compareLists(
   op: CompareOp,
   left: Column,
@@ -38,13 +41,13 @@ export function compareLists(
   const decide = (row: number, order: number) => {
     if (holds[order + 1]) out[row >>> 5]! |= 1 << (row & 31)
   }
-  let open = openRows(left, right, length, rows)
-  // Most lists differ early: each round looks at twice as many elements as the one before.
-  for (let from = 0, count = 1; open.length > 0; from += count, count *= 2) {
+  let pending = openRows(left, right, length, rows)
+  // Most lists differ early, so each round compares twice as many elements as the round before.
+  for (let from = 0, count = 1; pending.length > 0; from += count, count *= 2) {
     const pairs = new Pairs()
-    const starts = new Int32Array(open.length + 1)
-    for (let k = 0; k < open.length; k++) {
-      const row = open[k]!
+    const starts = new Int32Array(pending.length + 1)
+    for (let k = 0; k < pending.length; k++) {
+      const row = pending[k]!
       const [startA, startB] = [a[row]! + from, b[rowOfB(row)]! + from]
       const left = Math.min(a[row + 1]! - startA, b[rowOfB(row) + 1]! - startB, count)
       for (let i = 0; i < left; i++) pairs.add(startA + i, startB + i)
@@ -53,9 +56,9 @@ export function compareLists(
     const isEqual = pairs.equal(elementsA, elementsB, compareElements)
     const differing = new Pairs()
     const differingRows: number[] = []
-    const still: number[] = []
-    for (let k = 0; k < open.length; k++) {
-      const row = open[k]!
+    const undecided: number[] = []
+    for (let k = 0; k < pending.length; k++) {
+      const row = pending[k]!
       let at = starts[k]!
       const end = starts[k + 1]!
       while (at < end && bitAt(isEqual, at)) at++
@@ -63,31 +66,31 @@ export function compareLists(
         differing.add(pairs.left[at]!, pairs.right[at]!)
         differingRows.push(row)
       } else if (end - starts[k]! === count) {
-        still.push(row)
+        undecided.push(row)
       } else {
         decide(row, Math.sign(a[row + 1]! - a[row]! - (b[rowOfB(row) + 1]! - b[rowOfB(row)]!)))
       }
     }
     const isLess = differing.less(elementsA, elementsB, compareElements)
     for (let k = 0; k < differingRows.length; k++) decide(differingRows[k]!, bitAt(isLess, k) ? -1 : 1)
-    open = still
+    pending = undecided
   }
   return out
 }
 
-/** Rows that are asked for and hold a list on both sides. */
+/** Return the requested rows that hold a list on both sides. */
 function openRows(left: Column, right: Operand, length: number, rows: RowMask): number[] {
   const [validA, validB] = [validWords(left), validWords(right.column)]
-  const open: number[] = []
+  const pending: number[] = []
   for (let i = 0; i < length; i++) {
-    const isAsked = rows === null || bitAt(rows, i)
+    const isWanted = rows === null || bitAt(rows, i)
     const hasB = validB === null || bitAt(validB, right.constant ? 0 : i)
-    if (isAsked && hasB && (validA === null || bitAt(validA, i))) open.push(i)
+    if (isWanted && hasB && (validA === null || bitAt(validA, i))) pending.push(i)
   }
-  return open
+  return pending
 }
 
-/** Elements of two columns, by their places, that are compared with each other. */
+/** Positions of elements of two columns that are compared with each other. */
 class Pairs {
   readonly left: number[] = []
   readonly right: number[] = []
@@ -111,7 +114,7 @@ class Pairs {
     return bits
   }
 
-  /** Of pairs that are not equal. */
+  /** Compare pairs that are not equal. */
   less(a: Column, b: Column, compare: CompareElements): Uint32Array {
     const [x, y] = this.#taken(a, b)
     const bits = compare('<', x, y)

@@ -1,4 +1,4 @@
-/** Comparison of decimals, intervals, and points and spans of time in different units. */
+/** Compare decimals, intervals, and points and spans of time in different units. */
 import { type Column, isValid } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
 import { aligned } from '../../arrow/layout.js'
@@ -19,8 +19,8 @@ import { zoneOf } from '../values/types.js'
 import { bitAt, doublesOf, scalarAt, validWords } from '../values/vector.js'
 
 /**
- * Rows of `left` equal to, or else less than (with `orEqual` not above) those of `right`, which has the same type; with a
- * `step` of 0 its first row stands for all.
+ * Find rows of `left` that equal `right`, or are less than it (with `orEqual`, less or equal). Both sides have the same
+ * type. With a `step` of 0, the first row of `right` is compared with all rows.
  */
 export function compareDecimals(
   isEquality: boolean,
@@ -41,13 +41,13 @@ export function compareDecimals(
   }
 }
 
-/** The cells of a column as 32-bit words, low word first. */
+/** Return the cells of a column as 32-bit words, low word first. */
 function wordsOfCells({ values, length }: Column, size: number): Int32Array {
   const { buffer, byteOffset } = aligned(values as Uint8Array, 4, length * size)
   return new Int32Array(buffer, byteOffset, length * size)
 }
 
-/** -1, 0 or 1 as an integer of `size` words is less than, equal to or greater than another. */
+/** Return -1, 0 or 1 if an integer of `size` words is less than, equal to or greater than another. */
 function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, size: number): number {
   const x = a[atA + size - 1]!
   const y = b[atB + size - 1]!
@@ -60,10 +60,10 @@ function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, si
   return 0
 }
 
-/** Farther apart than this part of a number, a float and a decimal turned into a double cannot be in another order. */
-const nearby = 2 ** -48
+/** If a float and the double nearest to a decimal differ by more than this fraction, their order is certain. */
+const relativeError = 2 ** -48
 
-/** Rows equal, or else less, where one side holds decimals and the other floats. */
+/** Find rows that are equal, or else less. One side holds decimals, the other floats. */
 export function compareDecimalsWithFloats(
   isEquality: boolean,
   left: Column,
@@ -80,28 +80,28 @@ export function compareDecimalsWithFloats(
   const unit = 10 ** -scale
   for (let i = 0; i < length; i++) {
     const float = floats[i]!
-    const near = doubleOfCell(words, i * size, size) * unit
-    let order = float - near
-    // NaN is greater than every number, and so is its difference to none.
-    if (!(Math.abs(order) > Math.abs(near) * nearby) || Math.abs(order) < leastNormal) {
+    const nearest = doubleOfCell(words, i * size, size) * unit
+    let order = float - nearest
+    // For a NaN float, `order` is NaN, so `orderWithDecimal` decides: NaN is greater than every number.
+    if (!(Math.abs(order) > Math.abs(nearest) * relativeError) || Math.abs(order) < leastNormal) {
       order = orderWithDecimal(float, readDecimal(decimals.values as Uint8Array, i, bits), scale)
     }
-    const isHit = isEquality ? order === 0 : isLeftDecimal ? order > 0 : order < 0
-    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+    const matches = isEquality ? order === 0 : isLeftDecimal ? order > 0 : order < 0
+    if (matches) out[i >>> 5]! |= 1 << (i & 31)
   }
 }
 
-/** Below it doubles have fewer digits. */
+/** The least normal double. Smaller doubles have fewer digits. */
 const leastNormal = 2 ** -1022
 
-/** A cell as a double, nearly: rounded once for each of its words. */
+/** Return a cell as an approximate double: it is rounded once per word. */
 function doubleOfCell(words: Int32Array, at: number, size: number): number {
   let value = words[at + size - 1]!
   for (let k = size - 2; k >= 0; k--) value = value * 2 ** 32 + (words[at + k]! >>> 0)
   return value
 }
 
-/** Rows equal, or else less; the types are comparable and have no loop of their own. */
+/** Find rows that are equal, or else less, for comparable types without a specialized loop. */
 export function compareValues(
   isEquality: boolean,
   left: Column,
@@ -119,7 +119,10 @@ export function compareValues(
   }
 }
 
-/** A row as an integer that compares with those of the other type: nanoseconds, or units of the finer scale. */
+/**
+ * Return a function that converts a row to an integer comparable with the other type: nanoseconds, or units of the
+ * finer scale.
+ */
 function measure(type: DataType, other: DataType): (column: Column, row: number) => bigint {
   const count = (column: Column, row: number) => BigInt(column.values![row]!)
   if (type.kind === 'interval') return (column, row) => intervalNanos(scalarAt(column, row) as Interval)
@@ -139,7 +142,7 @@ function measure(type: DataType, other: DataType): (column: Column, row: number)
   return (column, row) => instantNanos(count(column, row) * unit, there)
 }
 
-/** Intervals as decimals that are equal where they are; any other column as it is. */
+/** Return intervals as decimals that are equal exactly if the intervals are. Return any other column as it is. */
 export function withoutIntervals(column: Column): Column {
   if (column.type.kind !== 'interval') return column
   const lengths: bigint[] = []

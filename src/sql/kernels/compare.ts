@@ -1,15 +1,15 @@
 /**
- * Comparison kernels: 32 rows per word of a bitmap, branch-free in the inner loops; those of decimals, intervals and
- * mixed units are in compare-values.ts.
+ * Comparison kernels: 32 rows per bitmap word, without branches in the inner loops. Decimals, intervals and mixed units
+ * are in compare-values.ts.
  *
- * - Every comparison is an equality or a "less", with its sides exchanged or its result inverted.
- * - Integers of all widths and signs, floats, and mixes of them compare as mathematics does; no integer passes
- *   through a double that cannot hold it.
- * - Decimals compare with integers, floats and other decimals exactly: a float is the number its bits say.
- * - Floats are totally ordered: NaN equals NaN and is greater than every number; -0 equals 0.
+ * - Every comparison is an equality or a "less", possibly with swapped sides or an inverted result.
+ * - Integers of all widths, floats, and mixes of them compare by their mathematical value. No integer passes through a
+ *   double that cannot hold it.
+ * - Decimals compare exactly with integers, floats and other decimals. A float counts as its exact binary value.
+ * - Floats have a total order: NaN equals NaN and is greater than every number; -0 equals 0.
  * - Lists compare by their elements (compare-lists.ts).
  * - utf8 compares by bytes, which is code point order.
- * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
+ * - Kernels ignore nulls. `compareOperands` sets NULL in their result.
  */
 
 import type { Column } from '../../arrow/column.js'
@@ -41,6 +41,7 @@ import { equalBytes } from './equal-bytes.js'
 import { spread } from './gather.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
 
+/** The operator with both sides exchanged. */
 export const mirrored: Readonly<Record<CompareOp, CompareOp>> = {
   '=': '=',
   '<>': '<>',
@@ -50,6 +51,7 @@ export const mirrored: Readonly<Record<CompareOp, CompareOp>> = {
   '>=': '<=',
 }
 
+/** The operator of the negated comparison. */
 export const complement: Readonly<Record<CompareOp, CompareOp>> = {
   '=': '<>',
   '<>': '=',
@@ -59,7 +61,10 @@ export const complement: Readonly<Record<CompareOp, CompareOp>> = {
   '>=': '<',
 }
 
-/** Whether values of the two types are compared: numbers, texts, bytes, bools, points in time, spans of it, lists of those. */
+/**
+ * Return whether values of the two types can be compared: numbers, strings, bytes, booleans, points in time, spans of
+ * time, and lists of these.
+ */
 export function areComparable(first: DataType, second: DataType): boolean {
   const [a, b] = [valueType(first), valueType(second)]
   const [itemA, itemB] = [elementType(a), elementType(b)]
@@ -68,7 +73,9 @@ export function areComparable(first: DataType, second: DataType): boolean {
   return !isStruct(a) && !isStruct(b) && commonType(a, b) !== null
 }
 
-/** `left op right` for rows `0 .. length-1`. The two types are comparable and neither is a dictionary. */
+/**
+ * Compute `left op right` for rows `0 .. length-1`. The two types must be comparable, and neither may be a dictionary.
+ */
 export function compareOperands(
   op: CompareOp,
   left: Operand,
@@ -103,7 +110,7 @@ function compareElements(op: CompareOp, a: Column, b: Column): Uint32Array {
   return compareOperands(op, left, right, a.length, null).isTrue
 }
 
-/** A constant that meets a fixed-size binary column is held as plain binary. */
+/** A constant that is compared with a fixed-size binary column is stored as plain binary. */
 function isFixedSize(column: Column, constant: Column): boolean {
   return column.type.kind === 'fixed_size_binary' && constant.type.kind === 'binary'
 }
@@ -118,7 +125,7 @@ function compareWithConstant(
   const { type } = column
   const out = new Uint32Array(wordCount(length))
   const isEquality = op === '=' || op === '<>'
-  // x <= c and x > c are asked as x < c + 1: one kind of loop for all four orders.
+  // x <= c and x > c are computed as x < c + 1, so all four orders share one loop.
   const orEqual = op === '<=' || op === '>'
   const inverted = op === '<>' || op === '>' || op === '>='
   if (fitsInt32(type)) {
@@ -152,7 +159,7 @@ function compareWithConstant(
   return inverted ? invert(out, length) : out
 }
 
-/** Floats and 32-bit unsigned integers with a constant. */
+/** Compare floats or 32-bit unsigned integers with a constant. */
 function compareNumber(
   column: Column,
   limit: number,
@@ -213,21 +220,23 @@ function compareColumns(op: CompareOp, a: Column, b: Column, length: number, row
   return op === '<>' || op === '>=' || op === '<=' ? invert(out, length) : out
 }
 
-/** Whether rows are plain integers, whatever they count. */
+/** Return whether the rows are integers, whatever unit they count. */
 function isCount(type: DataType): boolean {
   return type.kind === 'int' || fitsInt32(type) || isWide(type)
 }
 
 type Numbers = Int32Array | Float64Array | Float32Array
 
-/** An array that can be searched for a value. */
+/** An array with `indexOf`. */
 interface Searched<V> {
   indexOf(value: V, from: number): number
 }
 
 /**
- * Rows that hold the value. `wordAt`: a bit for each of `count` rows from `base` on. As long as few do and all are asked for, what lies
- * between two of them is passed over by the search of the array itself, which takes a third of the time.
+ * Find the rows that hold the value. `wordAt` returns a bit for each of `count` rows from `base` on.
+ *
+ * If all rows are requested and few match, the array's own search skips the rows between matches. This takes a third of
+ * the time.
  */
 function equalRows<V>(
   values: Searched<V>,
@@ -239,7 +248,7 @@ function equalRows<V>(
 ): void {
   let searches = 0
   for (let base = 0; base < length; base += 32) {
-    if (rows === null && searches * searchedRows <= base) {
+    if (rows === null && searches * minRowsPerSearch <= base) {
       const found = values.indexOf(wanted, base)
       if (found === -1 || found >= length) return
       searches++
@@ -250,10 +259,10 @@ function equalRows<V>(
   }
 }
 
-/** Rows on average that a search has to pass over to be worth it. */
-const searchedRows = 256
+/** A search pays off if it skips at least this many rows on average. */
+const minRowsPerSearch = 256
 
-/** `wanted` is not NaN. */
+/** Find rows that equal `wanted`, which must not be NaN. */
 function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
   const wordAt = (base: number, count: number) => equalWord(values, wanted, base, count)
   equalRows(values, wanted, wordAt, out, length, rows)
@@ -297,7 +306,7 @@ function lessDouble(
     const count = Math.min(32, length - base)
     let word = 0
     let bit = 0
-    // Four rows a step, shifted by constants, take little more than half the time.
+    // Four rows per step with constant shifts take little more than half the time.
     for (; bit + 4 <= count; bit += 4) {
       const at = base + bit
       word |=
@@ -332,11 +341,11 @@ function notANumber(values: Float64Array, out: Uint32Array, length: number): voi
   for (let i = 0; i < length; i++) if (Number.isNaN(values[i]!)) out[i >>> 5]! |= 1 << (i & 31)
 }
 
-/** Of 64-bit integers. */
+/** Find 64-bit integers that equal the constant. */
 function equalWide(column: Column, constant: Column, out: Uint32Array, length: number, rows: RowMask): void {
   const pairs = pairsOf(column)
   const [low, high] = pairsOf(constant) as unknown as [number, number]
-  // As one kind of number, whichever the two are held as.
+  // Signed and unsigned integers are searched as the same type.
   const values = new BigInt64Array(pairs.buffer, pairs.byteOffset, length)
   const wanted = (BigInt(high) << 32n) | BigInt(low >>> 0)
   const wordAt = (base: number, count: number) => equalPairs(pairs, low, high, base, count)
@@ -363,7 +372,7 @@ function isPair(pairs: Int32Array, at: number, low: number, high: number): numbe
   return Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0)
 }
 
-/** Rows below the pair `bound`, or with `orEqual` not above it. */
+/** Find rows below the pair `bound`; with `orEqual`, not above it. */
 function lessPair(
   pairs: Int32Array,
   bound: Int32Array,
@@ -373,7 +382,7 @@ function lessPair(
   length: number,
   rows: RowMask,
 ): void {
-  // Flipping the sign bit makes unsigned order signed.
+  // Flipping the sign bit turns unsigned order into signed order.
   const flip = isSigned ? 0 : 0x80000000
   const top = bound[1]! ^ flip
   const limit = (bound[0]! ^ 0x80000000) + (orEqual ? 1 : 0)
@@ -396,7 +405,10 @@ function lessPair(
   }
 }
 
-/** 1 for a pair below the limit. Where the lower words decide, the upper ones are equal, so that one more is enough. */
+/**
+ * Return 1 for a pair below the limit. A lower word below its limit raises the limit of the upper word by 1, so equal
+ * upper words then count as below.
+ */
 function pairBelow(pairs: Int32Array, at: number, flip: number, top: number, limit: number): number {
   return Number((pairs[at + 1]! ^ flip) < top + Number((pairs[at]! ^ 0x80000000) < limit))
 }
@@ -459,16 +471,19 @@ function compareDoubles(
       const x = a[base + bit]!
       const y = b[base + bit]!
       const isNumber = 1 ^ Number(Number.isNaN(x))
-      const isHit = isEquality
+      const isMatch = isEquality
         ? Number(x === y) | ((isNumber ^ 1) & Number(Number.isNaN(y)))
         : Number(x < y) | (isNumber & Number(Number.isNaN(y)))
-      word |= isHit << bit
+      word |= isMatch << bit
     }
     out[w] = word
   }
 }
 
-/** Integers of any width; the upper word of an unsigned one counts from 0, so that mixed signs compare right. */
+/**
+ * Compare integers of any width. The upper word of an unsigned integer is lifted to be non-negative, so mixed signs
+ * compare correctly.
+ */
 function comparePairs(
   isEquality: boolean,
   left: Column,
@@ -485,10 +500,10 @@ function comparePairs(
     const lowB = b[2 * i]! >>> 0
     const highA = a[2 * i + 1]! < 0 ? a[2 * i + 1]! + liftA : a[2 * i + 1]!
     const highB = b[2 * i + 1]! < 0 ? b[2 * i + 1]! + liftB : b[2 * i + 1]!
-    const isHit = isEquality
+    const isMatch = isEquality
       ? highA === highB && lowA === lowB
       : highA < highB || (highA === highB && lowA < lowB)
-    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+    if (isMatch) out[i >>> 5]! |= 1 << (i & 31)
   }
 }
 
@@ -496,7 +511,7 @@ function isUnsigned64({ type }: Column): boolean {
   return type.kind === 'int' && type.bits === 64 && !type.signed
 }
 
-/** One side holds 64-bit integers, the other floats. */
+/** Compare 64-bit integers on one side with floats on the other. */
 function compareWideWithFloats(
   isEquality: boolean,
   left: Column,
@@ -519,12 +534,12 @@ function compareWideWithFloats(
     } else {
       order = orderOfWide(wide[i]!, float)
     }
-    const isHit = isEquality ? order === 0 : isLeftWide ? order < 0 : order > 0
-    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+    const isMatch = isEquality ? order === 0 : isLeftWide ? order < 0 : order > 0
+    if (isMatch) out[i >>> 5]! |= 1 << (i & 31)
   }
 }
 
-/** Mixed comparison of JavaScript is exact, except that it leaves NaN unordered. */
+/** Compare exactly. JavaScript compares a bigint with a number exactly, but leaves NaN unordered. */
 function orderOfWide(value: bigint, float: number): number {
   if (Number.isNaN(float) || value < float) return -1
   return value > float ? 1 : 0

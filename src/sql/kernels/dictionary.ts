@@ -1,16 +1,16 @@
-/** Dictionary columns: their entries, and what was computed per entry laid out per row. */
+/** Decode dictionary columns, and expand per-entry results to rows. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import { bitAt, type RowMask, validWords, wordCount } from '../values/vector.js'
 import type { Truth } from './truth.js'
 
-/** A dictionary column as a column of its values; any other column as it is. */
+/** Return a dictionary column as a column of its values, and any other column as it is. */
 export function decoded(column: Column): Column {
   if (column.dictionary === null) return column
   return decoded(takeColumn(column.dictionary, dictionaryRows(column)))
 }
 
-/** The dictionary entry of every row, -1 for null; not to be written to. */
+/** Return the dictionary entry of every row, -1 for NULL. The result must not be modified. */
 export function dictionaryRows(column: Column): Int32Array {
   const { values, length } = column
   if (values instanceof Int32Array && column.validity === null) return values.subarray(0, length)
@@ -25,7 +25,7 @@ export function dictionaryRows(column: Column): Int32Array {
   return rows
 }
 
-/** The truth of every row from that of its entry; `ofNull`: that of rows without one, null when there are none. */
+/** Expand the truth of entries to rows. `ofNull` is the truth of NULL rows, null if there are none. */
 export function truthPerRow(
   truth: Truth,
   ofNull: Truth | null,
@@ -49,12 +49,12 @@ function bitPerRow(
   length: number,
   rows: RowMask,
 ): Uint32Array {
-  // Entry -1 is the first.
+  // Index 0 stands for entry -1.
   const byEntry = new Uint8Array(count + 1)
   byEntry[0] = ofNull === null ? 0 : ofNull[0]! & 1
   for (let e = 0; e < count; e++) byEntry[e + 1] = Number(bitAt(bits, e))
   const out = new Uint32Array(wordCount(length))
-  // A lookup is cheaper than finding out which rows of a word need one.
+  // Looking up every row is cheaper than selecting the requested rows of a word.
   for (let w = 0, base = 0; base < length; w++, base += 32) {
     if (rows !== null && rows[w] === 0) continue
     const end = Math.min(32, length - base)

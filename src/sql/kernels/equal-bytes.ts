@@ -1,37 +1,37 @@
 /**
- * Rows that are one of some byte strings, or start or end with one.
+ * Find rows that equal, start with or end with a byte string.
  *
- * Up to 8 bytes of a string are compared at once, as two words read and masked, 32 rows without a branch; what is
- * longer is confirmed byte by byte for the rows whose first 8 bytes agree.
+ * Up to 8 bytes of a string are compared at once, as two masked words, without a branch for 32 rows. For longer
+ * strings, rows whose first 8 bytes match are then compared byte by byte.
  */
 import { popcount } from '../../primitives/bitset.js'
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 
-/** Where in a row the string stands: it is the row, or the row's start or end. */
+/** Where in the row the string must be: it is the whole row, or the start or end of the row. */
 export type Anchor = 'whole' | 'start' | 'end'
 
-/** Bytes of a string that are compared at once, and that must be there to read. */
+/** Bytes of a string that are compared at once, and so must be readable. */
 const probeSize = 8
 
-/** From this many rows of a word on, looking at all 32 is cheaper than finding those that matter. */
+/** If at least this many rows of a word are requested, comparing all 32 is cheaper than selecting them. */
 const dense = 14
 
-/** A string as its rows are compared with it. */
+/** A string prepared for comparison with rows. */
 interface Probe {
   readonly bytes: Uint8Array
   readonly size: number
-  /** The first 8 bytes as two little-endian words, and the bits of them that count. */
+  /** The first 8 bytes as two little-endian words, and masks of the bits that count. */
   readonly low: number
   readonly lowMask: number
   readonly high: number
   readonly highMask: number
-  /** All ones where the string stands at the end of a row, else 0. */
+  /** All ones if the string is searched at the end of a row, else 0. */
   readonly fromEnd: number
-  /** Bits that are 0 in the number of further bytes of a row that fits: the sign, or with `whole` all. */
+  /** Bits that must be 0 in (row size - string size): the sign bit, or with `whole` all bits. */
   readonly roomMask: number
 }
 
-/** Adds to `out` the bit of every row that equals `wanted`. */
+/** Add to `out` the bit of every row that equals `wanted`. */
 export function equalBytes(
   rows: ByteRows,
   wanted: Uint8Array,
@@ -42,7 +42,7 @@ export function equalBytes(
   findBytes(rows, wanted, 'whole', out, length, mask)
 }
 
-/** Adds to `out` the bit of every row that equals one of the strings. */
+/** Add to `out` the bit of every row that equals one of the strings. */
 export function equalAny(
   rows: ByteRows,
   wanted: readonly Uint8Array[],
@@ -56,7 +56,7 @@ export function equalAny(
   if (wanted.length % 2 === 1) equalBytes(rows, wanted.at(-1)!, out, length, mask)
 }
 
-/** Adds to `out` the bit of every row that has `wanted` at `anchor`. */
+/** Add to `out` the bit of every row that has `wanted` at `anchor`. */
 export function findBytes(
   rows: ByteRows,
   wanted: Uint8Array,
@@ -69,7 +69,7 @@ export function findBytes(
   find(rows, probe, probe, out, length, mask)
 }
 
-/** Whether `bytes` reads `wanted` from `start` on; there are enough bytes. */
+/** Return whether `bytes` contains `wanted` at `start`. There must be enough bytes. */
 export function startsWith(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
   for (let k = 0; k < wanted.length; k++) if (bytes[start + k] !== wanted[k]) return false
   return true
@@ -93,7 +93,7 @@ function probeOf(bytes: Uint8Array, anchor: Anchor): Probe {
   }
 }
 
-/** Adds the rows that fit a probe, or one of two different ones of whole rows. */
+/** Add the rows that match a probe, or one of two different `whole` probes. */
 function find(
   { bytes, offsets }: ByteRows,
   a: Probe,
@@ -103,7 +103,7 @@ function find(
   mask: RowMask,
 ): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // A string at the end of a row is looked for up to its size before the row.
+  // For a string at the end of a row, the comparison may read up to its size before the row.
   const before = a.fromEnd & Math.max(a.size, b.size)
   const lastStart = bytes.length - probeSize
   const isLong = Math.max(a.size, b.size) > probeSize
@@ -125,7 +125,7 @@ function find(
   }
 }
 
-/** Of the rows `pending` of a word those that fit, compared to the last byte. */
+/** Return those rows of `pending` that match, comparing all bytes. */
 function confirmed(
   bytes: Uint8Array,
   offsets: Int32Array,
@@ -150,7 +150,7 @@ function isFit(bytes: Uint8Array, start: number, end: number, probe: Probe): boo
   return (room & probe.roomMask) === 0 && startsWith(bytes, start + (room & probe.fromEnd), probe.bytes)
 }
 
-/** The same by the first 8 bytes alone. */
+/** As `confirmed`, comparing only the first 8 bytes. */
 function fitsSome(
   view: DataView,
   offsets: Int32Array,
@@ -171,7 +171,7 @@ function fitsSome(
   return word
 }
 
-/** The bits of 32 rows, for a string of at most 4 bytes. */
+/** Return the bits of 32 rows that match a string of at most 4 bytes. */
 function fitsWord(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
   let word = 0
   for (let i = 0; i < 32; i += 4) {
@@ -226,14 +226,14 @@ function fitsEither(view: DataView, offsets: Int32Array, base: number, a: Probe,
   return word
 }
 
-/** 1 where the row fits by its first word. */
+/** Return 1 if the row matches by its first word. */
 function wordFits(view: DataView, start: number, end: number, probe: Probe): number {
   const room = end - start - probe.size
   const low = (view.getInt32(start + (room & probe.fromEnd), true) ^ probe.low) & probe.lowMask
   return Number((low | (room & probe.roomMask)) === 0)
 }
 
-/** 1 where the row fits by its first two words. */
+/** Return 1 if the row matches by its first two words. */
 function pairFits(view: DataView, start: number, end: number, probe: Probe): number {
   const room = end - start - probe.size
   const at = start + (room & probe.fromEnd)
@@ -242,7 +242,7 @@ function pairFits(view: DataView, start: number, end: number, probe: Probe): num
   return Number((low | high | (room & probe.roomMask)) === 0)
 }
 
-/** As `pairFits` for one of two strings, each the whole row. */
+/** As `pairFits`, for one of two strings, each equal to the whole row. */
 function eitherFits(view: DataView, start: number, end: number, a: Probe, b: Probe): number {
   const size = end - start
   const low = view.getInt32(start, true)

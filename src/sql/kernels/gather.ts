@@ -1,4 +1,4 @@
-/** Columns made of rows of other columns. */
+/** Build columns from rows of other columns. */
 import type { Column } from '../../arrow/column.js'
 import { concatColumns } from '../../arrow/concat.js'
 import { nullColumn } from '../../arrow/fill.js'
@@ -8,10 +8,10 @@ import type { DataType } from '../../arrow/types.js'
 import { assert, invalidInput } from '../../errors.js'
 import { columnOf, type Operand } from '../values/vector.js'
 
-/** Bytes that constants may be laid out to in one go. */
+/** Maximum bytes to which a constant may be expanded at once. */
 const maxSpread = 128 * 1024 * 1024
 
-/** Throws code 13 where a constant would be repeated into more than memory is for. */
+/** Throws `InvalidInput` if repeating a constant `times` times would take more than 128 MiB. */
 export function checkSpread({ column, constant }: Operand, times: number): void {
   const bytes = constant && column.length > 0 ? columnBytes(column) : 0
   if (bytes > 1024 && bytes * times > maxSpread) {
@@ -21,7 +21,7 @@ export function checkSpread({ column, constant }: Operand, times: number): void 
   }
 }
 
-/** The operand with one row for each of `length` rows. */
+/** Expand the operand to a column of `length` rows. */
 export function spread(operand: Operand, length: number): Column {
   checkSpread(operand, length)
   const { column, constant } = operand
@@ -29,8 +29,8 @@ export function spread(operand: Operand, length: number): Column {
 }
 
 /**
- * Row i of the result is row i of `operands[choice[i]]`, or null where the choice is 255. The values
- * of all operands are of `type`.
+ * Build a column whose row i is row i of `operands[choice[i]]`, or NULL if the choice is 255. The values of all
+ * operands have the type `type`.
  */
 export function choose(operands: readonly Operand[], choice: Uint8Array, type: DataType): Column {
   for (const operand of operands) checkSpread(operand, choice.length)
@@ -47,7 +47,7 @@ export function choose(operands: readonly Operand[], choice: Uint8Array, type: D
   )
 }
 
-/** Lists of one element from each operand, in their order; `type` is that of the lists. */
+/** Build lists with one element from each operand, in order. `type` is the type of the lists. */
 export function interleave(operands: readonly Operand[], type: DataType, length: number): Column {
   assert(type.kind === 'list', `${type.kind} is no list`)
   for (const operand of operands) checkSpread(operand, length)
@@ -68,7 +68,7 @@ export function interleave(operands: readonly Operand[], type: DataType, length:
   return columnOf(type, length, { offsets, children: [child] }, null)
 }
 
-/** Where each operand begins when they are laid end to end. */
+/** Return the first row of each operand in their concatenation. */
 function startsOf(operands: readonly Operand[]): readonly number[] {
   const starts: number[] = []
   let total = 0
@@ -79,27 +79,32 @@ function startsOf(operands: readonly Operand[]): readonly number[] {
   return starts
 }
 
-/** Rows of some columns of `type` laid end to end; a negative one is null. Columns without a type of their own add none. */
+/**
+ * Take rows of the concatenation of columns of `type`. A negative row is NULL. Columns of the null type add no rows.
+ */
 export function gather(columns: readonly Column[], rows: Int32Array, type: DataType): Column {
   const typed = columns.filter(column => column.type.kind !== 'null')
   if (typed.length === 0) return nullColumn(type, rows.length)
   return takeColumn(concatColumns(typed.map(column => ({ ...column, type }))), rows)
 }
 
-/** A column filled from several, each giving the rows that no other gives. */
+/** Builds a column from several operands. Each row comes from at most one of them. */
 export class Patchwork {
   readonly #type: DataType
   readonly #rows: Int32Array
   readonly #columns: Column[] = []
   #total = 0
 
-  /** `length` rows, null as long as nothing gives them. */
+  /** Create `length` rows that are NULL until an operand provides them. */
   constructor(type: DataType, length: number) {
     this.#type = type
     this.#rows = new Int32Array(length).fill(-1)
   }
 
-  /** Takes the rows `rows` from the operand. Only they are kept of it, so that many parts need no more than one column. */
+  /**
+   * Take the rows `rows` from the operand. Only these rows are kept, so all operands together need no more memory than
+   * one column.
+   */
   add({ column, constant }: Operand, rows: Uint32Array): void {
     if (rows.length === 0 || column.type.kind === 'null') return
     const kept = constant ? column : takeColumn(column, rows)

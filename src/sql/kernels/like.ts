@@ -1,10 +1,10 @@
 /**
- * LIKE patterns over UTF-8 bytes: `%` is any text, `_` any one character, the escape character takes the next
- * one literally (at the end of a pattern it stands for itself).
+ * LIKE patterns over UTF-8 bytes: `%` matches any text and `_` any single character. The escape character makes the
+ * next character literal. At the end of a pattern, the escape character stands for itself.
  *
- * A pattern is cut at its `%` into segments; the first and last are tied to the ends, each one between is
- * looked for once, leftmost, from where the one before ended: no backtracking. A segment without `_` is found
- * by Knuth-Morris-Pratt in time linear in the text, and one with `_` in 32 steps per character at most.
+ * A pattern is split at its `%` into segments. The first and last segment are anchored to the ends. Each segment
+ * between them is searched once, leftmost, after the end of the previous one: no backtracking. A segment without `_` is
+ * found by Knuth-Morris-Pratt in time linear in the text. A segment with `_` takes at most 32 steps per character.
  */
 
 import { invalidInput } from '../../errors.js'
@@ -13,48 +13,51 @@ import { findBytes, startsWith } from './equal-bytes.js'
 
 const anyCharacter = -1
 
-/** Units a pattern may have. */
+/** Maximum length of a pattern in UTF-16 units. */
 const maxLength = 32_768
 
-/** Characters a segment between two `%` may have that has a `_` between others: a word of 32 per step and character. */
+/**
+ * Maximum characters of a segment between two `%` with an inner `_`. Each character of the text takes a step per 32 of
+ * them.
+ */
 const maxWithin = 1024
 
-/** Bytes of such a segment up to which it is compared at every character of the text. */
+/** A segment with an inner `_` of at most this many bytes is compared at every character of the text. */
 const maxCompared = 32
 
-/** A text to look for, with its failure table (Knuth, Morris, Pratt 1977). */
+/** A text to search for, with its failure table (Knuth, Morris, Pratt 1977). */
 export interface Needle {
   readonly bytes: Uint8Array
   readonly failure: Int32Array
 }
 
 interface Segment {
-  /** Bytes to match, or `anyCharacter` for one whole character. */
+  /** Bytes to match, or `anyCharacter` for a single character. */
   readonly units: Int16Array
-  /** The same where there is no `_`, else null. */
+  /** The segment as a needle if it contains no `_`, else null. */
   readonly needle: Needle | null
-  /** The same by characters where comparing at every place would take too long, else null. */
-  readonly places: Places | null
+  /** The segment as bit sets of positions if comparing at every position would take too long, else null. */
+  readonly positions: Positions | null
   /** Length in characters. */
   readonly characters: number
-  /** Between two `%`: how many `_` stand before and after the units. */
+  /** For a segment between two `%`: how many `_` precede and follow the units. */
   readonly before: number
   readonly after: number
 }
 
-/** Where in a segment each character may stand, a bit per place (Baeza-Yates and Gonnet 1992, "Shift-And"). */
-interface Places {
+/** The positions of each character in a segment, one bit per position (Baeza-Yates and Gonnet 1992, "Shift-And"). */
+interface Positions {
   readonly ofCharacter: ReadonlyMap<number, Int32Array>
-  /** Of the characters that are not in the segment. */
+  /** The positions that match characters that do not occur in the segment. */
   readonly ofOthers: Int32Array
 }
 
-/** At most one text, tied to both ends, the start, the end or neither; or any number of segments. */
+/** Either a single text, anchored to both ends, the start, the end or neither, or any number of segments. */
 export type LikePattern =
   | { readonly shape: 'exact' | 'prefix' | 'suffix' | 'contains'; readonly needle: Needle }
   | { readonly shape: 'general'; readonly segments: readonly Segment[] }
 
-/** The same pattern with a backslash as its escape character, so that it can be brought to lower case. */
+/** Return the same pattern with a backslash as escape character, so that it can be converted to lower case. */
 export function withBackslash(pattern: string, escapeCharacter: string): string {
   if (escapeCharacter === '\\') return pattern
   const characters = [...pattern]
@@ -67,7 +70,7 @@ export function withBackslash(pattern: string, escapeCharacter: string): string 
   return text
 }
 
-/** Throws code 13 for a pattern that is too long. */
+/** Compile a pattern. Throws `InvalidInput` if the pattern is too long. */
 export function compileLike(pattern: string, escapeCharacter: string): LikePattern {
   if (pattern.length > maxLength) {
     throw invalidInput(`a LIKE pattern of ${pattern.length} characters is too long`, {
@@ -82,9 +85,11 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
     else if (character === '%') pieces.push([])
     else pieces.at(-1)!.push(character === '_' && character !== escapeCharacter ? '' : character)
   }
-  // Two % in a row leave an empty piece between them, which matches anywhere.
+  // Adjacent `%` leave an empty piece between them, which matches anywhere.
   const kept = pieces.filter((piece, i) => i === 0 || i === pieces.length - 1 || piece.length > 0)
-  const segments = kept.map((piece, i) => (i === 0 || i === kept.length - 1 ? tied(piece) : between(piece)))
+  const segments = kept.map((piece, i) =>
+    i === 0 || i === kept.length - 1 ? anchored(piece) : between(piece),
+  )
   const sizes = segments.map(segment => segment.characters)
   const needle = segments.find(segment => segment.characters > 0)?.needle ?? needleOf(new Uint8Array(0))
   if (kept.every(piece => !piece.includes(''))) {
@@ -98,8 +103,8 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
 
 const encoder = new TextEncoder()
 
-/** A segment at the start or the end. `piece`: its characters, '' for `_`. */
-function tied(piece: readonly string[]): Segment {
+/** Create a segment at the start or end of the pattern. `piece` holds its characters, '' for `_`. */
+function anchored(piece: readonly string[]): Segment {
   const units: number[] = []
   for (const character of piece) {
     if (character === '') units.push(anyCharacter)
@@ -108,30 +113,30 @@ function tied(piece: readonly string[]): Segment {
   return {
     units: Int16Array.from(units),
     needle: piece.includes('') ? null : needleOf(Uint8Array.from(units)),
-    places: null,
+    positions: null,
     characters: piece.length,
     before: 0,
     after: 0,
   }
 }
 
-/** A segment that is looked for. Each `_` at its ends is a character to skip. */
+/** Create a segment between two `%`. Each `_` at its ends is a character to skip. */
 function between(piece: readonly string[]): Segment {
   const first = piece.findIndex(character => character !== '')
   const before = first === -1 ? piece.length : first
   const last = Math.max(before, piece.findLastIndex(character => character !== '') + 1)
   const within = piece.slice(before, last)
-  const segment = { ...tied(within), before, after: piece.length - last }
+  const segment = { ...anchored(within), before, after: piece.length - last }
   if (segment.needle !== null || segment.units.length <= maxCompared) return segment
   if (within.length > maxWithin) {
     throw invalidInput(`a LIKE pattern has _ among ${within.length} characters between two %`, {
       hint: `write at most ${maxWithin} there, or a regular expression`,
     })
   }
-  return { ...segment, places: placesOf(within) }
+  return { ...segment, positions: positionsOf(within) }
 }
 
-function placesOf(piece: readonly string[]): Places {
+function positionsOf(piece: readonly string[]): Positions {
   const words = (piece.length + 31) >>> 5
   const ofOthers = new Int32Array(words)
   for (const [i, character] of piece.entries()) if (character === '') ofOthers[i >>> 5]! |= 1 << (i & 31)
@@ -139,14 +144,14 @@ function placesOf(piece: readonly string[]): Places {
   for (const [i, character] of piece.entries()) {
     if (character === '') continue
     const point = character.codePointAt(0)!
-    const places = ofCharacter.get(point) ?? ofOthers.slice()
-    places[i >>> 5]! |= 1 << (i & 31)
-    ofCharacter.set(point, places)
+    const positions = ofCharacter.get(point) ?? ofOthers.slice()
+    positions[i >>> 5]! |= 1 << (i & 31)
+    ofCharacter.set(point, positions)
   }
   return { ofCharacter, ofOthers }
 }
 
-/** A text to look for with `findNeedle`. */
+/** Create a needle for `findNeedle`. */
 export function needleOf(bytes: Uint8Array): Needle {
   const failure = new Int32Array(bytes.length)
   let border = 0
@@ -158,7 +163,7 @@ export function needleOf(bytes: Uint8Array): Needle {
   return { bytes, failure }
 }
 
-/** The pattern that finds `text` itself: alone, at the start, at the end or anywhere. */
+/** Create a pattern that matches `text` literally: as the whole, at the start, at the end or anywhere. */
 export function plainPattern(
   shape: 'exact' | 'prefix' | 'suffix' | 'contains',
   text: Uint8Array,
@@ -168,7 +173,7 @@ export function plainPattern(
 
 const anchors = { exact: 'whole', prefix: 'start', suffix: 'end' } as const
 
-/** A bit for every row that matches. */
+/** Return a bit for every row that matches. */
 export function likeRows(pattern: LikePattern, column: ByteRows, length: number, rows: RowMask): Uint32Array {
   const { bytes, offsets } = column
   const out = new Uint32Array(wordCount(length))
@@ -190,7 +195,7 @@ export function likeRows(pattern: LikePattern, column: ByteRows, length: number,
   return out
 }
 
-/** Whether the whole range of UTF-8 bytes matches. */
+/** Return whether the range of UTF-8 bytes matches as a whole. */
 export function matches(pattern: LikePattern, bytes: Uint8Array, start: number, end: number): boolean {
   if (pattern.shape === 'general') return matchesSegments(pattern.segments, bytes, start, end)
   const wanted = pattern.needle.bytes
@@ -223,7 +228,7 @@ function matchesSegments(
   return tail !== -1 && matchAt(last, bytes, tail, end) === end
 }
 
-/** The end of the segment when it stands at `start`, else -1. */
+/** Return the end of the segment if it matches at `start`, else -1. */
 function matchAt({ units }: Segment, bytes: Uint8Array, start: number, end: number): number {
   let at = start
   for (let k = 0; k < units.length; k++) {
@@ -234,7 +239,7 @@ function matchAt({ units }: Segment, bytes: Uint8Array, start: number, end: numb
   return at
 }
 
-/** The end of the leftmost occurrence from `start` on, or -1. */
+/** Return the end of the leftmost match from `start` on, or -1. */
 function findSegment(segment: Segment, bytes: Uint8Array, start: number, end: number): number {
   const from = segment.before === 0 ? start : stepForward(bytes, start, end, segment.before)
   const found = from === -1 ? -1 : findUnits(segment, bytes, from, end)
@@ -243,7 +248,8 @@ function findSegment(segment: Segment, bytes: Uint8Array, start: number, end: nu
 
 function findUnits(segment: Segment, bytes: Uint8Array, start: number, end: number): number {
   if (segment.needle !== null) return findNeedle(segment.needle, bytes, start, end)
-  if (segment.places !== null) return findPlaces(segment.places, segment.characters, bytes, start, end)
+  if (segment.positions !== null)
+    return findPositions(segment.positions, segment.characters, bytes, start, end)
   for (let at = start; at < end; at = nextCharacter(bytes, at, end)) {
     const found = matchAt(segment, bytes, at, end)
     if (found !== -1) return found
@@ -251,9 +257,12 @@ function findUnits(segment: Segment, bytes: Uint8Array, start: number, end: numb
   return -1
 }
 
-/** Bit p of `state` is set while the last p + 1 characters are the first of the segment. */
-function findPlaces(
-  { ofCharacter, ofOthers }: Places,
+/**
+ * Find a segment with the Shift-And algorithm. Bit p of `state` is set while the last p + 1 characters match the first
+ * p + 1 of the segment.
+ */
+function findPositions(
+  { ofCharacter, ofOthers }: Positions,
   characters: number,
   bytes: Uint8Array,
   start: number,
@@ -263,12 +272,12 @@ function findPlaces(
   const lastWord = ofOthers.length - 1
   const lastBit = 1 << ((characters - 1) & 31)
   for (let at = start; at < end; ) {
-    const places = ofCharacter.get(codePointAt(bytes, at)) ?? ofOthers
+    const positions = ofCharacter.get(codePointAt(bytes, at)) ?? ofOthers
     at = nextCharacter(bytes, at, end)
     let carry = 1
     for (let w = 0; w <= lastWord; w++) {
       const word = state[w]!
-      state[w] = ((word << 1) | carry) & places[w]!
+      state[w] = ((word << 1) | carry) & positions[w]!
       carry = word >>> 31
     }
     if ((state[lastWord]! & lastBit) !== 0) return at
@@ -276,7 +285,7 @@ function findPlaces(
   return -1
 }
 
-/** The character that starts at `at`; the bytes are UTF-8. */
+/** Return the code point at `at`. The bytes must be UTF-8. */
 export function codePointAt(bytes: Uint8Array, at: number): number {
   const lead = bytes[at]!
   if (lead < 0x80) return lead
@@ -287,7 +296,7 @@ export function codePointAt(bytes: Uint8Array, at: number): number {
   return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f)
 }
 
-/** The end of the leftmost occurrence within the range, or -1. */
+/** Return the end of the leftmost match within the range, or -1. */
 export function findNeedle(
   { bytes: wanted, failure }: Needle,
   bytes: Uint8Array,
@@ -309,7 +318,7 @@ function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
   return at
 }
 
-/** The end of the first `count` characters, or -1 when there are fewer. */
+/** Return the end of the first `count` characters, or -1 if there are fewer. */
 function stepForward(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = start
   for (let left = count; left > 0; left--) {
@@ -319,7 +328,7 @@ function stepForward(bytes: Uint8Array, start: number, end: number, count: numbe
   return at
 }
 
-/** The start of the last `count` characters, or -1 when they reach back past `start`. */
+/** Return the start of the last `count` characters, or -1 if they would begin before `start`. */
 function stepBack(bytes: Uint8Array, end: number, count: number, start: number): number {
   let at = end
   for (let left = count; left > 0; left--) {

@@ -1,4 +1,4 @@
-/** `IN` with constants: the list becomes a set once, and each row is looked up in it. */
+/** `IN` with constants: the list becomes a set, and each row is looked up in it. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
@@ -8,17 +8,17 @@ import { withoutIntervals } from './compare-values.js'
 import { equalAny } from './equal-bytes.js'
 import { findNumbers, type NumberMembers, numberMembers } from './number-members.js'
 
-/** Byte strings up to this many are compared two by two, which is faster than looking rows up. */
+/** Up to this many byte strings are compared two at a time, which is faster than a lookup. */
 const maxFew = 4
 
-/** The constants of one list, ready for lookups; made by `membersOf`. */
+/** The constants of a list, ready for lookups. Created by `membersOf`. */
 export type Members =
   | { readonly kind: 'bits'; readonly hasFalse: boolean; readonly hasTrue: boolean }
   | { readonly kind: 'numbers'; readonly numbers: NumberMembers }
   | { readonly kind: 'bytes'; readonly strings: ByteMembers }
   | { readonly kind: 'few'; readonly strings: readonly Uint8Array[] }
 
-/** `values` are of `type`; a null among them is no member. */
+/** Create the set of `values`, which have the type `type`. NULL is not a member. */
 export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   if (type.kind === 'bool') {
     return { kind: 'bits', hasFalse: values.includes(false), hasTrue: values.includes(true) }
@@ -35,12 +35,12 @@ export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   return { kind: 'few', strings }
 }
 
-/** Decimals of one type are equal when their bytes are. */
+/** Decimals of one type are equal exactly if their bytes are. */
 function isBytes({ kind }: DataType): boolean {
   return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary' || kind === 'decimal'
 }
 
-/** A bit for every row of `column` whose value is a member; undefined for null rows. */
+/** Return a bit for every row of `column` whose value is a member. The bits of NULL rows are undefined. */
 export function memberRows(members: Members, rowsOf: Column, length: number, rows: RowMask): Uint32Array {
   const column = withoutIntervals(rowsOf)
   const out = new Uint32Array(wordCount(length))

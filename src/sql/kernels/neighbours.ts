@@ -1,9 +1,12 @@
-/** Which rows of a column in order begin another value. */
+/** Find equal neighbours in a sorted column. */
 import type { Column } from '../../arrow/column.js'
 import { sliceColumn } from '../../arrow/slice.js'
 import { compareOperands } from './compare.js'
 
-/** Bit `i`: row `i` is equal to row `i + 1`. The column is no dictionary and has no nulls. */
+/**
+ * Return bits: bit `i` is set if row `i` equals row `i + 1`. The column must not be a dictionary and must have no
+ * nulls.
+ */
 export function equalNeighbours(column: Column): Uint32Array {
   const count = Math.max(0, column.length - 1)
   const left = { column: sliceColumn(column, 0, count), constant: false }

@@ -1,9 +1,9 @@
 /**
  * Sets of numbers, for lookups row by row.
  *
- * - Integers that lie close together are a bitmap over their range.
- * - Others, and floats by their bits, are an open-addressing table at most half full. A table whose longest probe
- *   passes a bound is built again under the next seed, so no choice of values can make lookups slow.
+ * - Integers that are close together are a bitmap over their range.
+ * - Other integers, and floats by their bits, are an open-addressing table that is at most half full. If its longest
+ *   probe exceeds a limit, the table is rebuilt with the next seed. So no choice of values can make lookups slow.
  */
 import type { Column } from '../../arrow/column.js'
 import {
@@ -16,14 +16,14 @@ import {
   widePairsOf,
 } from '../values/vector.js'
 
-/** Steps a lookup may take before its table is built anew. */
+/** Maximum steps of a lookup. If a table exceeds it, the table is rebuilt. */
 export const longestProbe = 128
 
-/** A bitmap is used up to this many bits per member, beside a minimum that costs nothing. */
+/** A bitmap may have this many bits per member, or the minimum, which is always cheap. */
 const bitsPerMember = 128
 const fewBits = 2 ** 16
 
-/** Members are `least + i` for every bit i; `least` in two words. */
+/** Members are `least + i` for every set bit i. `low` and `high` are the words of `least`. */
 export interface NumberRange {
   readonly kind: 'range'
   readonly low: number
@@ -32,6 +32,7 @@ export interface NumberRange {
   readonly bits: Uint32Array
 }
 
+/** A set of numbers as a hash table. */
 export interface NumberTable {
   readonly kind: 'table'
   readonly seed: number
@@ -39,20 +40,20 @@ export interface NumberTable {
   /** Low and high word per slot. */
   readonly slots: Int32Array
   readonly used: Uint8Array
-  /** One bit per hash that a member may have. */
+  /** One bit for each hash of a member. */
   readonly filter: Uint32Array
 }
 
 export type NumberMembers = NumberRange | NumberTable
 
-/** The set of the rows of a column of numbers, dates or times without nulls. */
+/** Create the set of the rows of a column of numbers, dates or times. The column must have no nulls. */
 export function numberMembers(column: Column): NumberMembers {
   const pairs = keyPairsOf(column)
   const isWhole = fitsInt32(column.type) || isWide(column.type)
   return (isWhole ? rangeOf(pairs) : null) ?? tableOf(pairs)
 }
 
-/** Sets the bit of every row whose number is a member. `column` has the type of the members. */
+/** Set the bit of every row whose number is a member. `column` must have the type of the members. */
 export function findNumbers(
   members: NumberMembers,
   column: Column,
@@ -70,17 +71,17 @@ export function findNumbers(
   }
 }
 
-/** One pair of words per row, equal exactly where the values are: integers as they are, floats by their bits. */
+/** Return a pair of words per row, equal exactly if the values are: integers as they are, floats by their bits. */
 function keyPairsOf(column: Column): Int32Array {
   if (fitsInt32(column.type) || isWide(column.type)) return widePairsOf(column)
   const doubles = doublesOf(column)
   const keys = new Float64Array(column.length)
-  // Adding 0 makes -0 the same key as 0; all NaN become one.
+  // Adding 0 makes -0 and 0 the same key. All NaN become the same key.
   for (let i = 0; i < keys.length; i++) keys[i] = Number.isNaN(doubles[i]!) ? Number.NaN : doubles[i]! + 0
   return new Int32Array(keys.buffer)
 }
 
-/** A bitmap of integers, or null where it would be large; 64 bits without a sign count as with one. */
+/** Return a bitmap of integers, or null if it would be large. Unsigned 64-bit integers are treated as signed. */
 function rangeOf(pairs: Int32Array): NumberRange | null {
   const count = pairs.length / 2
   if (count === 0) return null
@@ -101,7 +102,7 @@ function rangeOf(pairs: Int32Array): NumberRange | null {
   return { kind: 'range', low, high: pairs[2 * least + 1]!, size, bits }
 }
 
-/** How far pair `to` is from pair `from`: the right sign, and exact where it matters, below 2^53. */
+/** Return the distance from pair `from` to pair `to`. The sign is always right, and distances below 2^53 are exact. */
 function distance(pairs: Int32Array, from: number, to: number): number {
   const high = pairs[2 * to + 1]! - pairs[2 * from + 1]!
   return high * 2 ** 32 + ((pairs[2 * to]! >>> 0) - (pairs[2 * from]! >>> 0))
@@ -126,7 +127,7 @@ function inRange32(
   }
 }
 
-/** The distance from the least member is taken modulo 2^64, as its two words. */
+/** Look up 64-bit rows. The distance from the least member is computed modulo 2^64, in two words. */
 function inRange64(
   { low, high, size, bits }: NumberRange,
   pairs: Int32Array,
@@ -140,11 +141,11 @@ function inRange64(
     const count = Math.min(32, length - base)
     let word = 0
     for (let bit = 0; bit < count; bit++) {
-      const place = 2 * (base + bit)
-      const rowLow = pairs[place]!
+      const pairAt = 2 * (base + bit)
+      const rowLow = pairs[pairAt]!
       const at = (rowLow - low) >>> 0
       const borrow = Number(rowLow >>> 0 < unsignedLow)
-      const isNear = ((pairs[place + 1]! - high - borrow) | 0) === 0
+      const isNear = ((pairs[pairAt + 1]! - high - borrow) | 0) === 0
       if (isNear && at < size) word |= ((bits[at >>> 5]! >>> (at & 31)) & 1) << bit
     }
     out[w] = word
@@ -181,19 +182,19 @@ function tableOf(keys: Int32Array): NumberTable {
   }
 }
 
-/** Slots for so many members: a power of two, at least twice as many. */
+/** Return the number of slots for `count` members: a power of two, at least twice the count. */
 export function capacityFor(count: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(4, count * 2)))
 }
 
-/** The finalizer of MurmurHash3 over both words. */
+/** Hash both words with the finalizer of MurmurHash3. */
 export function hashPair(low: number, high: number, seed: number): number {
   let hash = Math.imul(low ^ Math.imul(seed, 0x9e3779b1), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 15) ^ high, 0xc2b2ae35)
   return hash ^ (hash >>> 16)
 }
 
-/** The filter leaves few rows to look up. */
+/** Look up 64-bit keys. The filter leaves few rows to look up. */
 function inTable64(
   table: NumberTable,
   keys: Int32Array,
@@ -246,7 +247,7 @@ function inTable32(
   }
 }
 
-/** 1 where a member may have the hash. */
+/** Return 1 if a member may have the hash. */
 export function passes(filter: Uint32Array, hash: number): number {
   return (filter[(hash >>> 5) & (filter.length - 1)]! >>> (hash & 31)) & 1
 }
@@ -260,13 +261,13 @@ function isInTable({ seed, mask, slots, used }: NumberTable, low: number, high: 
   return false
 }
 
-/** An empty filter for so many members: at least 16 bits for each, within bounds, a power of two in all. */
+/** Create an empty filter for `count` members: about 16 bits per member, between 2^12 and 2^22 bits. */
 export function emptyFilter(count: number): Uint32Array {
   const bits = Math.min(2 ** 22, Math.max(2 ** 12, 2 ** Math.ceil(Math.log2(16 * count + 1))))
   return new Uint32Array(bits / 32)
 }
 
-/** Sets the bit of a hash. */
+/** Set the bit of a hash. */
 export function addToFilter(filter: Uint32Array, hash: number): void {
   filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << (hash & 31)
 }

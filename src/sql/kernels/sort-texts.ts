@@ -1,20 +1,23 @@
-/** Texts in the order of their bytes, eight bytes at a time: only where those are equal, the next eight are looked at. */
+/**
+ * Sort strings by their bytes, eight bytes at a time. The next eight bytes are read only where the previous ones are
+ * equal.
+ */
 
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { sortedByWords } from '../../primitives/radix.js'
 import type { ByteRows } from '../values/vector.js'
 
-/** Bytes of a text that stand in its words. */
+/** Bytes of a string that its words hold. */
 export const prefixBytes = 8
 
-/** Up to so many texts are compared: words of them would cost more. */
+/** Up to this many strings are compared directly, because building words would cost more. */
 const fewTexts = 32
-/** Rows, and bytes, handled between two looks at the clock. */
+/** Rows, and bytes, that are processed between two checks of the clock. */
 const rowsAtOnce = 16 * 1024
 const bytesAtOnce = 1024 * 1024
 
-/** Rows `from` to `to - 1` of an order, whose texts agree in their first `depth` bytes and are longer. */
+/** Rows `from` to `to - 1` of the order. Their strings agree in the first `depth` bytes and are longer. */
 interface Tie {
   readonly from: number
   readonly to: number
@@ -22,8 +25,8 @@ interface Tie {
 }
 
 /**
- * Puts `rows`, which are in the order of the first bytes of their texts, into the order of all of them; equal ones stay as
- * they are. `words`: of each row its first bytes, and how many it has, up to nine (query/key-store.ts).
+ * Sort `rows`, which are already ordered by the first bytes of their strings, by all bytes. The sort is stable. `words`
+ * holds per row the first bytes and their number, up to nine (query/key-store.ts).
  */
 export async function sortTexts(
   texts: ByteRows,
@@ -34,7 +37,7 @@ export async function sortTexts(
   await sortTies(texts, rows, await tiesOf(words, rows, 0, 0, pacer), pacer)
 }
 
-/** Numbers `0 .. count-1` in the order of their texts; those of equal ones ascend. */
+/** Return the numbers `0 .. count-1` in the order of their strings. Numbers of equal strings ascend. */
 export async function sortedTexts(texts: ByteRows, count: number, pacer: Pacer): Promise<Uint32Array> {
   const rows = new Uint32Array(count)
   for (let i = 0; i < count; i++) rows[i] = i
@@ -52,7 +55,7 @@ async function sortTies(texts: ByteRows, rows: Uint32Array, ties: Tie[], pacer: 
   }
 }
 
-/** Sorts by the bytes behind those that all have in common; gives what is still undecided. */
+/** Sort by the bytes after the common prefix. Return the rows that are still tied. */
 async function sortTie(
   texts: ByteRows,
   rows: Uint32Array,
@@ -98,7 +101,7 @@ function fillWords(
   }
 }
 
-/** How many bytes, at least `depth`, the texts of all rows have in common. */
+/** Return how many bytes, at least `depth`, all strings have in common. */
 async function commonBytes(
   { bytes, offsets }: ByteRows,
   rows: Uint32Array,
@@ -107,20 +110,20 @@ async function commonBytes(
 ): Promise<number> {
   const start = offsets[rows[0]!]!
   let common = offsets[rows[0]! + 1]! - start
-  let looked = 0
+  let comparedBytes = 0
   for (let i = 1; i < rows.length && common > depth; i++) {
     const other = offsets[rows[i]!]!
     const most = Math.min(common, offsets[rows[i]! + 1]! - other)
     for (common = depth; common < most && bytes[start + common] === bytes[other + common]; common++) {}
-    looked += common - depth + 64
-    if (looked < bytesAtOnce) continue
-    looked = 0
+    comparedBytes += common - depth + 64
+    if (comparedBytes < bytesAtOnce) continue
+    comparedBytes = 0
     await pacer.turn()
   }
   return common
 }
 
-/** Where texts are longer than their words tell, and have equal ones. `order`: places in the words. */
+/** Return runs of equal words whose strings are longer than the words. `order` holds positions in the words. */
 async function tiesOf(
   words: readonly Uint32Array[],
   order: Uint32Array,

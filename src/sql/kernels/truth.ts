@@ -1,8 +1,8 @@
 /**
- * SQL's three truth values for many rows at once: two bitmaps, one for TRUE, one for NULL; neither is FALSE.
+ * SQL's three truth values for many rows: a bitmap for TRUE and a bitmap for NULL. A row with neither bit is FALSE.
  *
- * - No row has both bits; bits past `length` are 0.
- * - Kleene's tables (SQL:2016 8.21 <search condition>), 32 rows per step.
+ * - No row has both bits. Bits past `length` are 0.
+ * - AND, OR and NOT follow Kleene's tables (SQL:2016 8.21 <search condition>), 32 rows per step.
  */
 import type { Column } from '../../arrow/column.js'
 import { boolType } from '../values/types.js'
@@ -17,34 +17,39 @@ import {
   wordsOf,
 } from '../values/vector.js'
 
+/** The truth values of rows. The bit of a row is set in `isTrue`, in `isNull`, or in neither if the row is FALSE. */
 export interface Truth {
   readonly length: number
   readonly isTrue: Uint32Array
-  /** null: no row is NULL. */
+  /** Null if no row is NULL. */
   readonly isNull: Uint32Array | null
 }
 
+/** Return the same truth value for all rows. */
 export function constantTruth(value: boolean | null, length: number): Truth {
   const none = new Uint32Array(wordCount(length))
   const all = value === false ? none : allRows(length)
   return value === null ? { length, isTrue: none, isNull: all } : { length, isTrue: all, isNull: null }
 }
 
-/** Every row's bit set. */
+/** Return words with the bit of every row set. */
 export function allRows(length: number): Uint32Array {
   const words = new Uint32Array(wordCount(length)).fill(0xffffffff)
   if (words.length > 0) words[words.length - 1] = tailMask(length)
   return words
 }
 
-/** Flips every row's bit in place. */
+/** Flip the bit of every row in place. */
 export function invert(words: Uint32Array, length: number): Uint32Array {
   for (let w = 0; w < words.length; w++) words[w] = ~words[w]!
   if (words.length > 0) words[words.length - 1]! &= tailMask(length)
   return words
 }
 
-/** What kernels that know nothing of nulls computed (`bits`, taken over), NULL where an operand is. */
+/**
+ * Combine the result of a kernel that ignores nulls with NULL for rows where an operand is NULL. Takes ownership of
+ * `bits`.
+ */
 export function strictTruth(bits: Uint32Array, operands: readonly Operand[], length: number): Truth {
   const valid = strictValidity(operands, length)
   if (valid === null) return { length, isTrue: bits, isNull: null }
@@ -52,7 +57,7 @@ export function strictTruth(bits: Uint32Array, operands: readonly Operand[], len
   return { length, isTrue: bits, isNull: invert(valid, length) }
 }
 
-/** Rows where every operand holds a value, as fresh words; null when all rows do. */
+/** Return the rows where every operand holds a value, as a new array. Return null if all rows do. */
 export function strictValidity(operands: readonly Operand[], length: number): Uint32Array | null {
   let valid: Uint32Array | null = null
   for (const { column, constant } of operands) {
@@ -68,6 +73,7 @@ export function strictValidity(operands: readonly Operand[], length: number): Ui
   return valid
 }
 
+/** Convert a boolean column to truth values. */
 export function truthOfColumn({ column, constant }: Operand, length: number): Truth {
   if (column.type.kind === 'null') return constantTruth(null, length)
   const bits = wordsOf(column.values as Uint8Array, column.length)
@@ -76,6 +82,7 @@ export function truthOfColumn({ column, constant }: Operand, length: number): Tr
   return constantTruth(truth.isNull?.[0] === 1 ? null : truth.isTrue[0] === 1, length)
 }
 
+/** Convert truth values to a boolean column. */
 export function columnOfTruth({ length, isTrue, isNull }: Truth): Column {
   const valid = isNull === null ? null : invert(isNull.slice(), length)
   return columnOf(boolType, length, { values: bytesOfWords(isTrue) }, valid)
@@ -109,12 +116,14 @@ export function or(a: Truth, b: Truth): Truth {
   return { length: a.length, isTrue, isNull }
 }
 
-/** Rows of a word that are not FALSE. */
+/** Return the rows of a word that are not FALSE. */
 function possible({ isTrue, isNull }: Truth, w: number): number {
   return isTrue[w]! | (isNull === null ? 0 : isNull[w]!)
 }
 
-/** The rows of `rows` that another operand of an AND (OR) can still change: those not FALSE (not TRUE). */
+/**
+ * Return the rows of `rows` that another operand of an AND (OR) can still change: rows that are not FALSE (not TRUE).
+ */
 export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint32Array {
   const { isTrue, isNull } = truth
   const words = rows === null ? allRows(truth.length) : rows.slice()
@@ -124,7 +133,7 @@ export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint
   return words
 }
 
-/** `IS NULL`, `IS TRUE`, `IS FALSE`: never NULL itself. */
+/** Compute `IS NULL`, `IS TRUE` or `IS FALSE`, which are never NULL. */
 export function isTruth(truth: Truth, what: 'null' | 'true' | 'false'): Truth {
   const { length, isTrue, isNull } = truth
   if (what === 'true') return { length, isTrue, isNull: null }
@@ -132,7 +141,7 @@ export function isTruth(truth: Truth, what: 'null' | 'true' | 'false'): Truth {
   return { length, isTrue: not(truth).isTrue, isNull: null }
 }
 
-/** `IS NULL` for a value of any type. */
+/** Compute `IS NULL` for a value of any type. */
 export function isMissing({ column, constant }: Operand, length: number): Truth {
   if (constant) return constantTruth(column.nullCount > 0 || column.type.kind === 'null', length)
   const valid = validWords(column)

@@ -1,24 +1,24 @@
 /**
- * Long lists of constants read straight from the text, or taken over from a parameter: a hundred thousand ids are one
- * array and not as many nodes.
+ * Read long lists of constants directly from the text, or take them from a parameter. A hundred thousand ids
+ * then become one array instead of one node each.
  */
 import type { ConstantList } from './syntax.js'
 
 export type Constants = ConstantList['values']
 
-/** Shorter lists are read like any other expressions, each with its place. */
+/** Shorter lists are parsed as ordinary expressions, which keep the position of each element. */
 const leastLength = 64
 
-/** What integers of 64 bits are made of here: their number is `high * 2**32 + low`. */
+/** A 64-bit integer is stored as two words: `high * 2**32 + low`. */
 const wordSize = 2 ** 32
 
-/** Digits of the longest uint64, and digits that a double always holds. */
+/** Digits of the longest uint64, and number of digits that a double always holds exactly. */
 const maxDigits = 20
 const exactDigits = 15
 
 /**
- * The constants from `from` up to the bracket `close`, and where that stands; null unless there are many and nothing but
- * integers of 64 bits, or nothing but strings.
+ * Return the constants from `from` up to the bracket `close`, and the offset of the bracket. Return null if
+ * the list is short, or is not made of 64-bit integers only or strings only.
  */
 export function scanConstants(
   text: string,
@@ -73,8 +73,8 @@ function scanIntegers(text: string, from: number, close: number) {
     let low = value | 0
     let high = Math.floor(value / wordSize)
     if (digits > exactDigits) {
-      // In two parts, because a product of 64 bits is not exact: the last nine digits, and what stands before them,
-      // which has under 37 bits and is split at the sixteenth.
+      // A product of 64 bits is not exact in a double. So the last nine digits are added separately, and the
+      // digits before them (less than 2^37) are split at bit 16.
       const upper = numberAt(text, start, at - 9)
       const lowPart = (upper & 0xffff) * 1e9 + numberAt(text, at - 9, at)
       const highPart = Math.floor(upper / 0x10000) * 1e9
@@ -112,14 +112,14 @@ function scanIntegers(text: string, from: number, close: number) {
   return { values, end: at }
 }
 
-/** The number that the digits from `from` up to `to` are, at most 15. */
+/** Return the number written by the digits from `from` up to `to`, at most 15 of them. */
 function numberAt(text: string, from: number, to: number): number {
   let value = 0
   for (let i = from; i < to; i++) value = value * 10 + (text.charCodeAt(i) - 48)
   return value
 }
 
-/** Past the blanks that separate tokens; a comment is none. */
+/** Skip the blanks that separate tokens. Comments are not skipped. */
 function blankEnd(text: string, at: number): number {
   for (;;) {
     const code = text.charCodeAt(at)
@@ -128,7 +128,10 @@ function blankEnd(text: string, at: number): number {
   }
 }
 
-/** The elements of a parameter in the same form; null where they are few or not all integers or texts, or an array of doubles. */
+/**
+ * Return the elements of a parameter as a constant list. Return null if there are few elements, or if they
+ * are not all integers or all strings. An array of doubles is taken as is.
+ */
 export function constantsOf(items: ArrayLike<unknown>): Constants | null {
   if (items.length < leastLength) return null
   if (items instanceof BigInt64Array || items instanceof BigUint64Array) return items
@@ -163,7 +166,7 @@ function integersOf(items: ArrayLike<unknown>): Constants | null {
   return values
 }
 
-/** Every value once: texts in the order they appear in, numbers in ascending order, NaN last, and 0 for -0. */
+/** Return every value once: strings in order of appearance, numbers ascending with NaN last. -0 becomes 0. */
 export function distinctValues(values: Constants): readonly (bigint | number | string)[] {
   if (values instanceof Float64Array) {
     const sorted = values.map(value => value + 0).sort()

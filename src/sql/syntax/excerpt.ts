@@ -1,9 +1,12 @@
 import { invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
 
-/** Characters of the line shown on each side of the fault. */
+/** Characters of the line that are shown on each side of the error. */
 const context = 40
 
-/** The line of `text` that holds `at`, and below it a caret under the fault; both indented by two. */
+/**
+ * Return the line of `text` that contains `at`, with a caret below the error. Both lines are indented by two
+ * spaces.
+ */
 export function excerpt(text: string, at: SourceSpan): string {
   const from = Math.max(text.lastIndexOf('\n', at.offset - 1) + 1, at.offset - context)
   const newline = text.indexOf('\n', at.offset)
@@ -13,17 +16,17 @@ export function excerpt(text: string, at: SourceSpan): string {
   return `  ${printable(line)}\n  ${' '.repeat(at.offset - from)}${'^'.repeat(width)}`
 }
 
-/** A fault in the wording of an expression (code 13), with its place shown. */
+/** Create an `InvalidInput` error for a syntax error, with an excerpt of the text. */
 export function syntaxError(text: string, at: SourceSpan, message: string, hint?: string): SheafError {
   return invalidInput(`${message}\n${excerpt(text, at)}`, { at, hint })
 }
 
-/** Control characters as spaces, so that the caret stays under what it points at. */
+/** Replace control characters with spaces, so that the caret stays under the error. */
 function printable(line: string): string {
   return line.replace(/\p{Cc}/gu, ' ')
 }
 
-/** Where half of a surrogate pair stands alone, or -1. */
+/** Return the offset of the first unpaired surrogate, or -1. */
 export function strayHalf(text: string): number {
   return text.isWellFormed() ? -1 : text.search(/\p{Surrogate}/u)
 }

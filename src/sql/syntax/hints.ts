@@ -1,9 +1,9 @@
-/** What may have been meant where an expression cannot go on. */
+/** Hints for syntax errors: what the author of the expression may have meant. */
 import { nearestName } from '../../errors.js'
 import type { Lexer } from './tokens.js'
 
-/** Words of other dialects, and words that belong elsewhere. */
-const strangers: Readonly<Record<string, string>> = {
+/** Words of other SQL dialects, and keywords in the wrong position. */
+const otherDialects: Readonly<Record<string, string>> = {
   ISNULL: 'write IS NULL',
   NOTNULL: 'write IS NOT NULL',
   NULL: 'write IS NULL or IS NOT NULL',
@@ -20,7 +20,7 @@ const strangers: Readonly<Record<string, string>> = {
   EQ: 'write =',
   COLLATE: 'texts are compared by their code points; there are no collations',
   AT: 'there is no AT TIME ZONE; write timestamps in UTC',
-  AS: 'an expression has no AS; its name is given beside it',
+  AS: 'an expression has no AS; pass the name separately, as a key of select',
   SELECT: 'sub-queries are not part of this dialect',
   ANY: 'write IN, or array_has(list, value)',
   SOME: 'write IN, or array_has(list, value)',
@@ -28,51 +28,56 @@ const strangers: Readonly<Record<string, string>> = {
   THEN: 'THEN belongs between CASE and END',
   ELSE: 'ELSE belongs between CASE and END',
   END: 'END closes a CASE',
-  WHERE: 'one expression is read, not a statement',
-  FROM: 'one expression is read, not a statement',
-  LIMIT: 'one expression is read, not a statement',
-  OFFSET: 'one expression is read, not a statement',
-  ORDER: 'one expression is read, not a statement',
-  GROUP: 'one expression is read, not a statement',
-  HAVING: 'one expression is read, not a statement',
-  UNION: 'one expression is read, not a statement',
+  WHERE: 'write a single expression, not a statement',
+  FROM: 'write a single expression, not a statement',
+  LIMIT: 'write a single expression, not a statement',
+  OFFSET: 'write a single expression, not a statement',
+  ORDER: 'write a single expression, not a statement',
+  GROUP: 'write a single expression, not a statement',
+  HAVING: 'write a single expression, not a statement',
+  UNION: 'write a single expression, not a statement',
   OVER: 'window functions are not part of this dialect',
-  FILTER: 'write CASE inside of the aggregate: sum(CASE WHEN condition THEN x END)',
+  FILTER: 'write CASE inside the aggregate: sum(CASE WHEN condition THEN x END)',
 }
 
 const operatorWords = 'AND OR NOT IS IN LIKE ILIKE BETWEEN ESCAPE'.split(' ')
 const conditionWords = ['NOT', 'CASE']
 const literalWords = 'INTERVAL DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' ')
 
-/** `token` stands where an operator should; `before` is the token in front of it. */
+/**
+ * Return a hint for a token found where an operator is expected. `before` is the text of the previous token.
+ */
 export function operatorHint(token: Lexer, before: string): string | undefined {
   switch (token.kind) {
     case 'name':
-      if (before.toUpperCase() === 'SELECT') return strangers.SELECT
+      if (before.toUpperCase() === 'SELECT') return otherDialects.SELECT
       if (token.text[token.start - 1] === "'") return stringsHint
       return (
         spellingHint(token.value, operatorWords) ??
         spellingHint(before, conditionWords) ??
-        strangers[token.keyword] ??
+        otherDialects[token.keyword] ??
         joinHint
       )
     case 'string':
       return before.endsWith("'") ? stringsHint : (spellingHint(before, literalWords) ?? joinHint)
     case 'symbol':
-      return token.value === ',' ? 'one value stands here; a list is written [1, 2]' : undefined
+      return token.value === ',' ? 'expected one value; write a list as [1, 2]' : undefined
     case 'end':
       return undefined
     default:
-      return before.toUpperCase() === 'SELECT' ? strangers.SELECT : joinHint
+      return before.toUpperCase() === 'SELECT' ? otherDialects.SELECT : joinHint
   }
 }
 
 const joinHint = 'join conditions with AND or OR, and values with an operator such as = or +'
-const stringsHint = "join texts with ||; a quote inside of a text is doubled: 'it''s'"
+const stringsHint = "join texts with ||; double a quote inside a text: 'it''s'"
 
 /**
- * The word of `keywords` that `word` is nearly; undefined if it is none or exactly one. Who mistypes a word gets its
- * first letter right, or all of its letters in another order; without that, `time` would be taken for LIKE.
+ * Return a hint for the keyword that `word` misspells. Return undefined if no keyword is similar, or if `word` is a
+ * keyword.
+ *
+ * A typing mistake is assumed to keep the first letter, or to permute all letters. Otherwise `time` would be taken for
+ * LIKE.
  */
 export function spellingHint(word: string, keywords: readonly string[]): string | undefined {
   const upper = word.toUpperCase()

@@ -1,9 +1,12 @@
-/** What stands in the parentheses after a name: arguments, or the words some functions have in SQL instead of commas. */
+/**
+ * Parse the parentheses after the name of a function: arguments, or the SQL keywords that some functions use instead of
+ * commas.
+ */
 import { readTypeName } from './parse-type.js'
 import type { Reader } from './reader.js'
 import { type CallExpr, type Expr, level, type NamePart } from './syntax.js'
 
-/** A call of the bare `name`; the current token is its opening parenthesis. */
+/** Parse a call of the function `name`. The current token is its opening parenthesis. */
 export function readCall(reader: Reader, name: NamePart, depth: number): Expr {
   reader.advance()
   switch (name.name.toUpperCase()) {
@@ -45,7 +48,7 @@ function readCast(reader: Reader, name: NamePart, depth: number, isTry: boolean)
   return { kind: 'cast', try: isTry, operand, type, at: reader.since(name.at.offset) }
 }
 
-/** `EXTRACT(field FROM x)`; the field is a word or a string. */
+/** Parse `EXTRACT(field FROM x)`. The field is a word or a string. */
 function readExtract(reader: Reader, name: NamePart, depth: number): Expr {
   const { token } = reader
   if (token.kind !== 'name' && token.kind !== 'string') {
@@ -59,7 +62,7 @@ function readExtract(reader: Reader, name: NamePart, depth: number): Expr {
 
 const trimmers = { BOTH: 'btrim', LEADING: 'ltrim', TRAILING: 'rtrim' } as const
 
-/** `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)`, or with commas `TRIM(text, characters)`. */
+/** Parse `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)`, or `TRIM(text, characters)`. */
 function readTrim(reader: Reader, name: NamePart, depth: number): Expr {
   const side = (['BOTH', 'LEADING', 'TRAILING'] as const).find(word => reader.skipLeading(word, 'FROM'))
   const called = trimmers[side ?? 'BOTH']
@@ -77,7 +80,9 @@ function readTrim(reader: Reader, name: NamePart, depth: number): Expr {
   return finish(reader, name, called, args)
 }
 
-/** `SUBSTRING(text FROM start FOR length)`, one of the two may be missing; or with commas. */
+/**
+ * Parse `SUBSTRING(text FROM start FOR length)`, where either part may be missing, or the form with commas.
+ */
 function readSubstring(reader: Reader, name: NamePart, depth: number): Expr {
   const args = [...readList(reader, depth)]
   if (args.length === 1) {
@@ -96,7 +101,7 @@ function readSubstring(reader: Reader, name: NamePart, depth: number): Expr {
   return finish(reader, name, 'substr', args)
 }
 
-/** `POSITION(part IN text)`. */
+/** Parse `POSITION(part IN text)`. */
 function readPosition(reader: Reader, name: NamePart, depth: number): Expr {
   const part = reader.expression(level.sum, depth + 1)
   const { height } = reader
@@ -106,7 +111,7 @@ function readPosition(reader: Reader, name: NamePart, depth: number): Expr {
   return finish(reader, name, 'strpos', [text, part])
 }
 
-/** Expressions between commas, up to what is none. */
+/** Parse expressions separated by commas, possibly none. */
 function readList(reader: Reader, depth: number): readonly Expr[] {
   if (reader.token.isSymbol(')')) {
     reader.height = 0

@@ -1,16 +1,17 @@
-/** What stands after an operand and asks something about it: IS, IN, BETWEEN, LIKE, `~`. */
+/** Parse predicates that follow an operand: IS, IN, BETWEEN, LIKE and `~`. */
 import { scanConstants } from './constant-list.js'
 import type { Reader } from './reader.js'
 import { type ConstantList, type Expr, level, type ParameterExpr } from './syntax.js'
 
-/** Operators that match patterns: one tilde takes a regular expression, two a pattern of LIKE, a star ignores case. */
+/** Pattern operators: one tilde takes a regular expression, two take a LIKE pattern, a star ignores case. */
 const matchOps = new Set(['~', '~*', '!~', '!~*', '~~', '~~*', '!~~', '!~~*'])
 
+/** Return whether a symbol is a pattern operator. */
 export function isMatchOperator(symbol: string): boolean {
   return matchOps.has(symbol)
 }
 
-/** `IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM ..`; the current token is IS. */
+/** Parse `IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM ..`. The current token is IS. */
 export function readIs(reader: Reader, operand: Expr, start: number, depth: number): Expr {
   reader.advance()
   const negated = reader.skipKeyword('NOT')
@@ -39,7 +40,7 @@ export function readIs(reader: Reader, operand: Expr, start: number, depth: numb
   }
 }
 
-/** `[NOT] IN | BETWEEN | LIKE | ILIKE ...` */
+/** Parse `[NOT] IN | BETWEEN | LIKE | ILIKE ...`. */
 export function readCondition(reader: Reader, operand: Expr, start: number, depth: number): Expr {
   const negated = reader.skipKeyword('NOT')
   if (reader.skipKeyword('IN')) {
@@ -70,7 +71,7 @@ export function readCondition(reader: Reader, operand: Expr, start: number, dept
   return { kind: 'like', negated, ignoreCase, operand, pattern, escape: escapeText, at: reader.since(start) }
 }
 
-/** `s ~ 'expression'`, `s ~~ 'pattern'`. */
+/** Parse `s ~ 'expression'` or `s ~~ 'pattern'`. */
 export function readMatch(reader: Reader, operand: Expr, start: number, depth: number): Expr {
   const { value } = reader.token
   const operator = reader.token.at()

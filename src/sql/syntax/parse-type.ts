@@ -1,10 +1,12 @@
-/** Names of types, as CAST and `::` take them. */
+/** Parse the names of types in CAST and `::`. */
 import type { Reader } from './reader.js'
 import type { TypeName } from './syntax.js'
 
 /**
- * A type's words and its arguments: `bigint unsigned`, `double precision`, `decimal(10, 2)`, `timestamp(3) with time zone`.
- * `without time zone` says what holds anyway and is left out. `[]` behind it makes it the type of lists of it.
+ * Parse the words and arguments of a type: `bigint unsigned`, `decimal(10, 2)`, `timestamp(3) with time
+ * zone`.
+ *
+ * `without time zone` is the default and is dropped. A trailing `[]` makes a list type.
  */
 export function readTypeName(reader: Reader): TypeName {
   const { token } = reader
@@ -30,7 +32,7 @@ export function readTypeName(reader: Reader): TypeName {
     reader.advance()
     for (const word of ['TIME', 'ZONE']) reader.expectKeyword(word, `expected ${word} of WITH TIME ZONE`)
   }
-  // `x::list[1]` is an element, `x::int[]` a list.
+  // `x::list[1]` takes an element; `x::int[]` is a list type.
   while (token.isSymbol('[') && /^\[\s*\]/.test(token.text.slice(token.start, token.start + 16))) {
     reader.advance()
     reader.expect(']')

@@ -1,11 +1,11 @@
 /**
- * Text to expression tree: precedence climbing over the tokens, each looked at once.
+ * Parse text to an expression tree by precedence climbing. Each token is read once.
  *
- * - All of the text must belong to the expression: what is left over is an error, never ignored.
- * - Operators of one level (`level` in syntax.ts) group to the left.
- * - A keyword is a column where it cannot be anything else: `case = 1`, `interval + 1`, `end`. Where both could be
- *   meant it is the keyword: `case - 1` begins a CASE, and between CASE and END the words WHEN, THEN, ELSE and END
- *   are never columns. Quotes decide.
+ * - The whole text must be one expression. Trailing text is an error.
+ * - Operators of the same level (`level` in syntax.ts) are left-associative.
+ * - A keyword is a column name where the keyword itself would be invalid: `case = 1`, `interval + 1`, `end`.
+ *   If both readings are possible, it is the keyword: `case - 1` begins a CASE. Quotes make it a column.
+ * - Between CASE and END the words WHEN, THEN, ELSE and END are never column names.
  */
 import { invalidInput } from '../../errors.js'
 import { strayHalf, syntaxError } from './excerpt.js'
@@ -22,10 +22,10 @@ import {
   type TypeName,
 } from './syntax.js'
 
-/** UTF-16 units an expression may have. */
+/** Maximum length of an expression, in UTF-16 units. */
 const maxLength = 16 * 1024 * 1024
 
-/** Digits of the longest decimal. A longer whole number is kept as text, which may have any length. */
+/** Digits of the longest decimal. A longer integer is kept as text of any length. */
 const maxIntegerDigits = 76
 
 const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; level: number }>> = {
@@ -45,22 +45,25 @@ const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; 
   '%': { op: '%', level: level.product },
 }
 
-/** Words that cannot name a column without quotes, because they would not be seen as operators any more. */
+/** Keywords that need quotes to name a column, because they would be parsed as operators or constants. */
 const reserved = new Set('AND OR NOT IS IN BETWEEN LIKE ILIKE ESCAPE NULL TRUE FALSE'.split(' '))
 
-/** Words that name no column between CASE and END. */
+/** Keywords that cannot name a column between CASE and END. */
 const caseWords = new Set('WHEN THEN ELSE END'.split(' '))
 
-/** Words that name a column only where they stand before an operator. */
+/** Keywords that name a column only before an operator. */
 const leading = new Set('ARRAY CASE INTERVAL DISTINCT ALL BOTH LEADING TRAILING'.split(' '))
 
-/** Types whose name before a string makes a literal. */
+/** Types that form a typed literal with a following string, as in `DATE '2026-01-31'`. */
 const typedLiterals = new Set('DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' '))
 
 const intervalUnit =
   /^(?:nanosecond|microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium)s?$|^centuries$/
 
-/** Whether a bare word stands for a column of that name wherever one can stand (`array[1]` is a list). */
+/**
+ * Return whether a word without quotes is a column name in every position. `array` is not: `array[1]` is a
+ * list.
+ */
 export function isBareName(word: string): boolean {
   const upper = word.toUpperCase()
   const isKeyword = reserved.has(upper) || caseWords.has(upper) || leading.has(upper)
@@ -68,8 +71,8 @@ export function isBareName(word: string): boolean {
 }
 
 /**
- * Parses one expression. Throws code 13 with `at` and the place marked in the message for anything that is not
- * one, for text over 16 Mi units and for nesting over 200 levels.
+ * Parse one expression. Throws `InvalidInput` for a syntax error, for more than 16 Mi UTF-16 units, and for more than
+ * 200 levels of nesting. The error has `at` and shows an excerpt of the text.
  */
 export function parseExpression(text: string): Expr {
   if (typeof text !== 'string') throw invalidInput(`an expression is text, not ${typeof text}`)
@@ -86,14 +89,14 @@ export function parseExpression(text: string): Expr {
 }
 
 class Parser extends Reader {
-  /** How many CASE are open. */
+  /** Number of CASE expressions that are open. */
   #cases = 0
 
   whole(): Expr {
     const expr = this.expression(level.or, 0)
     const closing = this.token.isSymbol(')') ? '(' : this.token.isSymbol(']') ? '[' : null
     if (closing !== null) {
-      throw this.unexpected('the expression is complete here', `there is no ${closing} for it`)
+      throw this.unexpected('the expression is complete here', `there is no matching ${closing}`)
     }
     if (this.token.kind !== 'end') throw this.misplaced('the expression is complete here')
     return expr
@@ -128,7 +131,7 @@ class Parser extends Reader {
     }
     if (token.isSymbol('-')) {
       this.advance()
-      // The sign before digits is part of the number: `-128::tinyint` fits.
+      // The sign is part of the number: `-128::tinyint` fits.
       const isNumber = token.is('integer') || token.is('decimal')
       const operand = isNumber ? this.#primary(depth + 1) : this.expression(level.sign, depth + 1)
       this.height++
@@ -141,7 +144,10 @@ class Parser extends Reader {
     return this.#primary(depth)
   }
 
-  /** The operator at the current token with its right side, or null when it binds looser than `minLevel`. */
+  /**
+   * Parse the operator at the current token and its right side. Return null if it binds looser than
+   * `minLevel`.
+   */
   #infix(left: Expr, start: number, minLevel: number, depth: number): Expr | null {
     this.height = 0
     switch (this.token.kind) {
@@ -216,7 +222,7 @@ class Parser extends Reader {
     return { kind, operands, at: this.since(start) }
   }
 
-  /** A field of a value that is no column: `list[1].name`. */
+  /** Parse a field of a value that is not a column: `list[1].name`. */
   #field(operand: Expr, start: number): Expr {
     this.advance()
     const { name, at } = this.#fieldName()
@@ -265,7 +271,7 @@ class Parser extends Reader {
     throw this.unexpected('expected a value or a column name')
   }
 
-  /** What starts with a bare word: a constant, a call, a typed literal, CASE, a column. */
+  /** Parse an expression that starts with an unquoted word: a constant, call, typed literal, CASE or column. */
   #word(depth: number): Expr {
     const { token } = this
     const { keyword, start } = token
@@ -287,7 +293,7 @@ class Parser extends Reader {
         : call
     }
     if (token.kind === 'string' && typedLiterals.has(keyword)) {
-      // A text of more than microseconds keeps them: nothing that is written is dropped.
+      // A timestamp with more than six fractional digits gets nanoseconds, so that no digit is lost.
       const args = keyword === 'TIMESTAMP' && /\.\d{7}/.test(token.value) ? [9] : []
       return this.#typedLiteral({ name: name.name.toLowerCase(), args, at: name.at })
     }
@@ -304,7 +310,7 @@ class Parser extends Reader {
     return { kind: 'cast', try: false, operand, type, at: this.since(type.at.offset) }
   }
 
-  /** `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL 1 DAY`. */
+  /** Parse `INTERVAL '1 day'`, `INTERVAL '1' DAY` or `INTERVAL 1 DAY`. */
   #interval(start: number): Expr {
     const { kind, value: text } = this.token
     this.advance()
@@ -317,7 +323,7 @@ class Parser extends Reader {
     return { kind: 'interval', text, unit: hasUnit ? unit : '', at: this.since(start) }
   }
 
-  /** `CASE [operand] WHEN .. THEN .. [ELSE ..] END`; CASE is read. */
+  /** Parse `CASE [operand] WHEN .. THEN .. [ELSE ..] END`, after the word CASE. */
   #case(start: number, depth: number): Expr {
     this.#cases++
     let height = 0
@@ -373,7 +379,7 @@ class Parser extends Reader {
   }
 }
 
-/** Whether a dot after it names a field. */
+/** Return whether a dot after the expression takes a field. */
 function hasFields({ kind }: Expr): boolean {
   return kind === 'element' || kind === 'call' || kind === 'column' || kind === 'cast' || kind === 'case'
 }
@@ -382,12 +388,14 @@ function isNumber(kind: string): boolean {
   return kind === 'integer' || kind === 'decimal'
 }
 
-/** An argument of a type that was read as an expression; NaN, which no type accepts, when it is not a number. */
+/**
+ * Return a type argument that was parsed as an expression. NaN, which no type accepts, if it is not a number.
+ */
 function numberOf(expr: Expr): number {
   return expr.kind === 'literal' && typeof expr.value === 'bigint' ? Number(expr.value) : Number.NaN
 }
 
-/** A bigint is made from a number several times sooner than from a text. */
+/** Creating a bigint from a number is several times faster than from a string. */
 function bigintOf(digits: string): bigint {
   return digits.length <= 15 ? BigInt(Number(digits)) : BigInt(digits)
 }

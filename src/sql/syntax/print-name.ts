@@ -1,6 +1,6 @@
 import { isBareName } from './parse.js'
 
-/** A name as it stands in an expression: in backticks where it needs them. */
+/** Return a name as it is written in an expression: in backticks if necessary. */
 export function printName(name: string): string {
   return isBareName(name) ? name : `\`${name.replaceAll('`', '``')}\``
 }

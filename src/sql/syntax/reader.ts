@@ -1,18 +1,19 @@
-/** The state of a parse: the current token, the place in the text, the height of what was read. */
+/** The state of a parser: the current token, the position in the text, and the height of the last node. */
 import type { SheafError, SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 import { operatorHint, spellingHint } from './hints.js'
 import { type Expr, level, maxDepth, type NamePart, type ParameterExpr } from './syntax.js'
 import { Lexer } from './tokens.js'
 
-/** Words after which an operand cannot stand, so that a keyword before them is a column of that name. */
+/** Keywords that cannot begin an operand. A keyword before one of them is a column of that name. */
 const following = new Set('AND OR IS IN BETWEEN LIKE ILIKE ESCAPE AS FROM FOR WHEN THEN ELSE END'.split(' '))
 
+/** Base of the parser, with helpers to consume tokens. */
 export abstract class Reader {
   readonly token: Lexer
-  /** Levels below the node read last. */
+  /** Height of the tree below the node that was read last. */
   height = 0
-  /** Where the token before the current one began and ended. */
+  /** Offsets where the token before the current one started and ended. */
   #lastStart = 0
   #lastEnd = 0
   #questionMarks = 0
@@ -21,10 +22,10 @@ export abstract class Reader {
     this.token = new Lexer(text)
   }
 
-  /** Everything at `minLevel` or tighter. `depth`: levels above. Leaves `height`. */
+  /** Parse operators of `minLevel` or tighter. `depth` is the number of enclosing levels. Sets `height`. */
   abstract expression(minLevel: number, depth: number): Expr
 
-  /** One or more expressions between commas. */
+  /** Parse one or more expressions separated by commas. */
   list(depth: number): readonly Expr[] {
     const list: Expr[] = []
     let height = 0
@@ -50,10 +51,7 @@ export abstract class Reader {
     return true
   }
 
-  /**
-   * Skips `keyword` where it stands before an operand or one of `others`, as a keyword does; a column of that name
-   * stands before anything else.
-   */
+  /** Skip `keyword` if an operand or one of `others` follows. Otherwise the word is a column of that name. */
   skipLeading(keyword: string, ...others: readonly string[]): boolean {
     if (this.token.keyword !== keyword) return false
     const { start } = this.token
@@ -64,14 +62,14 @@ export abstract class Reader {
     return isLeading
   }
 
-  /** Whether the current token can be the first one of an operand, and nothing else after a name. */
+  /** Return whether the current token can begin an operand, and cannot follow a column name. */
   beginsOperand(): boolean {
     const { kind, keyword, value } = this.token
     if (kind === 'name') return !following.has(keyword)
     return kind === 'symbol' ? '([-+'.includes(value) : kind !== 'end'
   }
 
-  /** The name at the current token. */
+  /** Consume the current token as a name. */
   namePart(): NamePart {
     const { token } = this
     const quote = token.kind === 'name' ? '' : token.quote === '"' ? '"' : '`'
@@ -80,7 +78,7 @@ export abstract class Reader {
     return part
   }
 
-  /** The parameter at the current token. */
+  /** Consume the current token as a parameter. */
   parameter(): ParameterExpr {
     const { value, quote, start } = this.token
     const style = quote === '$' ? '$' : quote === ':' ? ':' : '?'
@@ -101,7 +99,7 @@ export abstract class Reader {
     if (!this.skipKeyword(keyword)) throw this.misplaced(message, [keyword])
   }
 
-  /** The span from `start` to the end of the token consumed last. */
+  /** Return the span from `start` to the end of the token consumed last. */
   since(start: number): SourceSpan {
     return { offset: start, length: this.#lastEnd - start }
   }
@@ -112,6 +110,7 @@ export abstract class Reader {
     throw syntaxError(text, this.token.at(), `the expression is nested deeper than ${maxDepth} levels`)
   }
 
+  /** Create an error that quotes the current token. */
   unexpected(message: string, hint?: string): SheafError {
     const token = this.token
     const shown = token.text.slice(token.start, Math.min(token.end, token.start + 40))
@@ -119,13 +118,13 @@ export abstract class Reader {
     return syntaxError(token.text, token.at(), `${message}, found ${found}`, hint)
   }
 
-  /** As `unexpected`, where an operand has ended and an operator or one of `keywords` could go on. */
+  /** As `unexpected`, after a complete operand: an operator or one of `keywords` could follow. */
   misplaced(message: string, keywords: readonly string[] = []): SheafError {
     const before = this.token.text.slice(this.#lastStart, this.#lastEnd)
     return this.unexpected(message, this.misspelt(keywords) ?? operatorHint(this.token, before))
   }
 
-  /** A hint if the current token is nearly one of `keywords`. */
+  /** Return a hint if the current token misspells one of `keywords`. */
   misspelt(keywords: readonly string[]): string | undefined {
     return this.token.kind === 'name' ? spellingHint(this.token.value, keywords) : undefined
   }

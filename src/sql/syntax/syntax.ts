@@ -1,16 +1,17 @@
 /**
- * The expression tree as it was written: names unresolved, types unknown, every node with its place in the text.
+ * The expression tree as written: names are unresolved, types are unknown, and every node has its position in
+ * the text.
  *
- * - Plain data, never changed once parsed, so a tree may be kept and bound to many schemas.
+ * - Nodes are plain data and never change after parsing, so a tree may be cached and bound to many schemas.
  * - AND and OR hold all their operands in one node: a chain of any length has depth 1.
- * - No node is deeper than `maxDepth`, so everything that walks a tree may recurse.
+ * - No node is deeper than `maxDepth`, so code that walks a tree may recurse.
  */
 import type { SourceSpan } from '../../errors.js'
 
-/** Levels of nesting an expression may have; a chain of binary operators counts one per operator. */
+/** Maximum nesting of an expression. A chain of binary operators counts one level per operator. */
 export const maxDepth = 200
 
-/** How tightly operators bind, loosest first; LIKE, IN and BETWEEN are comparisons. */
+/** How tightly operators bind, loosest first. LIKE, IN and BETWEEN are comparisons. */
 export const level = {
   or: 1,
   and: 2,
@@ -27,14 +28,17 @@ export const level = {
 export type CompareOp = '=' | '<>' | '<' | '<=' | '>' | '>='
 export type ArithmeticOp = '+' | '-' | '*' | '/' | '%'
 
-/** One segment of a column path. `quote` is the character that enclosed it, '' for a bare name. */
+/** One segment of a column path. `quote` is the quote character, '' for a name without quotes. */
 export interface NamePart {
   readonly name: string
   readonly quote: '' | '`' | '"'
   readonly at: SourceSpan
 }
 
-/** A type as written: `timestamp(3)` is name `timestamp`, arguments `[3]`; words are in lower case. */
+/**
+ * A type as written: `timestamp(3)` has the name `timestamp` and the arguments `[3]`. Names are in lower
+ * case.
+ */
 export interface TypeName {
   readonly name: string
   readonly args: readonly number[]
@@ -45,12 +49,16 @@ interface Node {
   readonly at: SourceSpan
 }
 
-/** An integer literal is a bigint of any size; a decimal keeps its text, so that no digit is lost here. */
+/**
+ * A literal. Integers are bigints of any size. Decimal numbers are `DecimalExpr` nodes, which keep all digits
+ * as text.
+ */
 export interface LiteralExpr extends Node {
   readonly kind: 'literal'
   readonly value: null | boolean | bigint | string | Uint8Array
 }
 
+/** A decimal number, as text. */
 export interface DecimalExpr extends Node {
   readonly kind: 'decimal'
   readonly text: string
@@ -61,7 +69,10 @@ export interface ColumnExpr extends Node {
   readonly path: readonly NamePart[]
 }
 
-/** `?` counts from 0 in order of appearance, `$1` is index 0, `:name` is a name. */
+/**
+ * A parameter. Keys of `?` count from 0 in order of appearance, `$1` has the key 0, and `:name` has its name
+ * as key.
+ */
 export interface ParameterExpr extends Node {
   readonly kind: 'parameter'
   readonly style: '?' | '$' | ':'
@@ -85,16 +96,13 @@ export interface LogicExpr extends Node {
   readonly operands: readonly Expr[]
 }
 
-/**
- * Many constants of one kind without a node for each, as a long list has them: whole numbers, all within int64 or all
- * within uint64, doubles, or texts. The same value may stand in it several times.
- */
+/** Many constants of one kind in one array: int64, uint64, doubles or strings. Values may repeat. */
 export interface ConstantList extends Node {
   readonly kind: 'constants'
   readonly values: BigInt64Array | BigUint64Array | Float64Array | readonly string[]
 }
 
-/** `list` is the elements as written, or the one parameter that holds them (`IN ?`). */
+/** `list` holds the elements as written, or the parameter that holds them (`IN ?`). */
 export interface InExpr extends Node {
   readonly kind: 'in'
   readonly negated: boolean
@@ -119,7 +127,7 @@ export interface LikeExpr extends Node {
   readonly escape: Expr | null
 }
 
-/** `unknown` is `null` asked of a condition. */
+/** `unknown` is `null` for a condition. */
 export interface IsExpr extends Node {
   readonly kind: 'is'
   readonly negated: boolean
@@ -127,7 +135,7 @@ export interface IsExpr extends Node {
   readonly what: 'null' | 'true' | 'false' | 'unknown'
 }
 
-/** `left IS [NOT] DISTINCT FROM right`: whether they differ, where two NULLs are equal; never NULL itself. */
+/** `left IS [NOT] DISTINCT FROM right`: whether the values differ. Two NULLs do not differ. Never NULL. */
 export interface DistinctExpr extends Node {
   readonly kind: 'distinct'
   readonly negated: boolean
@@ -135,7 +143,7 @@ export interface DistinctExpr extends Node {
   readonly right: Expr
 }
 
-/** `operand`: what every `when` is compared with; null where they are conditions. */
+/** `operand` is compared with every `when`. It is null if the `when`s are conditions. */
 export interface CaseExpr extends Node {
   readonly kind: 'case'
   readonly operand: Expr | null
@@ -143,32 +151,39 @@ export interface CaseExpr extends Node {
   readonly otherwise: Expr | null
 }
 
-/** `INTERVAL '1' DAY`: `unit` is the word after the text in lower case, '' without one (`INTERVAL '1 day'`). */
+/**
+ * `INTERVAL '1' DAY`: `unit` is the word after the text in lower case, '' if there is none (`INTERVAL '1
+ * day'`).
+ */
 export interface IntervalExpr extends Node {
   readonly kind: 'interval'
   readonly text: string
   readonly unit: string
 }
 
-/** Also `date '..'`, `timestamp(3) '..'`: a cast of the string. */
+/** A cast. `date '..'` and `timestamp(3) '..'` are casts of the string. */
 export interface CastExpr extends Node {
   readonly kind: 'cast'
-  /** TRY_CAST: null instead of an error. */
+  /** TRY_CAST: NULL instead of an error. */
   readonly try: boolean
   readonly operand: Expr
   readonly type: TypeName
 }
 
 /**
- * What has a syntax of its own in SQL is a call as well: `EXTRACT(year FROM x)` is `date_part('year', x)`,
- * `TRIM(LEADING 'x' FROM s)` is `ltrim(s, 'x')`, `SUBSTRING(s FROM 2 FOR 3)` is `substr(s, 2, 3)`, `POSITION(a IN s)` is
- * `strpos(s, a)`, `s ~ p` is `regexp_like(s, p)`.
+ * A call of a function. Functions with their own SQL syntax become calls as well:
+ *
+ * - `EXTRACT(year FROM x)` is `date_part('year', x)`
+ * - `TRIM(LEADING 'x' FROM s)` is `ltrim(s, 'x')`
+ * - `SUBSTRING(s FROM 2 FOR 3)` is `substr(s, 2, 3)`
+ * - `POSITION(a IN s)` is `strpos(s, a)`
+ * - `s ~ p` is `regexp_like(s, p)`
  */
 export interface CallExpr extends Node {
   readonly kind: 'call'
   readonly name: string
   readonly args: readonly Expr[]
-  /** What only aggregates take: `sum(DISTINCT x)`, or `count(*)`, which has no arguments. */
+  /** Modifiers of aggregates: `sum(DISTINCT x)`, or `count(*)`, which has no arguments. */
   readonly modifier: 'distinct' | 'star' | null
 }
 
@@ -177,7 +192,7 @@ export interface ArrayExpr extends Node {
   readonly elements: readonly Expr[]
 }
 
-/** `operand[index]`: a list element counted from 1, or a struct field by name. */
+/** `operand[index]`: an element of a list, counted from 1, or a field of a struct by name. */
 export interface ElementExpr extends Node {
   readonly kind: 'element'
   readonly operand: Expr

@@ -1,64 +1,82 @@
 /**
- * The template tag `sql`: an expression whose values stand beside its text and cannot become part of it.
+ * The template tag `sql`: an expression whose values are parameters, so a value can never become part of the
+ * text.
  *
- * - Every fragment is one whole expression, checked where it is written; inside of another one it stays one operand.
- * - A value is a parameter; an array is the list of `IN ${ids}`.
- * - `"x"` is the name of a column, never a text (rule A-058).
+ * - Every fragment is one complete expression, checked when it is created. Inside another fragment it stays
+ *   one operand.
+ * - A value is a parameter. An array is the list of `IN ${ids}`.
+ * - `"x"` is the name of a column, never a string (rule A-058).
  */
 import { invalidInput, quote, type SheafError, type SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 import { parseExpression } from './parse.js'
 import { Lexer } from './tokens.js'
 
-/** An expression and the values of its `$1`, `$2`, ... Frozen; only `sql` makes them. */
+/** An expression and the values of its parameters `$1`, `$2`, ... Frozen. Only `sql` creates fragments. */
 export interface SqlFragment {
-  /** Without comments; names that were in double quotes are in backticks. */
+  /** The expression without comments. Names that were in double quotes are in backticks. */
   readonly text: string
+  /** The values of `$1`, `$2`, ... in order. */
   readonly parameters: readonly unknown[]
 }
 
+/** The type of the template tag `sql`. */
 export interface SqlTag {
   /**
-   * `` sql`id = ${id} AND ${condition}` ``: a value becomes a parameter, a fragment an operand. Throws code 13 for text
-   * that is no expression, that writes a parameter itself, and for a value that is undefined.
+   * Create a fragment: `` sql`id = ${id} AND ${condition}` ``. A value becomes a parameter, a fragment
+   * becomes an operand.
+   *
+   * Throws `InvalidInput` if the text is not one expression, if the text contains a parameter (`?`, `$1`,
+   * `:name`), or if a value is undefined.
    */
   (strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment
-  /** The column of this name, or the field inside of it: `sql.name('meta', 'status.code')`. */
+  /**
+   * Create a fragment that names a column, or a field of a struct column: `sql.name('meta', 'status.code')`.
+   * Throws `InvalidInput` if a name is missing or empty.
+   */
   readonly name: (...segments: readonly string[]) => SqlFragment
-  /** All conditions, or any of them. Throws code 13 for none: nothing says what they would mean. */
+  /**
+   * Join conditions with AND or OR: `` sql.join([sql`a = 1`, sql`b = 2`], 'OR') ``. Throws `InvalidInput` if
+   * there are no conditions: leave the filter out instead.
+   */
   readonly join: (conditions: readonly SqlFragment[], operator: 'AND' | 'OR') => SqlFragment
 }
 
-/** The text of a fragment in the pieces between its parameters. */
+/** The text of a fragment, split at its parameters. */
 interface Pieces {
   readonly pieces: readonly string[]
-  /** Whether it can stand anywhere without parentheses. */
+  /** Whether the text needs no parentheses in any position. */
   readonly isOperand: boolean
 }
 
-/** Every fragment there is: nothing that a request brings along is taken for one. */
+/** All fragments that `sql` created. An object from a request is never taken for a fragment. */
 const fragments = new WeakMap<object, Pieces>()
 
+/** The template tag for SQL expressions with values: `` table.countRows(sql`year > ${year}`) ``. */
 export const sql: SqlTag = Object.defineProperties(tag, {
   name: { value: nameFragment },
   join: { value: joinFragments },
 }) as unknown as SqlTag
 
+/** Return whether `sql` created this value. */
 export function isSqlFragment(value: unknown): value is SqlFragment {
   return typeof value === 'object' && value !== null && fragments.has(value)
 }
 
-/** The text with its parameters counted from `$first`, for a fragment that shares its list of values with others. */
+/**
+ * Return the text with its parameters numbered from `$first`, for a fragment that shares a list of values
+ * with others.
+ */
 export function textFrom(fragment: SqlFragment, first: number): string {
   return joinPieces(fragments.get(fragment)!.pieces, first)
 }
 
 function tag(strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment {
   if (!Array.isArray(strings) || !Array.isArray(strings.raw)) {
-    throw invalidInput('sql is a tag of a template', { hint: 'write sql`id = 1`' })
+    throw invalidInput('sql must be called as a template tag', { hint: 'write sql`id = 1`' })
   }
-  const unread = strings.findIndex(part => typeof part !== 'string')
-  if (unread !== -1) throw invalidInput(`an escape sequence of the template is none: ${strings.raw[unread]}`)
+  const invalid = strings.findIndex(part => typeof part !== 'string')
+  if (invalid !== -1) throw invalidInput(`invalid escape sequence in the template: ${strings.raw[invalid]}`)
   return compose(strings, values)
 }
 
@@ -66,7 +84,7 @@ function nameFragment(...segments: readonly string[]): SqlFragment {
   if (segments.length === 0) throw invalidInput('sql.name needs at least one name')
   for (const segment of segments) {
     if (typeof segment !== 'string' || segment === '') {
-      throw invalidInput(`a name is a text that is not empty, not ${quote(segment)}`)
+      throw invalidInput(`a name must be a non-empty string, got ${quote(segment)}`)
     }
   }
   return fragment([segments.map(quoted).join('.')], [], true)
@@ -74,14 +92,14 @@ function nameFragment(...segments: readonly string[]): SqlFragment {
 
 function joinFragments(conditions: readonly SqlFragment[], operator: 'AND' | 'OR'): SqlFragment {
   if (operator !== 'AND' && operator !== 'OR') {
-    throw invalidInput(`conditions are joined with AND or OR, not ${quote(operator)}`)
+    throw invalidInput(`the operator of sql.join must be AND or OR, got ${quote(operator)}`)
   }
   if (!Array.isArray(conditions) || conditions.length === 0) {
     throw invalidInput('sql.join needs at least one condition', { hint: 'leave the filter out instead' })
   }
-  const stranger = conditions.findIndex(condition => !isSqlFragment(condition))
-  if (stranger !== -1) {
-    throw invalidInput(`condition ${stranger + 1} of sql.join is no fragment`, {
+  const notFragment = conditions.findIndex(condition => !isSqlFragment(condition))
+  if (notFragment !== -1) {
+    throw invalidInput(`condition ${notFragment + 1} of sql.join is not a fragment`, {
       hint: 'write sql`id = 1`',
     })
   }
@@ -89,7 +107,7 @@ function joinFragments(conditions: readonly SqlFragment[], operator: 'AND' | 'OR
   return compose(['', ...between, ''], conditions)
 }
 
-/** A fragment that is being made. */
+/** A fragment under construction. */
 interface Draft {
   readonly pieces: string[]
   readonly parameters: unknown[]
@@ -98,28 +116,28 @@ interface Draft {
 }
 
 /**
- * The expression that `parts` are with the values between them. A value stands as `$1`, `$2`, ... among the tokens, and
- * must be exactly one of them.
+ * Build a fragment from the `parts` of a template and the values between them. In the text, each value is a
+ * token `$1`, `$2`, ... A value must be exactly one token.
  */
 function compose(parts: readonly string[], values: readonly unknown[]): SqlFragment {
   const text = joinPieces(parts, 1)
-  const places = placesOf(parts)
+  const positions = positionsOf(parts)
   const missing = values.indexOf(undefined)
   if (missing !== -1) {
-    throw syntaxError(text, places[missing]!, `value ${missing + 1} is undefined`, 'NULL is written null')
+    throw syntaxError(text, positions[missing]!, `value ${missing + 1} is undefined`, 'pass null for NULL')
   }
   const draft: Draft = { pieces: [''], parameters: [], tokens: 0, isOperand: true }
   let next = 0
   let end = 0
   let before = 'symbol'
   for (const token = new Lexer(text); ; token.advance()) {
-    const place = places[next]
-    if (place !== undefined && place.offset < token.start) throw hidden(text, place, next)
+    const position = positions[next]
+    if (position !== undefined && position.offset < token.start) throw hidden(text, position, next)
     if (token.kind === 'end') break
     addText(draft, blankFor(text.slice(end, token.start), before !== 'symbol' && token.kind !== 'symbol'))
     draft.tokens++
     if (token.kind === 'parameter') {
-      checkValueToken(token, place, next)
+      checkValueToken(token, position, next)
       addValue(draft, values[next++])
     } else {
       addToken(draft, token)
@@ -127,7 +145,7 @@ function compose(parts: readonly string[], values: readonly unknown[]): SqlFragm
     end = token.end
     before = token.kind
   }
-  // With a value in place of every fragment it is an expression only if they are all operands of it.
+  // Parse the text with one parameter per value. This fails unless every fragment is used as an operand.
   parseExpression(text)
   return fragment(draft.pieces, draft.parameters, draft.isOperand)
 }
@@ -136,7 +154,10 @@ function addText(draft: Draft, more: string): void {
   draft.pieces[draft.pieces.length - 1] += more
 }
 
-/** What stands between two tokens: no comment, which could hide what comes after the fragment, and a blank if they need it. */
+/**
+ * Return the text between two tokens without comments, which could hide text after the fragment. Add a blank
+ * if it is needed.
+ */
 function blankFor(gap: string, isNeeded: boolean): string {
   if (gap === '') return isNeeded ? ' ' : ''
   return /^\s+$/.test(gap) ? gap : ' '
@@ -164,15 +185,15 @@ function addValue(draft: Draft, value: unknown): void {
   if (!inner.isOperand) addText(draft, ')')
 }
 
-/** `token` must be the parameter that stands for the next value, and nothing but that. */
-function checkValueToken(token: Lexer, place: SourceSpan | undefined, index: number): void {
-  if (place?.offset !== token.start) {
+/** Check that `token` is exactly the parameter of the next value. Throws `InvalidInput` otherwise. */
+function checkValueToken(token: Lexer, position: SourceSpan | undefined, index: number): void {
+  if (position?.offset !== token.start) {
     const hint = 'write the value itself into the template'
-    throw syntaxError(token.text, token.at(), 'the sql tag numbers its parameters itself', hint)
+    throw syntaxError(token.text, token.at(), 'the text of sql`..` must not contain parameters', hint)
   }
-  if (place.offset + place.length !== token.end) {
-    const message = `value ${index + 1} runs into what follows it`
-    throw syntaxError(token.text, token.at(), message, 'put a blank between')
+  if (position.offset + position.length !== token.end) {
+    const message = `value ${index + 1} is not separated from the text after it`
+    throw syntaxError(token.text, token.at(), message, 'put a blank between them')
   }
 }
 
@@ -183,9 +204,9 @@ function fragment(
 ): SqlFragment {
   const text = joinPieces(pieces, 1)
   parseExpression(text)
-  const made: SqlFragment = Object.freeze({ text, parameters: Object.freeze(parameters) })
-  fragments.set(made, { pieces, isOperand })
-  return made
+  const created: SqlFragment = Object.freeze({ text, parameters: Object.freeze(parameters) })
+  fragments.set(created, { pieces, isOperand })
+  return created
 }
 
 function joinPieces(pieces: readonly string[], first: number): string {
@@ -194,29 +215,29 @@ function joinPieces(pieces: readonly string[], first: number): string {
   return text
 }
 
-/** Where the values stand in the text. */
-function placesOf(parts: readonly string[]): readonly SourceSpan[] {
-  const places: SourceSpan[] = []
+/** Return the positions of the values in the text. */
+function positionsOf(parts: readonly string[]): readonly SourceSpan[] {
+  const positions: SourceSpan[] = []
   let offset = 0
   for (let i = 1; i < parts.length; i++) {
     offset += parts[i - 1]!.length
     const length = `$${i}`.length
-    places.push({ offset, length })
+    positions.push({ offset, length })
     offset += length
   }
-  return places
+  return positions
 }
 
-function hidden(text: string, place: SourceSpan, index: number): SheafError {
-  const message = `value ${index + 1} stands inside of a text, a name or a comment`
-  return syntaxError(text, place, message, 'a value stands without quotes; a column is sql.name(..)')
+function hidden(text: string, position: SourceSpan, index: number): SheafError {
+  const message = `value ${index + 1} is inside a string, a quoted name or a comment`
+  return syntaxError(text, position, message, 'write a value without quotes, and a column as sql.name(..)')
 }
 
-/** What later changes of the value cannot reach. */
+/** Return a copy of the value that later changes cannot reach. */
 function snapshot(value: unknown): unknown {
   if (Array.isArray(value)) return Object.freeze(Array.from(value, snapshot))
   if (value instanceof Date) return new Date(value)
-  // The slice of a Buffer is no copy.
+  // `Buffer.slice` does not copy.
   if (value instanceof Uint8Array) return new Uint8Array(value)
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? (value as Int32Array).slice() : value
 }

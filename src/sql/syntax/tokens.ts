@@ -1,12 +1,14 @@
-/** Characters into tokens, one at a time, in time linear in the text. */
+/** Split text into tokens, one at a time. Takes time linear in the length of the text. */
 import type { SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 
 /**
- * - `name`: a bare identifier or keyword; `quoted`: in backticks or double quotes (see `quote`)
+ * Kinds of tokens:
+ * - `name`: an identifier or keyword without quotes; `quoted`: a name in backticks or double quotes (see
+ *   `quote`)
  * - `integer`, `decimal`: digits, without sign
- * - `parameter`: `?`, `$1`, `:name`, the text without its first character
- * - `symbol`: punctuation and operators; `end`: past the last token
+ * - `parameter`: `?`, `$1` or `:name`; its value is the text without the first character
+ * - `symbol`: punctuation and operators; `end`: the end of the text
  */
 export type TokenKind =
   | 'name'
@@ -23,9 +25,9 @@ const singles = new Set('()[],.+-*/%=<>~')
 const compounds = new Set('<= >= <> <=> != == || :: ~* ~~ ~~* !~ !~* !~~ !~~*'.split(' '))
 const longestSymbol = 4
 
-/** What other dialects allow and this one has no meaning for. */
-const strangers: Readonly<Record<string, string>> = {
-  ';': 'one expression is read, not a script of statements',
+/** Symbols of other SQL dialects that this dialect does not have. */
+const otherDialects: Readonly<Record<string, string>> = {
+  ';': 'write a single expression, without a semicolon',
   '&': 'bitwise operators are not part of this dialect',
   '|': 'bitwise operators are not part of this dialect',
   '<<': 'bitwise operators are not part of this dialect',
@@ -33,7 +35,7 @@ const strangers: Readonly<Record<string, string>> = {
   '^': 'bitwise operators are not part of this dialect',
   '!': 'write NOT or <>',
   '@': 'write array_has_all(list, list), or array_has_any',
-  '{': 'write a list as [1, 2]; structs are made by functions',
+  '{': 'write a list as [1, 2]; create structs with functions',
   $: 'a parameter is written $1, counting from 1',
   ':': 'a parameter is written :name; write array_slice(list, from, to) for a slice',
 }
@@ -41,16 +43,23 @@ const strangers: Readonly<Record<string, string>> = {
 const nameStart = /[\p{ID_Start}_]/u
 const namePart = /[\p{ID_Continue}]/u
 
+/**
+ * Reads tokens one at a time. The fields describe the current token. Throws `InvalidInput` for text that is not a
+ * token.
+ */
 export class Lexer {
   readonly text: string
   kind: TokenKind = 'end'
   start = 0
   end = 0
-  /** A name or string without its quotes, digits, a symbol, the hexadecimal digits of a binary literal. */
+  /**
+   * The name or string without its quotes, the digits, the symbol, or the hexadecimal digits of a binary
+   * literal.
+   */
   value = ''
-  /** A bare name in upper case, for comparing with keywords; '' for every other token. */
+  /** A name without quotes, in upper case, to compare with keywords. '' for every other token. */
   keyword = ''
-  /** The character a `quoted` name stood in, or the first one of a parameter. */
+  /** The quote character of a `quoted` name, or the first character of a parameter. */
   quote = ''
   #next = 0
 
@@ -71,7 +80,7 @@ export class Lexer {
     return this.kind === 'symbol' && this.value === symbol
   }
 
-  /** Makes the next token the current one. */
+  /** Move to the next token. */
   advance(): void {
     this.#skipBlank()
     this.start = this.#next
@@ -80,7 +89,7 @@ export class Lexer {
     this.end = this.#next
   }
 
-  /** Makes the token at `offset` the current one. */
+  /** Move to the token at `offset`. */
   moveTo(offset: number): void {
     this.#next = offset
     this.advance()
@@ -144,9 +153,9 @@ export class Lexer {
         }
       }
       const pair = text.slice(start, start + 2)
-      if (strangers[pair] !== undefined) {
+      if (otherDialects[pair] !== undefined) {
         this.#next = start + 2
-        throw this.#error(`unexpected ${JSON.stringify(pair)}`, strangers[pair])
+        throw this.#error(`unexpected ${JSON.stringify(pair)}`, otherDialects[pair])
       }
     }
     if (singles.has(first)) {
@@ -155,7 +164,7 @@ export class Lexer {
     }
     const character = String.fromCodePoint(this.text.codePointAt(this.start)!)
     this.#next = this.start + character.length
-    throw this.#error(`unexpected ${JSON.stringify(character)}`, strangers[character])
+    throw this.#error(`unexpected ${JSON.stringify(character)}`, otherDialects[character])
   }
 
   #number(): void {
@@ -180,7 +189,7 @@ export class Lexer {
     }
   }
 
-  /** Reads up to the closing quote; a doubled quote stands for one. */
+  /** Read up to the closing quote. A doubled quote stands for one quote. */
   #enclosed(kind: TokenKind, quote: string): void {
     const from = this.#next + 1
     let end = from

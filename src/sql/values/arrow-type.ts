@@ -1,4 +1,7 @@
-/** Arrow types as DataFusion and arrow-rs write them: `Timestamp(Nanosecond, Some("+00:00"))`, `List(Int64)`. */
+/**
+ * Read and write Arrow types in the notation of DataFusion and arrow-rs: `Timestamp(Nanosecond, Some("+00:00"))`,
+ * `List(Int64)`.
+ */
 import { isDecimal } from '../../arrow/decimal.js'
 import { type DataType, type IntType, maxTypeDepth, type TimeUnit } from '../../arrow/types.js'
 
@@ -39,7 +42,10 @@ const intervalNames = {
   MonthDayNano: 'month_day_nano',
 } as const
 
-/** The type a text names, or null. Views are read as what they are views of; structs and maps are not read. */
+/**
+ * Parse the name of a type. Return null if the text is not one. Views become the type they view. Structs and maps
+ * cannot be parsed.
+ */
 export function parseArrowType(text: string): DataType | null {
   const tokens = text.match(/"[^"]*"|\w+|-\d+|\S/g) ?? []
   const reader = { tokens, at: 0 }
@@ -129,7 +135,7 @@ function readUnit(reader: Reader): TimeUnit | null {
   return Object.hasOwn(unitNames, word) ? unitNames[word]! : null
 }
 
-/** `None` or `Some("UTC")`; undefined for anything else. */
+/** Read `None` (null) or `Some("UTC")`. Return undefined for anything else. */
 function readZone(reader: Reader): string | null | undefined {
   if (take(reader, 'None')) return null
   if (!take(reader, 'Some') || !take(reader, '(')) return undefined
@@ -146,7 +152,7 @@ function element(type: DataType) {
   return { name: 'item', type, nullable: true } as const
 }
 
-/** The type as arrow-rs writes it; `parseArrowType` reads back all but structs and maps. */
+/** Return the type as arrow-rs writes it. `parseArrowType` can read all types but structs and maps. */
 export function formatArrowType(type: DataType): string {
   switch (type.kind) {
     case 'null':

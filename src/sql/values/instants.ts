@@ -1,4 +1,4 @@
-/** Points in time split into seconds and the rest, exactly and without a bigint per row. */
+/** Points in time split into seconds and a rest, exactly and without a bigint per row. */
 import type { Column } from '../../arrow/column.js'
 import { perSecond } from '../../arrow/instant.js'
 import type { DataType } from '../../arrow/types.js'
@@ -9,23 +9,23 @@ const secondsPerDay = 86_400
 const half = 2 ** 16
 const word = 2 ** 32
 
-/** The last second on either side of 1970 that is calculated with: the range of a Date. */
+/** Limit for calendar computations on either side of 1970, in seconds: the range of a Date. */
 const maxSeconds = 8.64e12
 
-/** Row i is `seconds[i]` and `rest[i] / perSecond` of one more; `rest` is not negative. */
+/** Row i is `seconds[i] + rest[i] / perSecond` seconds; `rest` is not negative. */
 export interface SplitInstants {
   readonly seconds: Float64Array
   readonly rest: Int32Array
   readonly perSecond: number
 }
 
-/** Units per second of a date, time, timestamp or duration; a date in days has none. */
+/** Return the units per second of a date, time, timestamp or duration; 0 for a date in days. */
 function unitsPerSecond(type: DataType): number {
   if (type.kind === 'date') return type.unit === 'day' ? 0 : 1000
   return 'unit' in type ? Number(perSecond[type.unit as 's' | 'ms' | 'us' | 'ns']) : 1
 }
 
-/** The rows of a date, time, timestamp or duration column. Rows beyond `maxSeconds` are not exact. */
+/** Split the rows of a date, time, timestamp or duration column. Rows beyond `maxSeconds` are not exact. */
 export function splitInstants(column: Column, length: number): SplitInstants {
   const divisor = unitsPerSecond(column.type)
   const seconds = new Float64Array(length)
@@ -39,7 +39,7 @@ export function splitInstants(column: Column, length: number): SplitInstants {
     }
     return { seconds, rest, perSecond: Math.max(1, divisor) }
   }
-  // Long division, 16 bits at a time: every step stays below 2**53.
+  // Long division, 16 bits at a time: every step stays below 2^53.
   const pairs = pairsOf(column)
   for (let i = 0; i < length; i++) {
     const low = pairs[2 * i]! >>> 0
@@ -54,7 +54,10 @@ export function splitInstants(column: Column, length: number): SplitInstants {
   return { seconds, rest, perSecond: divisor }
 }
 
-/** Writes `seconds` and `rest` as a count of units into row `row` of pairs of words; false when it does not fit. */
+/**
+ * Write `seconds` and `rest` as a count of units into row `row` of pairs of words. Return false if the count does not
+ * fit.
+ */
 export function joinInstant(
   pairs: Int32Array,
   row: number,
@@ -72,13 +75,13 @@ export function joinInstant(
   return high >= -(2 ** 31) && high < 2 ** 31
 }
 
-/** Throws code 13 for a time whose date is not calculated. */
+/** Throws `InvalidInput` for a time outside the years of a Date. */
 export function checkCalendar(seconds: number, describe: () => string): void {
   if (Math.abs(seconds) > maxSeconds) {
     throw invalidInput(
-      `a time some ${Math.round(Math.abs(seconds) / 31_556_952)} years from 1970, in ${describe()}`,
+      `a time about ${Math.round(Math.abs(seconds) / 31_556_952)} years from 1970 is out of range, in ${describe()}`,
       {
-        hint: 'dates are calculated up to the year 275,760',
+        hint: 'dates are supported up to the year 275,760',
       },
     )
   }

@@ -1,8 +1,8 @@
 /**
- * Spans of the calendar as text and as numbers.
+ * Parse, print and measure intervals.
  *
- * Where intervals are put in order or counted, a month is 30 days and a day 24 hours; nothing else converts one
- * part into another.
+ * To compare intervals, a month counts as 30 days and a day as 24 hours. Nothing else converts one part of an interval
+ * into another.
  */
 import type { Interval } from './scalar.js'
 
@@ -41,16 +41,19 @@ function named(names: readonly string[], unit: Unit): Record<string, Unit> {
   return Object.fromEntries(names.map(name => [name, unit]))
 }
 
-/** Longer texts say nothing an interval could hold. */
+/** Longer texts cannot be valid intervals. */
 const maxText = 1000
 
 const item =
   /\s*(?:([+-]?)(\d{1,3}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?|([+-]?)(\d{0,20})(?:\.(\d{0,15}))?\s*([a-z]*))/y
 
 /**
- * The interval that `1 year 2 days`, `1.5 hours`, `-3` or `1 day 02:03:04` says; null when it says none or one
- * out of range. A last number without a unit counts `unit` (a word, or '' for seconds); with `unit` there must be one.
- * A fraction of a year or more is cut to whole months; one of a month counts days of it, one of a day hours.
+ * Parse an interval such as `1 year 2 days`, `1.5 hours`, `-3` or `1 day 02:03:04`. Return null if the text is not one,
+ * or is out of range.
+ *
+ * If the last number has no unit, it counts `unit` (a word, or '' for seconds). If `unit` is given, the last number
+ * must have no unit. A fraction of a year or larger unit is rounded to whole months, a fraction of a month becomes
+ * days, a fraction of a day nanoseconds.
  */
 export function parseInterval(text: string, unit: string): Interval | null {
   const fallback = unit === '' ? 'second' : unit.toLowerCase()
@@ -80,7 +83,7 @@ export function parseInterval(text: string, unit: string): Interval | null {
   return unit !== '' && !isBare ? null : checked(sum)
 }
 
-/** Fixed-point numbers of `add` have 15 digits after the point. */
+/** Fixed-point numbers in `add` have 15 fractional digits. */
 const one = 10n ** 15n
 
 function add(
@@ -104,14 +107,20 @@ function clockNanos(hour: string, minute: string, second: string, fraction: stri
   return BigInt(seconds) * nanosPerSecond + BigInt(fraction.padEnd(9, '0'))
 }
 
-/** The parts as an interval, or null when one does not fit: 32 bits of months and days, 64 of nanoseconds. */
+/**
+ * Return the parts as an interval. Return null if a part does not fit: 32 bits for months and for days, 64 for
+ * nanoseconds.
+ */
 export function checked(parts: { months: bigint; days: bigint; nanos: bigint }): Interval | null {
   const fits = (value: bigint, bits: number) => BigInt.asIntN(bits, value) === value
   if (!fits(parts.months, 32) || !fits(parts.days, 32) || !fits(parts.nanos, 64)) return null
   return { months: Number(parts.months), days: Number(parts.days), nanos: parts.nanos }
 }
 
-/** `1 mons 2 days 3 hours 4 mins 5.000000006 secs`; parts that are 0 are left out. `parseInterval` reads it back. */
+/**
+ * Print an interval: `1 mons 2 days 3 hours 4 mins 5.000000006 secs`. Parts that are 0 are omitted. `parseInterval`
+ * reads this format.
+ */
 export function formatInterval({ months: m, days: d, nanos: n }: Interval): string {
   const seconds = n / nanosPerSecond
   const parts = [
@@ -126,7 +135,7 @@ export function formatInterval({ months: m, days: d, nanos: n }: Interval): stri
   return words.length === 0 ? '0 secs' : words.join(' ')
 }
 
-/** A duration in units of `10 ** -digits` seconds: `7 days 0 hours 0 mins 0.000 secs`. */
+/** Print a duration in units of `10 ** -digits` seconds: `7 days 0 hours 0 mins 0.000 secs`. */
 export function formatDuration(value: bigint, digits: number): string {
   const second = 10n ** BigInt(digits)
   const seconds = value / second
@@ -141,7 +150,7 @@ function secondsText(value: bigint, digits: number): string {
   return `${value < 0n ? '-' : ''}${magnitude.slice(0, point)}${fraction}`
 }
 
-/** Its length in nanoseconds, by which intervals are compared. */
+/** Return the length of an interval in nanoseconds. Intervals are compared by this length. */
 export function intervalNanos({ months: m, days: d, nanos: n }: Interval): bigint {
   return (BigInt(m) * daysPerMonth + BigInt(d)) * nanosPerDay + n
 }

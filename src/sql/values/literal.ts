@@ -1,4 +1,4 @@
-/** Constants and the columns they meet: where a value stands among the values of another type, exactly. */
+/** Constants, and their exact position among the values of another type. */
 import type { DataType } from '../../arrow/types.js'
 import { cut, invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
 import type { CompareOp } from '../syntax/syntax.js'
@@ -29,22 +29,25 @@ import {
 import { zoneNamed } from './time-zone.js'
 import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType, zoneOf } from './types.js'
 
-/** The largest value of a type not above the constant, and whether it equals it. */
-export interface Place {
+/** The greatest value of a type that is not above the constant. `exact` is true if it equals the constant. */
+export interface FloorValue {
   readonly value: Scalar
   readonly exact: boolean
 }
 
-/** Where a constant lies relative to a type: at or right above a value, or outside of all values. */
-export type Placement = Place | 'below' | 'above'
+/**
+ * Position of a constant relative to the values of a type: at or directly above a value, or outside the range of the
+ * type.
+ */
+export type Position = FloorValue | 'below' | 'above'
 
 const int64Min = -(1n << 63n)
 const int64Max = (1n << 63n) - 1n
 const uint64Max = (1n << 64n) - 1n
 
 /**
- * A whole number as a literal: int64, else uint64, else a decimal. With more digits than a decimal has it is a double that
- * keeps its text, and is only compared.
+ * Create the literal of an integer: int64, else uint64, else a decimal. A number with more digits than a decimal has
+ * becomes a double with its text, which can only be compared.
  */
 export function integerLiteral(value: bigint, at: SourceSpan): LiteralNode {
   if (value >= int64Min && value <= int64Max) return { kind: 'literal', type: int64, value }
@@ -55,21 +58,21 @@ export function integerLiteral(value: bigint, at: SourceSpan): LiteralNode {
   return { kind: 'literal', type: decimalType(precision > maxDigits[128] ? 256 : 128, precision, 0), value }
 }
 
-/** A number written with a point or an exponent: the double nearest to it, with its text. */
+/** Create the literal of a number with a point or an exponent: the nearest double, with its text. */
 export function numberLiteral(text: string, at: SourceSpan): LiteralNode {
   const value = Number(text)
   return Number.isFinite(value) ? { kind: 'literal', type: float64, value, text } : longNumber(text, at)
 }
 
-/** A number that only its text says. */
+/** Create the literal of a number that no double can represent: only its text is exact. */
 export function longNumber(text: string, at: SourceSpan): LiteralNode {
   const limit = { kind: 'long', name: `the number ${cut(text, 40)}`, at } as const
   return { kind: 'literal', type: float64, value: Number(text), text, limit }
 }
 
 /**
- * A number of JavaScript: a whole one that it holds exactly is an integer, any other the double it is; beside a decimal
- * the shortest digits that say it.
+ * Create the literal of a JavaScript number. A safe integer becomes int64. Any other number stays a double; next to
+ * decimals it counts as its shortest digits.
  */
 export function numberOfScript(value: number, name: string, at: SourceSpan): LiteralNode {
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
@@ -86,27 +89,29 @@ export function numberOfScript(value: number, name: string, at: SourceSpan): Lit
   return { ...literalOf(value), ...(Number.isFinite(value) ? { text: writeFloat(value, 64) } : {}) }
 }
 
-/** The error where a number with a limit meets anything but what takes it. */
+/** Create the error for a number with a limit that is used where it is not accepted. */
 export function limitError({ kind, name, at }: NumberLimit): SheafError {
   return kind === 'rounded'
     ? invalidInput(`${name} is a number beyond 2^53, which may have lost digits`, {
-        hint: 'pass a bigint; beside a float column, or in CAST(.. AS double), a number is the double it is',
+        hint: 'pass a bigint; a number is accepted next to a float column and in CAST(.. AS double)',
         at,
       })
-    : invalidInput(`${name} is a value of no type: it can only be compared with columns of numbers`, {
-        hint: `a decimal has at most ${maxDigits[256]} digits, and doubles end at 1.8e308`,
+    : invalidInput(`${name} fits no type: it can only be compared with number columns`, {
+        hint: `a decimal has at most ${maxDigits[256]} digits, and the greatest double is 1.8e308`,
         at,
       })
 }
 
-/** The literal as a double, where that is meant: beside floats. */
+/**
+ * Return the literal as a double, for use next to floats. Throws `InvalidInput` if it is outside the range of doubles.
+ */
 export function asDouble(literal: LiteralNode): LiteralNode {
   const { limit, value } = literal
   if (limit?.kind === 'long' && !Number.isFinite(value)) throw limitError(limit)
   return limit === undefined ? literal : { kind: 'literal', type: literal.type, value }
 }
 
-/** A constant in the type it has where nothing else decides. */
+/** Create a constant in its default type. */
 export function literalOf(value: null | boolean | number | string | Uint8Array): LiteralNode {
   switch (typeof value) {
     case 'boolean':
@@ -137,7 +142,10 @@ const unsignedRange: Readonly<Record<number, Range>> = {
   64: [0n, uint64Max],
 }
 
-/** Smallest and largest value, as `Scalar`s, of integers, decimals, and all that counts time; null for other types. */
+/**
+ * Return the least and greatest value, as `Scalar`s, of integer, decimal and temporal types. Return null for other
+ * types.
+ */
 export function integerRange(type: DataType): Range | null {
   switch (type.kind) {
     case 'decimal':
@@ -157,31 +165,32 @@ export function integerRange(type: DataType): Range | null {
 }
 
 /**
- * Where `literal` (not null) stands among the values of `type`, or null when the two cannot be compared.
+ * Return the position of `literal` (not null) among the values of `type`. Return null if the two cannot be compared.
  *
- * - A number written with a point or an exponent takes the precision of the float column it meets, and meets integers
- *   and decimals with all its digits; everything else is placed exactly, doubles that were computed too.
- * - A text meeting a decimal, date, time, timestamp, duration or interval is read as one; what is none is not comparable. A text
- *   without an offset, a date and a timestamp without a zone are times in the zone of what they meet.
+ * - A literal with a point or an exponent is rounded to the precision of a float column. Compared with integers and
+ *   decimals, all its digits count. Every other number is placed exactly.
+ * - A string compared with a decimal, date, time, timestamp, duration or interval is parsed as one. A string that
+ *   cannot be parsed is not comparable.
+ * - A string without an offset, a date, and a timestamp without a zone are local times in the zone of the column.
  */
-export function place(columnType: DataType, literal: LiteralNode): Placement | null {
+export function positionAmong(columnType: DataType, literal: LiteralNode): Position | null {
   const type = valueType(columnType)
   const { value } = literal
   switch (type.kind) {
     case 'int':
     case 'decimal':
-      return placeNumber(type, literal)
+      return positionOfNumber(type, literal)
     case 'float':
-      return placeAmongFloats(type.bits, literal)
+      return positionAmongFloats(type.bits, literal)
     case 'date':
     case 'time':
     case 'timestamp':
     case 'duration': {
-      const nanos = nanosMeeting(type, literal)
+      const nanos = nanosComparedWith(type, literal)
       if (nanos === null) return null
       const unit = nanosPerCount(type)!
       const floor = floorDivide(nanos, unit)
-      return placeInteger(type, floor, floor * unit === nanos)
+      return positionOfInteger(type, floor, floor * unit === nanos)
     }
     case 'interval': {
       const interval = intervalOfLiteral(literal)
@@ -199,8 +208,8 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
   }
 }
 
-/** A number among integers or decimals. */
-function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
+/** Find the position of a number among integers or decimals. */
+function positionOfNumber(type: DataType, literal: LiteralNode): Position | null {
   const { type: from, value, text, limit } = literal
   const scale = type.kind === 'decimal' ? type.scale : 0
   if (limit?.kind === 'rounded') throw limitError(limit)
@@ -208,76 +217,82 @@ function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
     const digits = type.kind === 'decimal' ? parseDigits(value) : null
     if (digits === null) return null
     const { floor, exact } = digitsAt(digits, scale)
-    return placeInteger(type, floor, exact)
+    return positionOfInteger(type, floor, exact)
   }
   if (typeof value === 'number') {
     if (text === undefined && !Number.isFinite(value)) return value < 0 ? 'below' : 'above'
     const { floor, exact } = digitsAt(text === undefined ? exactDigits(value) : parseDigits(text)!, scale)
-    return placeInteger(type, floor, exact)
+    return positionOfInteger(type, floor, exact)
   }
   if (typeof value !== 'bigint' || (from.kind !== 'int' && from.kind !== 'decimal')) return null
   const { floor, exact } = rescaled(value, from.kind === 'decimal' ? from.scale : 0, scale)
-  return placeInteger(type, floor, exact)
+  return positionOfInteger(type, floor, exact)
 }
 
 /**
- * A comparison of a column with `literal` as one with a value of the column's own type, equivalent for every
- * value of that type (`int > 1.5` is `int > 1`); null when the two cannot be compared. A comparison that no
- * value, or every value, satisfies becomes `< least` or `>= least`.
+ * Return an equivalent comparison with a value of the column's own type: `int > 1.5` becomes `int > 1`. Return null if
+ * the two cannot be compared. A comparison that holds for no value, or for every value, becomes `< least` or `>=
+ * least`.
  */
 export function fitComparison(
   columnType: DataType,
   op: CompareOp,
   literal: LiteralNode,
 ): { readonly op: CompareOp; readonly value: Scalar } | null {
-  const placement = place(columnType, literal)
-  if (placement === null) return null
-  if (typeof placement === 'object' && placement.exact) return { op, value: placement.value }
-  const value = typeof placement === 'object' ? placement.value : leastValue(valueType(columnType))
+  const position = positionAmong(columnType, literal)
+  if (position === null) return null
+  if (typeof position === 'object' && position.exact) return { op, value: position.value }
+  const value = typeof position === 'object' ? position.value : leastValue(valueType(columnType))
   const always = { op: '>=', value: leastValue(valueType(columnType)) } as const
   const never = { op: '<', value: leastValue(valueType(columnType)) } as const
   if (op === '=') return never
   if (op === '<>') return always
   const upward = op === '>' || op === '>='
-  if (placement === 'below') return upward ? always : never
-  if (placement === 'above') return upward ? never : always
+  if (position === 'below') return upward ? always : never
+  if (position === 'above') return upward ? never : always
   return { op: upward ? '>' : '<=', value }
 }
 
-/** The literal as a value of `type` if one equals it; `undefined` if none does, null if they cannot be compared. */
+/**
+ * Return the value of `type` that equals the literal. Return `undefined` if no value does, and null if they cannot be
+ * compared.
+ */
 export function equalValue(type: DataType, literal: LiteralNode): Scalar | undefined {
-  const placement = place(type, literal)
-  if (placement === null) return null
-  return typeof placement === 'object' && placement.exact ? placement.value : undefined
+  const position = positionAmong(type, literal)
+  if (position === null) return null
+  return typeof position === 'object' && position.exact ? position.value : undefined
 }
 
 function leastValue(type: DataType): Scalar {
   return type.kind === 'float' ? Number.NEGATIVE_INFINITY : integerRange(type)![0]
 }
 
-function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement {
+function positionOfInteger(type: DataType, floor: bigint, exact: boolean): Position {
   const [least, greatest] = integerRange(type)!
   if (floor < least) return 'below'
   if (floor > greatest) return 'above'
   return { value: floor, exact }
 }
 
-/** A number among the floats of that width. */
-function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Placement | null {
+/** Find the position of a number among the floats of this width. */
+function positionAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Position | null {
   if (typeof value === 'bigint') {
     if (type.kind !== 'int' && type.kind !== 'decimal') return null
-    return placeExactly(bits, value, type.kind === 'decimal' ? type.scale : 0)
+    return positionOfDecimal(bits, value, type.kind === 'decimal' ? type.scale : 0)
   }
   if (typeof value !== 'number') return null
   if (text !== undefined && /^-?\d+$/.test(text)) {
     const { digits, scale } = parseDigits(text)!
-    return placeExactly(bits, digits, scale)
+    return positionOfDecimal(bits, digits, scale)
   }
-  return placeWritten(bits, value, text !== undefined)
+  return positionOfWritten(bits, value, text !== undefined)
 }
 
-/** A number with a point or an exponent, at the precision of the floats it meets as long as it is in their range. */
-function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Placement {
+/**
+ * Find the position of a number with a point or an exponent. The number is rounded to the precision of the floats if it
+ * is in their range.
+ */
+function positionOfWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Position {
   const rounded = roundFloat(bits, value)
   return Number.isFinite(rounded) || !(hasDigits || Number.isFinite(value))
     ? { value: rounded, exact: true }
@@ -286,8 +301,8 @@ function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Pl
 
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
 
-/** Where `value` divided by ten to the `scale` lies among the floats of that width. */
-function placeExactly(bits: 16 | 32 | 64, value: bigint, scale: number): Placement {
+/** Find the position of `value` divided by ten to the power of `scale` among the floats of this width. */
+function positionOfDecimal(bits: 16 | 32 | 64, value: bigint, scale: number): Position {
   const rounded = roundFloat(bits, decimalToDouble(value, scale))
   if (rounded === Number.POSITIVE_INFINITY) return { value: greatestFloat[bits], exact: false }
   if (rounded === Number.NEGATIVE_INFINITY) return { value: rounded, exact: false }
@@ -297,8 +312,11 @@ function placeExactly(bits: 16 | 32 | 64, value: bigint, scale: number): Placeme
     : { value: floatBelow(bits, rounded), exact: false }
 }
 
-/** Nanoseconds since 1970, since midnight, or in all, of a constant that a date, time, timestamp or duration meets. */
-function nanosMeeting(type: DataType, literal: LiteralNode): bigint | null {
+/**
+ * Return the nanoseconds of a constant that is compared with a date or timestamp (since 1970), a time (since midnight)
+ * or a duration (in total).
+ */
+function nanosComparedWith(type: DataType, literal: LiteralNode): bigint | null {
   const { value, type: from } = literal
   if (type.kind === 'time') {
     if (typeof value === 'string') return readTime(value)
@@ -317,7 +335,7 @@ function nanosMeeting(type: DataType, literal: LiteralNode): bigint | null {
   return other === null ? instantNanos(nanos, zone) : localNanos(nanos, zoneNamed(other))
 }
 
-/** The interval a constant that meets a duration or an interval is. */
+/** Return a constant that is compared with a duration or an interval as an interval. */
 function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
   if (typeof value === 'string') return parseInterval(value, '')
   if (type.kind === 'interval') return value as Interval
@@ -325,7 +343,10 @@ function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
   return checked({ months: 0n, days: 0n, nanos: (value as bigint) * nanosPerCount(type)! })
 }
 
-/** A number written with a point or an exponent, as a decimal with all its digits; null where no decimal has so many. */
+/**
+ * Return a literal with a point or an exponent as a decimal with all its digits. Return null if it has more digits than
+ * any decimal type.
+ */
 export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
   const written = text === undefined ? null : parseDigits(text)
   if (written === null || written.cut) return null

@@ -1,4 +1,4 @@
-/** The order of single values, the same as that of columns (compare.ts). */
+/** The order of single values. It equals the order of columns (compare.ts). */
 import type { DataType } from '../../arrow/types.js'
 import { unreachable } from '../../errors.js'
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
@@ -6,11 +6,12 @@ import type { Scalar } from './scalar.js'
 import { nanosPerCount } from './temporal.js'
 import { valueType } from './types.js'
 
+/** Compares two values. Returns a negative number, 0 or a positive number. */
 export type Order = (a: Scalar, b: Scalar) => number
 
 /**
- * Negative, 0 or positive as `a` sorts before, with or after `b`. Neither is null; both are of one type, or one is an
- * integer and the other a float.
+ * Return a negative number, 0 or a positive number as `a` sorts before, with or after `b`. Neither may be null. Both
+ * must have one type, or one must be an integer and the other a float.
  */
 export function orderOfScalars(a: Scalar, b: Scalar): number {
   if (typeof a === 'string') return orderOfTexts(a, b as string)
@@ -27,7 +28,7 @@ export function orderOfScalars(a: Scalar, b: Scalar): number {
   return unreachable(a as never)
 }
 
-/** By code points, which is the order of the bytes. Both are well-formed. */
+/** Compare by code points, which is also the order of the UTF-8 bytes. Both strings must be well-formed. */
 export function orderOfTexts(a: string, b: string): number {
   const size = Math.min(a.length, b.length)
   for (let i = 0; i < size; i++) {
@@ -38,16 +39,19 @@ export function orderOfTexts(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** UTF-16 units with those of surrogates, which begin characters past U+FFFF, after all others. */
+/**
+ * Map a UTF-16 unit to its rank in code point order: surrogates encode characters past U+FFFF, so they come after all
+ * other units.
+ */
 function rankOfUnit(unit: number): number {
   if (unit < 0xd800) return unit
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }
 
-/** Of any decimal. */
+/** The greatest scale of any decimal. */
 const finestScale = 127
 
-/** How values of two types compare; null where that is not known here. */
+/** Return the order between values of two types, or null if it is not known here. */
 export function orderBetween(first: DataType, second: DataType): Order | null {
   const a = valueType(first)
   const b = valueType(second)
@@ -59,7 +63,9 @@ export function orderBetween(first: DataType, second: DataType): Order | null {
   return (x, y) => orderOfScalars((x as bigint) * unitA, (y as bigint) * unitB)
 }
 
-/** What values of a type are beside those of another: of one family when they compare as numbers, texts and so on do. */
+/**
+ * Return the family of `type` when compared with `other`: types of one family compare as numbers, strings and so on.
+ */
 function familyOf(type: DataType, other: DataType): string | null {
   switch (type.kind) {
     case 'int':
@@ -84,7 +90,7 @@ function familyOf(type: DataType, other: DataType): string | null {
   }
 }
 
-/** How many units of the family's finest type one unit of `type` is. */
+/** Return how many units of the finest type of the family one unit of `type` is. */
 function unitOf(type: DataType, family: string): bigint {
   if (family === 'decimal') return 10n ** BigInt(finestScale - (type.kind === 'decimal' ? type.scale : 0))
   return nanosPerCount(type) ?? 1n
@@ -92,7 +98,10 @@ function unitOf(type: DataType, family: string): bigint {
 
 const surrogate = /[\ud800-\udfff]/
 
-/** Ascending. 100,000 values take the engine's own sorts a third of the time they take one with an order. */
+/**
+ * Return the values in ascending order. For 100,000 values, the built-in sorts take a third of the time of a sort with
+ * a comparison function.
+ */
 export function sortedScalars(values: readonly Scalar[], type: DataType, order: Order): ArrayLike<Scalar> {
   if (values.length < 2) return values.slice()
   const [first] = values
@@ -102,7 +111,7 @@ export function sortedScalars(values: readonly Scalar[], type: DataType, order: 
     const Values = isUnsigned ? BigUint64Array : BigInt64Array
     return Values.from(values as readonly bigint[]).sort()
   }
-  // Without surrogates the order of UTF-16 units is that of code points.
+  // Without surrogates, the order of UTF-16 units is the order of code points.
   const isPlain = values.every(text => typeof text === 'string' && !surrogate.test(text))
   return isPlain ? values.toSorted() : values.toSorted(order)
 }

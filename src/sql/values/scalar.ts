@@ -1,6 +1,6 @@
-/** What one value of each type is in JavaScript. */
+/** The JavaScript form of a single value of each type. */
 
-/** A span of the calendar. Its parts are not converted into each other: a month has no fixed number of days. */
+/** A calendar interval. Its parts are not converted into each other: a month has no fixed number of days. */
 export interface Interval {
   readonly months: number
   readonly days: number
@@ -8,8 +8,13 @@ export interface Interval {
 }
 
 /**
- * One value: bool as boolean; every integer, date, time, timestamp and duration (in units of its type) as bigint; a
- * decimal as the bigint that its scale divides; floats as number; utf8 as string; binary as bytes; a list as an array.
+ * A single value:
+ *
+ * - bool: boolean
+ * - integer, date, time, timestamp and duration (in units of the type): bigint
+ * - decimal: the unscaled bigint
+ * - float: number; utf8: string; binary: Uint8Array; list: array
+ *
  * Structs and maps have no constants.
  */
 export type Scalar = null | boolean | bigint | number | string | Uint8Array | Interval | readonly Scalar[]

@@ -1,8 +1,9 @@
 /**
  * Dates, times and timestamps as text and as counts of units (proleptic Gregorian calendar, no leap seconds).
  *
- * A timestamp with a zone is an instant; the zone says how it is read and written. A date or a timestamp without one
- * is what a clock shows: UTC's where it is counted, the other's zone where it meets a timestamp that has one.
+ * A timestamp with a zone is an instant; the zone determines how it is parsed and printed. A date or a timestamp
+ * without a zone is a local time. It is counted as if in UTC. Compared with a timestamp that has a zone, it is a local
+ * time of that zone.
  */
 import { perSecond } from '../../arrow/instant.js'
 import type { DataType, TimeUnit } from '../../arrow/types.js'
@@ -11,44 +12,45 @@ import { instantOfLocal, offsetAt, type Zone } from './time-zone.js'
 const nanosPerSecond = perSecond.ns
 export const nanosPerDay = 86_400n * nanosPerSecond
 
-/** Years that instants are written and read in: those of Date. */
+/** First and last supported year, as of Date. */
 const firstYear = -271_821
 const lastYear = 275_760
 
-/** Nanoseconds per unit of a date or timestamp type; null for other types. */
+/** Return the nanoseconds per unit of a date or timestamp type, null for other types. */
 export function nanosPerUnit(type: DataType): bigint | null {
   if (type.kind === 'timestamp') return nanosPerSecond / perSecond[type.unit]
   if (type.kind === 'date') return type.unit === 'day' ? nanosPerDay : nanosPerSecond / perSecond.ms
   return null
 }
 
-/** As `nanosPerUnit`, for times and durations as well. */
+/** As `nanosPerUnit`, also for times and durations. */
 export function nanosPerCount(type: DataType): bigint | null {
   if (type.kind === 'time' || type.kind === 'duration') return nanosPerSecond / perSecond[type.unit]
   return nanosPerUnit(type)
 }
 
-/** Digits of a second's fraction in a unit of time. */
+/** Return the number of fractional digits of a second that a unit has. */
 export function digitsOfUnit(unit: TimeUnit): number {
   return perSecond[unit].toString().length - 1
 }
 
-/** Rounds toward negative infinity. */
+/** Divide, and round toward negative infinity. */
 export function floorDivide(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor
   return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient
 }
 
+/** A date of the proleptic Gregorian calendar. */
 export interface Civil {
   readonly year: number
-  /** From 1. */
+  /** Counted from 1. */
   readonly month: number
   readonly day: number
 }
 
 /**
- * The date at a count of days since 1970. Years are counted from March, so that the leap day is the last of one;
- * 146,097 days are 400 years.
+ * Return the date of a number of days since 1970. Internally, years begin in March, so that a leap day is the last day
+ * of a year. 146,097 days are 400 years.
  */
 export function civilOfDays(days: number): Civil {
   const shifted = days + 719_468
@@ -71,7 +73,7 @@ export function civilOfDays(days: number): Civil {
   }
 }
 
-/** Days since 1970 of a date. */
+/** Return the days since 1970 of a date. */
 export function daysOfCivil({ year, month, day }: Civil): number {
   const fromMarch = month <= 2 ? year - 1 : year
   const era = Math.floor(fromMarch / 400)
@@ -86,7 +88,7 @@ export function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** The same day some months later, or the last day of that month where it has no such day. */
+/** Return the same day some months later, or the last day of that month if it has no such day. */
 export function addMonths(days: number, months: number): number {
   if (months === 0) return days
   const { year, month, day } = civilOfDays(days)
@@ -95,13 +97,13 @@ export function addMonths(days: number, months: number): number {
   return daysOfCivil({ ...target, day: Math.min(day, daysInMonth(target.year, target.month)) })
 }
 
-/** Nanoseconds on the clocks of a zone at an instant. */
+/** Return the local time of a zone at an instant, in nanoseconds. */
 export function localNanos(nanos: bigint, zone: Zone | null): bigint {
   if (zone === null) return nanos
   return nanos + BigInt(offsetAt(zone, Number(floorDivide(nanos, nanosPerSecond)))) * nanosPerSecond
 }
 
-/** The instant at which the clocks of a zone show `local`. */
+/** Return the instant at which the local time of a zone is `local`. */
 export function instantNanos(local: bigint, zone: Zone | null): bigint {
   if (zone === null) return local
   const seconds = floorDivide(local, nanosPerSecond)
@@ -109,7 +111,7 @@ export function instantNanos(local: bigint, zone: Zone | null): bigint {
   return local - BigInt(shift) * nanosPerSecond
 }
 
-/** A point in time in parts that numbers hold. */
+/** A point in time split into safe numbers. */
 interface Parts {
   readonly days: number
   readonly secondOfDay: number
@@ -124,8 +126,8 @@ function partsOf(nanos: bigint): Parts {
 }
 
 /**
- * ISO 8601: a date for a date in days, else date and time with as many digits as the unit has, a zone left out.
- * Null for years past some 270,000.
+ * Print as ISO 8601: a date in days as a date, else date and time with as many digits as the unit has, without zone.
+ * Return null outside of the supported years.
  */
 export function formatInstant(value: bigint, type: DataType): string | null {
   const parts = partsOf(value * (nanosPerUnit(type) ?? 1n))
@@ -135,8 +137,8 @@ export function formatInstant(value: bigint, type: DataType): string | null {
 }
 
 /**
- * What a CAST to text gives: as `formatInstant`, but with no, 3, 6 or 9 digits of a second, as few as say all, and
- * for a timestamp with a zone the time there and its offset.
+ * Print as a CAST to text does. As `formatInstant`, but with the fewest of 0, 3, 6 or 9 fractional digits that are
+ * exact. A timestamp with a zone has its local time and offset.
  */
 export function writeInstant(value: bigint, type: DataType, zone: Zone | null): string | null {
   const nanos = value * (nanosPerUnit(type) ?? 1n)
@@ -148,13 +150,13 @@ export function writeInstant(value: bigint, type: DataType, zone: Zone | null): 
   return `${day}T${formatClock(parts, digitsNeeded(parts))}${offset}`
 }
 
-/** `12:34:56.789`, with no, 3, 6 or 9 digits of a second. */
+/** Print a time as `12:34:56.789`, with 0, 3, 6 or 9 fractional digits. */
 export function writeTime(value: bigint, type: DataType): string {
   const parts = partsOf(value * (nanosPerCount(type) ?? 1n))
   return formatClock(parts, digitsNeeded(parts))
 }
 
-/** `2021-01-31`; years past 9999 and before 0 have a sign. */
+/** Print a date as `2021-01-31`. Years past 9999 and before 0 have a sign. */
 function formatDate({ days }: Parts): string | null {
   const { year, month, day } = civilOfDays(days)
   if (year < firstYear || year > lastYear) return null
@@ -177,8 +179,8 @@ function digitsNeeded({ nanos }: Parts): number {
 
 function formatOffset(seconds: number): string {
   if (seconds === 0) return 'Z'
-  const size = Math.abs(seconds)
-  const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60]
+  const magnitude = Math.abs(seconds)
+  const parts = [Math.floor(magnitude / 3600), Math.floor(magnitude / 60) % 60, magnitude % 60]
   if (parts[2] === 0) parts.pop()
   return `${seconds < 0 ? '-' : '+'}${parts.map(twoDigits).join(':')}`
 }
@@ -195,8 +197,9 @@ const instant = new RegExp(`^${date.source}(?:[T ]${clock.source}(?:${offset.sou
 const timeOfDay = new RegExp(`^${clock.source}$`)
 
 /**
- * Nanoseconds since 1970 at an ISO 8601 text (`2024-02-29`, `2024-2-9 12:00`, `2024-02-29T12:00:00.123456789+02:00`);
- * without an offset it is the time in `zone`, null: UTC. Null when the text is no such thing.
+ * Parse an ISO 8601 text (`2024-02-29`, `2024-2-9 12:00`, `2024-02-29T12:00:00.123456789+02:00`) to nanoseconds since
+ * 1970. Without an offset, the text is a local time in `zone` (null: UTC). Return null if the text is not a valid date
+ * or time.
  */
 export function readInstant(text: string, zone: Zone | null): bigint | null {
   const match = instant.exec(compactDate(text))
@@ -213,12 +216,15 @@ export function readInstant(text: string, zone: Zone | null): bigint | null {
   return east === null ? null : sign === '-' ? local + east : local - east
 }
 
-/** Eight digits are a date as well. */
+/** Accept eight digits as a date. */
 function compactDate(text: string): string {
   return /^\d{8}$/.test(text) ? `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6)}` : text
 }
 
-/** Nanoseconds since midnight at `12:34`, `12:34:56` or `12:34:56.789`. Null as above. */
+/**
+ * Parse `12:34`, `12:34:56` or `12:34:56.789` to nanoseconds since midnight. Return null if the text is not a valid
+ * time.
+ */
 export function readTime(text: string): bigint | null {
   const match = timeOfDay.exec(text)
   if (match === null) return null

@@ -1,21 +1,22 @@
 /**
- * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`), the latter as the engine's Intl knows them.
+ * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`). Names are resolved by `Intl`.
  *
- * Where clocks were set forward, a local time that never was is read with the offset from before; where they were
- * set back, one that was twice is the first.
+ * A local time that was skipped when clocks were set forward is read with the offset from before the change. A local
+ * time that occurred twice is the first occurrence.
  */
 import { invalidInput, quote } from '../../errors.js'
 
+/** A time zone, with a cache of its offsets. */
 export interface Zone {
   readonly name: string
-  /** Seconds east of UTC at all times; null: it depends. */
+  /** Seconds east of UTC, or null if the offset changes over time. */
   readonly fixed: number | null
   readonly format: Intl.DateTimeFormat | null
-  /** What is known of the days (UTC) looked at so far. */
+  /** Cache of the days (UTC) that were looked up. */
   readonly days: Map<number, Day>
 }
 
-/** The offset at the start of a day, the second from which another one holds, and that one. */
+/** The offset at the start of a day, the second of its change, and the offset from then on. */
 interface Day {
   readonly before: number
   readonly change: number
@@ -25,14 +26,14 @@ interface Day {
 const secondsPerDay = 86_400
 const maxZones = 64
 const maxDays = 8192
-/** The last second on either side of 1970 that a Date holds. */
+/** Limit of a Date on either side of 1970, in seconds. */
 const maxSeconds = 8.64e12
 
 const zones = new Map<string, Zone>()
 
 /**
- * The zone of that name. Throws code 13 for an unknown one. Making one takes long enough that names come from types and
- * constants, never from rows.
+ * Return the zone with this name. Throws `InvalidInput` if it is unknown. Creating a zone is slow, so names must come
+ * from types and constants, never from rows.
  */
 export function zoneNamed(name: string): Zone {
   const known = zones.get(name)
@@ -68,7 +69,7 @@ function makeZone(name: string): Zone | null {
   }
 }
 
-/** Seconds east of UTC at an instant, in seconds since 1970. */
+/** Return the seconds east of UTC at an instant, given in seconds since 1970. */
 export function offsetAt(zone: Zone, seconds: number): number {
   if (zone.fixed !== null) return zone.fixed
   const at = Math.floor(Math.max(-maxSeconds, Math.min(seconds, maxSeconds)))
@@ -82,7 +83,7 @@ export function offsetAt(zone: Zone, seconds: number): number {
   return at < day.change ? day.before : day.after
 }
 
-/** The instant, in seconds since 1970, at which clocks of the zone show what those of UTC show at `local`. */
+/** Return the instant at which the local time of the zone is `local`, both in seconds since 1970. */
 export function instantOfLocal(zone: Zone, local: number): number {
   if (zone.fixed !== null) return local - zone.fixed
   const before = offsetAt(zone, local - secondsPerDay)
@@ -91,7 +92,7 @@ export function instantOfLocal(zone: Zone, local: number): number {
   return offsetAt(zone, local - after) === after ? local - after : local - before
 }
 
-/** A day's offsets; clocks are set once a day at most. */
+/** Return the offsets of a day. Clocks are assumed to change at most once per day. */
 function lookUpDay(format: Intl.DateTimeFormat, start: number): Day {
   const before = lookUpOffset(format, start)
   const end = Math.min(start + secondsPerDay, maxSeconds)

@@ -1,4 +1,4 @@
-/** Arrow types under their SQL names, and what this room asks about a type. */
+/** Arrow types by their SQL names, and properties of types. */
 
 import { isDecimal } from '../../arrow/decimal.js'
 import { equalTypes } from '../../arrow/same-type.js'
@@ -28,17 +28,20 @@ export function durationType(unit: TimeUnit): DataType {
   return { kind: 'duration', unit }
 }
 
-/** The type of the values: that of a dictionary's entries, otherwise the type itself. */
+/** Return the value type of a dictionary, otherwise the type itself. */
 export function valueType(type: DataType): DataType {
   return type.kind === 'dictionary' ? type.value : type
 }
 
-/** The element type of a list of any kind, else null. */
+/** Return the element type of a list of any kind, else null. */
 export function elementType(type: DataType): DataType | null {
   return type.kind === 'list' || type.kind === 'fixed_size_list' ? type.child.type : null
 }
 
-/** Whether values of the type are sorted, grouped and kept zones of: what has one place among all of them. */
+/**
+ * Return whether values of the type can be sorted and grouped and have min/max statistics. The type must have a total
+ * order.
+ */
 export function isOrdered(type: DataType): boolean {
   return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(valueType(type).kind)
 }
@@ -87,15 +90,17 @@ const synonyms: Readonly<Record<string, string>> = {
   timestamptz: 'timestamp with time zone',
 }
 
-/** Types that may be written with a length, which nothing is cut to. */
+/** Types that accept a length. The length is ignored: values are not cut. */
 const withLength: readonly string[] = ['char', 'character', 'varchar', 'varbinary']
 
 const unitOfPrecision: Readonly<Record<number, TimeUnit>> = { 0: 's', 3: 'ms', 6: 'us', 9: 'ns' }
 const precisionOfUnit = { s: 0, ms: 3, us: 6, ns: 9 } as const
 
 /**
- * The Arrow type a CAST names; `name[]` is a list of them. A timestamp without precision counts microseconds, a time
- * nanoseconds; a decimal has 38 digits, 10 of them after the point, unless it says otherwise.
+ * Return the Arrow type that a CAST names; `name[]` is a list type. A timestamp without precision has microseconds, a
+ * time nanoseconds. A decimal without arguments has 38 digits, 10 of them after the point.
+ *
+ * Throws `Unsupported` for an unknown name, and `InvalidInput` for invalid arguments.
  */
 export function typeOfName({ name: written, args, at }: TypeName): DataType {
   if (written.endsWith('[]')) {
@@ -129,7 +134,7 @@ export function typeOfName({ name: written, args, at }: TypeName): DataType {
 function unitOfArgs(name: string, args: readonly number[], otherwise: TimeUnit, at: SourceSpan): TimeUnit {
   const unit = args.length === 0 ? otherwise : unitOfPrecision[args[0]!]
   if (unit === undefined || args.length > 1) {
-    throw invalidInput(`${name} has a precision of 0, 3, 6 or 9`, { at })
+    throw invalidInput(`the precision of ${name} must be 0, 3, 6 or 9`, { at })
   }
   return unit
 }
@@ -138,14 +143,14 @@ function decimalOfArgs(args: readonly number[], at: SourceSpan): DataType {
   const [precision = 38, scale = args.length === 0 ? 10 : 0] = args
   const bits = precision > maxDigits[128] ? 256 : 128
   if (args.length > 2 || scale < 0 || scale > precision || !isDecimal(bits, precision, scale)) {
-    throw invalidInput(`a decimal has 1 to ${maxDigits[256]} digits, none to all of them after the point`, {
+    throw invalidInput(`a decimal has 1 to ${maxDigits[256]} digits, of which 0 to all are after the point`, {
       at,
     })
   }
   return { kind: 'decimal', bits, precision, scale }
 }
 
-/** The SQL name of a type that `typeOfName` reads back, or null where there is none. */
+/** Return the SQL name of a type that `typeOfName` can read, or null if there is none. */
 export function nameOfType(type: DataType): string | null {
   switch (type.kind) {
     case 'timestamp':
@@ -163,9 +168,12 @@ export function nameOfType(type: DataType): string | null {
 }
 
 /**
- * The type two values can both be read as, or null when there is none: the narrowest integer that holds both, a
- * decimal where there is none (64 bits of either sign) or one of them is a decimal, double for a float and any
- * other number, the finer of two units of time, the zone of the one that has one.
+ * Return the type to which values of both types can be converted, or null if there is no such type:
+ *
+ * - two integers: the narrowest integer that holds both, else a decimal (uint64 and a signed type)
+ * - a decimal and a decimal or integer: a decimal
+ * - a float and any other number: double; two different floats of less than 64 bits: float32
+ * - two times: the finer unit, and the zone of the side that has a zone
  */
 export function commonType(first: DataType, second: DataType): DataType | null {
   const a = valueType(first)
@@ -221,16 +229,17 @@ function isSpan(type: DataType): boolean {
   return type.kind === 'duration' || type.kind === 'interval'
 }
 
+/** Return the finer of two units of time. */
 export function finerUnit(a: TimeUnit, b: TimeUnit): TimeUnit {
   return precisionOfUnit[a] > precisionOfUnit[b] ? a : b
 }
 
-/** The zone of a timestamp that has one, else null. */
+/** Return the zone of a timestamp, or null if it has none. */
 export function zoneOf(type: DataType): string | null {
   return type.kind === 'timestamp' ? type.timezone : null
 }
 
-/** The unit in which a date or timestamp can be written as a timestamp without loss. */
+/** Return the unit of a timestamp type that holds a date or timestamp without loss. Return null for other types. */
 export function instantUnit(type: DataType): TimeUnit | null {
   if (type.kind === 'timestamp') return type.unit
   return type.kind === 'date' ? (type.unit === 'day' ? 's' : 'ms') : null

@@ -1,7 +1,8 @@
 /**
- * What the kernels compute with: a column, or one row standing for all of them, and its buffers as the few
- * array kinds the hot loops are written for (int32, doubles, floats, and 64-bit integers as pairs of 32-bit
- * words, low word first: Arrow's little-endian layout on the platforms Node runs on).
+ * The inputs of kernels: a column, or one row that stands for all rows.
+ *
+ * Hot loops are written for few kinds of buffers: int32, double, float, and 64-bit integers as pairs of 32-bit words.
+ * The low word comes first, as in Arrow's little-endian layout on the platforms of Node.
  */
 import { type Column, isValid, type Values } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
@@ -17,25 +18,25 @@ import { decimalBytes } from './decimals.js'
 import type { Interval, Scalar } from './scalar.js'
 import { binary, elementType, intervalType, valueType } from './types.js'
 
-/** A column, or with `constant` a column of one row that stands for every row. */
+/** A column. With `constant`, a column of one row that stands for every row. */
 export interface Operand {
   readonly column: Column
   readonly constant: boolean
 }
 
-/** Rows that matter, one bit each; null: all of them. What a kernel writes for other rows is never looked at. */
+/** The requested rows, one bit each; null: all rows. Results for other rows are ignored. */
 export type RowMask = Uint32Array | null
 
 export function wordCount(length: number): number {
   return (length + 31) >>> 5
 }
 
-/** The bits of the last word that belong to rows. */
+/** Return the bits of the last word that belong to rows. */
 export function tailMask(length: number): number {
   return (length & 31) === 0 ? 0xffffffff : (1 << (length & 31)) - 1
 }
 
-/** The rows of word `w` that matter, as an int32: a loop over its bits must not become one over doubles. */
+/** Return the requested rows of word `w` as an int32. This keeps loops over its bits from using doubles. */
 export function rowsOfWord(rows: RowMask, w: number, length: number): number {
   if (rows !== null) return rows[w]! | 0
   return (w + 1) << 5 > length ? tailMask(length) | 0 : -1
@@ -45,7 +46,7 @@ export function bitAt(words: Uint32Array, index: number): boolean {
   return ((words[index >>> 5]! >>> (index & 31)) & 1) === 1
 }
 
-/** A bitmap of bytes as words, bits past `length` cleared. */
+/** Return a byte bitmap as words. Bits past `length` are 0. */
 export function wordsOf(bytes: Uint8Array, length: number): Uint32Array {
   return Bitset.fromBytes(bytes, length).words
 }
@@ -54,13 +55,13 @@ export function bytesOfWords(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 }
 
-/** Rows that hold a value, as words; null when all do. */
+/** Return the rows that hold a value as words, or null if all rows do. */
 export function validWords(column: Column): Uint32Array | null {
   if (column.type.kind === 'null') return new Uint32Array(wordCount(column.length))
   return column.validity === null ? null : wordsOf(column.validity, column.length)
 }
 
-/** A column with the given buffers and, unless null, validity words. */
+/** Create a column with the given buffers, and with validity words unless they are null. */
 export function columnOf(
   type: DataType,
   length: number,
@@ -80,7 +81,7 @@ export function columnOf(
   }
 }
 
-/** Whether the type's rows are whole numbers of 32 bits or less that fit an int32. */
+/** Return whether the rows of the type are integers that fit an int32. */
 export function fitsInt32(type: DataType): boolean {
   switch (type.kind) {
     case 'int':
@@ -94,7 +95,7 @@ export function fitsInt32(type: DataType): boolean {
   }
 }
 
-/** Whether the type's rows are 64-bit integers. */
+/** Return whether the rows of the type are 64-bit integers. */
 export function isWide(type: DataType): boolean {
   switch (type.kind) {
     case 'int':
@@ -111,13 +112,13 @@ export function isWide(type: DataType): boolean {
   }
 }
 
-/** The rows of a column that `fitsInt32`. */
+/** Return the rows of a column whose type `fitsInt32`. */
 export function int32sOf(column: Column): Int32Array {
   const { values } = column
   return values instanceof Int32Array ? values : new Int32Array(values as Int8Array)
 }
 
-/** The rows of a number column of at most 32 bits or of floats, exactly, as doubles. */
+/** Return the rows of a column of floats, or of numbers of at most 32 bits, as doubles. The conversion is exact. */
 export function doublesOf(column: Column): Float64Array {
   const { values, type } = column
   if (values instanceof Float64Array) return values
@@ -131,13 +132,13 @@ function doublesOfHalves(halves: Uint16Array): Float64Array {
   return doubles
 }
 
-/** The rows of a 64-bit integer column as pairs of words (low, high), without a copy. */
+/** Return the rows of a 64-bit integer column as pairs of words (low, high), without a copy. */
 export function pairsOf(column: Column): Int32Array {
   const values = column.values as BigInt64Array
   return new Int32Array(values.buffer, values.byteOffset, column.length * 2)
 }
 
-/** The rows of any integer column as pairs. */
+/** Return the rows of any integer column as pairs of words. */
 export function widePairsOf(column: Column): Int32Array {
   if (isWide(column.type)) return pairsOf(column)
   const pairs = new Int32Array(column.length * 2)
@@ -160,7 +161,7 @@ export interface ByteRows {
   readonly offsets: Int32Array
 }
 
-/** The rows of a utf8, binary, fixed-size binary or decimal column. */
+/** Return the rows of a utf8, binary, fixed-size binary or decimal column. */
 export function byteRowsOf(column: Column): ByteRows {
   const bytes = column.values as Uint8Array
   const { type } = column
@@ -169,7 +170,7 @@ export function byteRowsOf(column: Column): ByteRows {
   return { bytes, offsets: evenOffsets(column.length, cellBytes(type)) }
 }
 
-/** Offsets of the elements of a list of any kind into its child. */
+/** Return the offsets of the elements of a list column of any kind. */
 export function listOffsetsOf(column: Column): Int32Array {
   if (column.offsets !== null) return column.offsets
   assert(column.type.kind === 'fixed_size_list', `${column.type.kind} is not a list`)
@@ -184,7 +185,7 @@ function evenOffsets(length: number, width: number): Int32Array {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** A column of the given values, each in the form `Scalar` names for `type`. */
+/** Create a column of the given values. Each value has the form that `Scalar` defines for the type. */
 export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]): Column {
   const type = valueType(declared)
   const { length } = scalars
@@ -213,7 +214,7 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
       return columnOf(type, length, { values }, valid)
     }
     case 'interval':
-      // Constants of the other units are held in the one that holds them all.
+      // Constants of all interval units are stored in the unit that can hold them all.
       return columnOf(intervalType, length, { values: intervalBytes(scalars) }, valid)
     case 'utf8':
       return columnOf(
@@ -225,7 +226,7 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
     case 'binary':
     case 'fixed_size_binary': {
       const rows = scalars.map(bytes => (bytes as Uint8Array | null) ?? new Uint8Array(0))
-      // A constant of a fixed-size column may have any size: it is equal to no row then.
+      // A constant for a fixed-size column may have another size. Then it equals no row.
       const isFixed =
         type.kind === 'fixed_size_binary' &&
         scalars.every((bytes, i) => bytes === null || rows[i]!.length === type.width)
@@ -256,7 +257,7 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
   }
 }
 
-/** Row `index` of a column whose type has constants (see `Scalar`). */
+/** Return row `index` of a column whose type has constants (see `Scalar`). */
 export function scalarAt(column: Column, index: number): Scalar {
   const { type, values } = column
   if (!isValid(column, index)) return null
@@ -296,7 +297,7 @@ export function scalarAt(column: Column, index: number): Scalar {
   }
 }
 
-/** Whether values of the type can be constants. */
+/** Return whether values of the type can be constants. */
 export function hasConstants(declared: DataType): boolean {
   const type = valueType(declared)
   const element = elementType(type)
@@ -317,7 +318,7 @@ function readInterval(
   return { months: first, days: second, nanos: view.getBigInt64(8, true) }
 }
 
-/** Months, days and nanoseconds. */
+/** Encode months, days and nanoseconds. */
 function intervalBytes(scalars: readonly Scalar[]): Uint8Array {
   const bytes = new Uint8Array(scalars.length * 16)
   const view = new DataView(bytes.buffer)
@@ -364,7 +365,7 @@ function numbersOf(type: DataType, scalars: readonly Scalar[]): Values {
   )
 }
 
-/** Numbers in the array a column of `type` (at most 32 bits, or floats) holds; they must fit. */
+/** Return numbers in the array type that a column of `type` uses (at most 32 bits, or floats). The numbers must fit. */
 export function narrowArray(type: DataType, numbers: Float64Array): Values {
   if (type.kind === 'float') {
     if (type.bits === 64) return numbers

@@ -1,4 +1,6 @@
-/** The least and the greatest value of a column: one pass over its buffers, a loop for each way of ordering them. */
+/**
+ * Compute the minimum and maximum of a column in one pass over its buffers. There is one loop per ordering of values.
+ */
 import type { Column } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
 import { fromFloat16 } from '../../arrow/float16.js'
@@ -19,10 +21,13 @@ import {
 } from '../values/vector.js'
 import { boundAbove, boundBelow, longestBound } from './text-bounds.js'
 
-/** The values at both ends, or where they are long, bounds of them; `greatest` null: there is none. */
+/**
+ * The least and greatest value. For long strings these are bounds instead. `greatest` is null if there is no upper
+ * bound.
+ */
 export type Ends = readonly [least: Scalar, greatest: Scalar]
 
-/** Least and greatest value of the rows `rows`, all of which hold one; null where there are none. */
+/** Return the least and greatest value of `rows`, all of which must hold a value. Return null if there are no rows. */
 export function endsOf(column: Column, rows: RowMask): Ends | null {
   const { type, length } = column
   const first = firstOf(rows, length)
@@ -64,7 +69,7 @@ export function endsOf(column: Column, rows: RowMask): Ends | null {
   return [boundBelow(rowOf(texts, least), isText), boundAbove(rowOf(texts, greatest), isText)]
 }
 
-/** The first of some rows, -1 for none. */
+/** Return the first row of the mask, -1 if there is none. */
 function firstOf(rows: RowMask, length: number): number {
   for (let w = 0; w < wordCount(length); w++) {
     const word = rowsOfWord(rows, w, length)
@@ -73,7 +78,7 @@ function firstOf(rows: RowMask, length: number): number {
   return -1
 }
 
-/** `values`, of which `perRow` are a row, with the row `first` in the place of those that are not in `rows`. */
+/** Return `values` with row `first` in place of every row outside the mask. Each row takes `perRow` array elements. */
 function withoutGaps<T extends Uint16Array | Int32Array | Float32Array | Float64Array>(
   values: T,
   perRow: number,
@@ -120,44 +125,50 @@ function endsOfInt32s(values: Int32Array, length: number): Ends {
 function endsOfFloats(values: Float32Array | Float64Array, length: number): readonly [number, number] {
   let least = Number.POSITIVE_INFINITY
   let greatest = Number.NEGATIVE_INFINITY
-  let notNumbers = 0
+  let nanCount = 0
   for (let i = 0; i < length; i++) {
     const value = values[i]!
     if (value < least) least = value
     if (value > greatest) greatest = value
-    notNumbers += Number(Number.isNaN(value))
+    nanCount += Number(Number.isNaN(value))
   }
-  return orderedEnds(least, greatest, notNumbers, length)
+  return orderedEnds(least, greatest, nanCount, length)
 }
 
-/** Floats of 16 bits, by their bits: those without the sign grow with the number, infinity is 0x7c00. */
+/**
+ * Compute the ends of 16-bit floats from their bits. Without the sign bit, greater bits mean a greater number; infinity
+ * is 0x7c00.
+ */
 function endsOfHalves(values: Uint16Array, length: number): readonly [number, number] {
   let least = 0x7c00
   let greatest = -0x7c00
-  let notNumbers = 0
+  let nanCount = 0
   for (let i = 0; i < length; i++) {
     const size = values[i]! & 0x7fff
     const rank = values[i] === size ? size : -size
-    if (size > 0x7c00) notNumbers++
+    if (size > 0x7c00) nanCount++
     else if (rank < least) least = rank
     if (size <= 0x7c00 && rank > greatest) greatest = rank
   }
   const [low, high] = [least, greatest].map(rank => fromFloat16(rank < 0 ? -rank | 0x8000 : rank))
-  return orderedEnds(low!, high!, notNumbers, length)
+  return orderedEnds(low!, high!, nanCount, length)
 }
 
-/** Ends of floats among which `notNumbers` of `length` are NaN. */
+/** Return the ends of floats when `nanCount` of the `length` values are NaN. */
 function orderedEnds(
   least: number,
   greatest: number,
-  notNumbers: number,
+  nanCount: number,
   length: number,
 ): readonly [number, number] {
-  // Adding 0 makes 0 of -0.
-  return [notNumbers === length ? Number.NaN : least + 0, notNumbers > 0 ? Number.NaN : greatest + 0]
+  // Adding 0 turns -0 into 0.
+  return [nanCount === length ? Number.NaN : least + 0, nanCount > 0 ? Number.NaN : greatest + 0]
 }
 
-/** Rows of the least and the greatest pair; `flip` makes the order of unsigned upper words that of signed ones. */
+/**
+ * Return the rows of the least and greatest 64-bit integer. `flip` turns the order of unsigned upper words into the
+ * order of signed ones.
+ */
 function endsOfPairs(
   pairs: Int32Array,
   flip: number,
@@ -186,7 +197,7 @@ function endsOfPairs(
   return [least, greatest]
 }
 
-/** Rows of the least and the greatest of signed integers of `perRow` words, lowest word first. */
+/** Return the rows of the least and greatest signed integer of `perRow` words, lowest word first. */
 function endsOfWords(
   words: Int32Array,
   perRow: number,
@@ -209,7 +220,7 @@ function isLess(words: Int32Array, a: number, b: number, perRow: number): boolea
   return words[a + k]! >>> 0 < words[b + k]! >>> 0
 }
 
-/** Rows of the least and the greatest byte string, as far as a bound tells them apart. */
+/** Return the rows of the least and greatest byte string. Bytes beyond `longestBound` are ignored. */
 function endsOfBytes(
   { bytes, offsets }: ByteRows,
   rows: RowMask,
@@ -229,7 +240,7 @@ function endsOfBytes(
       const row = (w << 5) + 31 - Math.clz32(lowest)
       const start = offsets[row]!
       const end = offsets[row + 1]!
-      // Most rows lie in between, as their first bytes tell.
+      // For most rows, the first bytes show that the row lies between the two ends.
       const head = headOf(view, start, end)
       if (head > low && head < high) continue
       if (orderOfHeads(view, start, end, offsets[least]!, offsets[least + 1]!) < 0) {
@@ -244,7 +255,7 @@ function endsOfBytes(
   return [least, greatest]
 }
 
-/** The first six bytes as a number; 0 for those that are missing, which changes no order but between equals. */
+/** Return the first six bytes as a number, padded with 0. Padding changes no order except between equal heads. */
 function headOf(view: DataView, start: number, end: number): number {
   if (end - start >= 6) return view.getUint32(start) * 0x10000 + view.getUint16(start + 4)
   let head = 0
@@ -252,7 +263,7 @@ function headOf(view: DataView, start: number, end: number): number {
   return head
 }
 
-/** As `orderOfBytes`, four bytes at a time, for byte strings cut where they are longer than any bound. */
+/** As `orderOfBytes`, but compare four bytes at a time, and cut strings that are longer than any bound. */
 function orderOfHeads(view: DataView, aStart: number, aEnd: number, bStart: number, bEnd: number): number {
   const a = Math.min(aEnd - aStart, longestBound + 1)
   const b = Math.min(bEnd - bStart, longestBound + 1)

@@ -1,20 +1,22 @@
-/** What all texts that a pattern matches begin with. */
+/** Find the prefix that all strings matching a LIKE pattern share. */
 
-/** What every text that matches begins with, and what else it must have. */
+/** The prefix of every matching string, and the text that must follow it. */
 export interface Prefix {
   readonly text: string
   readonly rest: 'nothing' | 'anything' | 'something'
 }
 
-/** Longer than any bound: no need to know more of a text or a pattern. */
+/** Longer prefixes are not needed, because no bound is this long. */
 const longestPrefix = 64
 
+/** Return the prefix of strings that start with `text`. */
 export function prefixOfText(text: string): Prefix {
   if (text.length <= longestPrefix) return { text, rest: 'anything' }
-  // The last character may be one half of a pair.
+  // The last character may be half of a surrogate pair.
   return { text: [...text.slice(0, longestPrefix)].slice(0, -1).join(''), rest: 'something' }
 }
 
+/** Return the prefix of strings that match a LIKE pattern. */
 export function prefixOfPattern(pattern: string, escapeCharacter: string): Prefix {
   let text = ''
   for (let i = 0; i < pattern.length; i++) {

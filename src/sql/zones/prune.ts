@@ -1,11 +1,11 @@
 /**
- * Which truth values a condition can have for some row, told from the zones of the columns it reads: where it cannot be
- * TRUE nobody needs to read the rows, where it can be nothing else nobody needs to evaluate it.
+ * Compute which truth values a condition can have for some row, from the min/max statistics (zones) of its columns. If
+ * the condition cannot be TRUE, the rows need not be read. If it can only be TRUE, it need not be evaluated.
  *
- * - Sound, never complete: what is said to be impossible does not occur; what is said to be possible may not either.
- * - Operands of AND and OR are taken as independent of each other, and so are both sides of a comparison.
- * - What is not understood can be anything. An operation that fails can too: so the errors of rows that are passed over
- *   are not raised, just as those of rows that an AND decides early are not (evaluate.ts).
+ * - Sound but not complete: a truth value that is reported as impossible never occurs. A possible one need not occur.
+ * - Operands of AND and OR are treated as independent of each other, as are both sides of a comparison.
+ * - An expression of an unknown form can have any value, and so can an operation that fails. So errors of skipped rows
+ *   are not raised, just as AND does not raise errors of rows that it decides early (evaluate.ts).
  */
 import { ErrorCode, SheafError } from '../../errors.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
@@ -31,21 +31,21 @@ import { risingOperand } from './rising.js'
 import { textAbove } from './text-bounds.js'
 import type { Zone } from './zone.js'
 
-/** Whether some row may have each of the three. */
+/** Whether some row may have each of the three truth values. */
 export interface PossibleTruth {
   readonly isTrue: boolean
   readonly isFalse: boolean
   readonly isNull: boolean
 }
 
-/** What is known of a column in some rows, dead ones included. */
+/** What is known of a column in a set of rows, including deleted rows. */
 export interface KnownColumn {
-  /** Null: nothing. */
+  /** Null if nothing is known. */
   readonly zone: Zone | null
   readonly rows: number
 }
 
-/** Where the values of an expression lie. A bound that is null is none. */
+/** Range of the values of an expression. A null bound means that there is no bound. */
 interface Range {
   readonly least: Scalar
   readonly greatest: Scalar
@@ -59,6 +59,7 @@ const anything: PossibleTruth = { isTrue: true, isFalse: true, isNull: true }
 const onlyNull: PossibleTruth = { isTrue: false, isFalse: false, isNull: true }
 const anyValue: Range = { least: null, greatest: null, hasValue: true, hasNull: true }
 
+/** Return the truth values that a condition can have, from what is known of its columns. */
 export function possibleTruth(node: Bound, known: Known): PossibleTruth {
   switch (node.kind) {
     case 'and':
@@ -99,7 +100,7 @@ function logic({ kind, operands }: LogicNode, known: Known): PossibleTruth {
   return operands.map(operand => possibleTruth(operand, known)).reduce(combine)
 }
 
-/** AND: FALSE where one is, else NULL where one is. */
+/** AND: FALSE if one operand is FALSE, else NULL if one is NULL. */
 function both(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   return {
     isTrue: a.isTrue && b.isTrue,
@@ -108,7 +109,7 @@ function both(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   }
 }
 
-/** OR: TRUE where one is, else NULL where one is. */
+/** OR: TRUE if one operand is TRUE, else NULL if one is NULL. */
 function either(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   return {
     isTrue: a.isTrue || b.isTrue,
@@ -128,7 +129,7 @@ function is(what: 'null' | 'true' | 'false', { isTrue, isFalse, isNull }: Possib
   }
 }
 
-// ---- values
+// ---- ranges of values
 
 function rangeOf(node: Bound, known: Known): Range {
   switch (node.kind) {
@@ -174,7 +175,10 @@ function rangeOfLiteral(node: LiteralNode): Range {
   return range
 }
 
-/** Of what grows with its one operand that is no constant: from the value at one end to that at the other. */
+/**
+ * Return the range of a node that increases with its only non-constant operand: evaluate the node at both ends of the
+ * operand's range.
+ */
 function rangeOfRising(node: Bound, known: Known): Range {
   const at = risingOperand(node)
   if (at === null) return anyValue
@@ -195,7 +199,7 @@ function rangeOfRising(node: Bound, known: Known): Range {
   }
 }
 
-/** Of the branches that may be taken. */
+/** Return the range of a CASE: the union of the branches that can be taken. */
 function rangeOfCase({ branches, otherwise, type }: CaseNode, known: Known): Range {
   const results: Range[] = []
   let isOpen = true
@@ -230,10 +234,10 @@ function compared(op: CompareOp, left: Bound, right: Bound, known: Known): Possi
   return comparedRanges(op, rangeOf(left, known), rangeOf(right, known), orderBetween(left.type, right.type))
 }
 
-/** `order`: null where it is not known. */
+/** `order` is null if the types have no known order. */
 function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null): PossibleTruth {
   if (!a.hasValue || !b.hasValue) return onlyNull
-  // The least of one side against the greatest of the other, and the other way round.
+  // Compare the least value of one side with the greatest of the other, and the other way round.
   const lower = order === null || a.least === null || b.greatest === null ? -1 : order(a.least, b.greatest)
   const upper = order === null || a.greatest === null || b.least === null ? 1 : order(a.greatest, b.least)
   const less = lower < 0
@@ -258,7 +262,9 @@ function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null):
 
 // ---- sets and patterns
 
-/** Lists of texts that are longer are not sorted, since that would hold the event loop; numbers sort ten times as fast. */
+/**
+ * Longer lists of strings are not sorted, because sorting would block the event loop. Numbers sort ten times as fast.
+ */
 const maxTexts = 16 * 1024
 
 function isTooLong(values: InNode['values']): boolean {
@@ -273,24 +279,24 @@ function membership(node: InNode, known: Known): PossibleTruth {
   const order = orderBetween(node.operand.type, node.operand.type)
   const { least, greatest, hasNull } = range
   let isMember = true
-  let isOther = true
+  let isNonMember = true
   if (order !== null && !isTooLong(node.values)) {
     let values = sortedValues.get(node)
     if (values === undefined) {
       values = sortedScalars(node.values, valueType(node.operand.type), order)
       sortedValues.set(node, values)
     }
-    // The first value that is not below all rows is the one that some row may have.
+    // Some row may equal the first list value that is not below the range, if this value is not above the range.
     const at = least === null ? 0 : partitionPoint(values.length, i => order(values![i]!, least) < 0)
     const isPoint = least !== null && greatest !== null && order(least, greatest) === 0
     isMember = at < values.length && (greatest === null || order(values[at]!, greatest) <= 0)
-    isOther = !(isPoint && isMember)
+    isNonMember = !(isPoint && isMember)
   }
-  // Who is no member of a list with a NULL in it may be one.
+  // If the list contains NULL, a row that equals no other member is NULL, not FALSE.
   let truth: PossibleTruth = {
     isTrue: isMember,
-    isFalse: isOther && !node.hasNull,
-    isNull: hasNull || (isOther && node.hasNull),
+    isFalse: isNonMember && !node.hasNull,
+    isNull: hasNull || (isNonMember && node.hasNull),
   }
   for (const other of node.others) truth = either(truth, compared('=', node.operand, other, known))
   return truth

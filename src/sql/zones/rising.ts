@@ -1,14 +1,14 @@
-/** Expressions that never fall while a value they are made of grows. */
+/** Find expressions that are monotonically increasing in one operand. */
 import type { DataType } from '../../arrow/types.js'
 import { type Bound, operandsOf } from '../bound.js'
 import { valueType } from '../values/types.js'
 
-/** Functions that grow with their last argument. */
+/** Functions that increase with their last argument. */
 const risingFunctions: ReadonlySet<string> = new Set(['ceil', 'date_trunc', 'floor'])
 
 /**
- * Which of a node's operands it grows with, where that is the only one that is no constant; null where none is known.
- * A value that makes it fail, or NULL, is not counted.
+ * Return the position of the operand that the node increases with, if this is the only operand that is not a constant.
+ * Else return null. Values for which the node fails or is NULL do not count.
  */
 export function risingOperand(node: Bound): number | null {
   const operands = operandsOf(node)
@@ -31,7 +31,10 @@ function isRising(node: Bound, at: number, count: number, type: DataType): boole
   }
 }
 
-/** Among numbers, and among points in time where both have a zone or none: clocks of a zone are put back now and then. */
+/**
+ * Return whether a cast keeps the order: casts between numbers, and between instants if both or neither have a zone. A
+ * zone can set its clocks back.
+ */
 function isRisingCast(from: DataType, to: DataType): boolean {
   const isNumber = (type: DataType) => isExact(type) || type.kind === 'float'
   const isInstant = (type: DataType) => type.kind === 'date' || type.kind === 'timestamp'

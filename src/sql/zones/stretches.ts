@@ -1,25 +1,29 @@
 /**
- * Zones of stretches of rows, which data files keep of columns whose values lie together: of a key that rises with its rows, most
- * filters need one stretch. Layout: docs/format.md, "Zones of stretches".
+ * Min/max statistics for blocks of rows (stretches). Data files store them for columns whose values are clustered. If a
+ * key increases with its rows, most filters need only one stretch. Format: docs/format.md, "Zones of stretches".
  */
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
 import { joinZones, readZone, writeZone, type Zone } from './zone.js'
 
-/** As a file has them: least, greatest and nulls of one stretch after the other. */
+/** Write statistics as a file stores them: least, greatest and nulls of one stretch after the other. */
 export function writeStretches(zones: readonly Zone[]): unknown[] {
   return zones.flatMap(writeZone)
 }
 
-/** Between which values the stretches of a batch lie, one after the other, and all of its rows. */
+/** Statistics of each stretch of a batch in order, and of all its rows. */
 export interface StretchZones {
   readonly each: readonly Zone[]
   readonly all: Zone
 }
 
+/** Cache of parsed statistics by their records. */
 const known = new WeakMap<readonly unknown[], StretchZones>()
 
-/** The zones of a column of type `type`, which has zones, in a batch with rows. Throws corrupted where one of the records is none. */
+/**
+ * Read the statistics of a column of type `type` (which must have zones) in a batch with rows. Throws `Internal` if a
+ * record is invalid.
+ */
 export function readStretches(records: readonly unknown[], type: DataType): StretchZones {
   let zones = known.get(records)
   if (zones === undefined) {
@@ -33,30 +37,33 @@ export function readStretches(records: readonly unknown[], type: DataType): Stre
 }
 
 /**
- * Whether it pays to keep the zones of a file's stretches: they differ, and on average one spans no more than half of what all of
- * them do.
+ * Return whether storing the statistics of a file's stretches pays off: they differ, and on average a stretch spans at
+ * most half of the whole range.
  */
 export function tellApart(zones: readonly Zone[]): boolean {
   const bounds = zones.map(writeZone)
   if (!bounds.some(([least, greatest]) => least !== bounds[0]![0] || greatest !== bounds[0]![1])) return false
-  const placeOf = placesBetween(zones)
+  const positionOf = positionsBetween(zones)
   const ends = zones.map(({ least, greatest }) =>
-    least === null ? null : [placeOf(least), placeOf(greatest)],
+    least === null ? null : [positionOf(least), positionOf(greatest)],
   )
-  const places = ends.flatMap(pair => pair ?? []).filter(Number.isFinite)
-  const all = Math.max(...places) - Math.min(...places)
+  const positions = ends.flatMap(pair => pair ?? []).filter(Number.isFinite)
+  const all = Math.max(...positions) - Math.min(...positions)
   let spans = 0
   for (const pair of ends) {
     if (pair === null) continue
     const span = pair[1]! - pair[0]!
-    // Beside NaN, the infinite, and where there is no upper bound, nothing is small.
+    // A stretch whose span is not less than the whole counts as 1. This includes NaN, infinite and missing bounds.
     spans += span === 0 ? 0 : span < all ? span / all : 1
   }
   return spans <= zones.length / 2
 }
 
-/** Where a bound lies among the others, as a number: of texts and bytes by those of the bytes that are not the same in all. */
-function placesBetween(zones: readonly Zone[]): (bound: Scalar) => number {
+/**
+ * Return a function that maps a bound to a number among the other bounds. Strings and bytes are mapped by the bytes
+ * after their common prefix.
+ */
+function positionsBetween(zones: readonly Zone[]): (bound: Scalar) => number {
   const texts = zones
     .flatMap(({ least, greatest }) => [least, greatest])
     .filter(bound => typeof bound === 'string' || bound instanceof Uint8Array)

@@ -1,18 +1,21 @@
-/** Bounds of texts and byte strings, cut where they are long. */
+/** Bounds of strings and byte strings. Long values are cut. */
 import { isUtf8 } from 'node:buffer'
 
-/** Texts and bytes are cut to this many bytes; raising the last character may add one. */
+/** Maximum bytes of a bound. Incrementing the last character may add one more byte. */
 export const longestBound = 32
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** The value itself, or where it is long, its beginning: everything that begins so is not less. */
+/** Return a lower bound of a value: the value itself, or its first bytes if it is long. */
 export function boundBelow(value: Uint8Array, isText: boolean): string | Uint8Array {
-  const kept = value.slice(0, cutOf(value, isText))
-  return isText ? decoder.decode(kept) : kept
+  const prefix = value.slice(0, cutOf(value, isText))
+  return isText ? decoder.decode(prefix) : prefix
 }
 
-/** The value itself, or where it is long, the least of that length above all that begins so; null when there is none. */
+/**
+ * Return an upper bound of a value: the value itself, or if it is long, the least bound above all values with the same
+ * first bytes. Return null if there is none.
+ */
 export function boundAbove(value: Uint8Array, isText: boolean): string | Uint8Array | null {
   const cut = cutOf(value, isText)
   if (cut === value.length) return boundBelow(value, isText)
@@ -25,20 +28,20 @@ export function boundAbove(value: Uint8Array, isText: boolean): string | Uint8Ar
   return raised
 }
 
-/** How many of a value's bytes a bound keeps: of a text whole characters only. */
+/** Return how many bytes of a value a bound keeps. A string keeps whole characters only. */
 function cutOf(value: Uint8Array, isText: boolean): number {
   let cut = Math.min(value.length, longestBound)
   while (isText && !isUtf8(value.subarray(0, cut))) cut--
   return cut
 }
 
-/** The least text that is greater than all texts that begin with `text`; null when there is none. */
+/** Return the least string that is greater than all strings with this prefix, or null if there is none. */
 export function textAbove(text: string): string | null {
   const characters = [...text]
   while (characters.length > 0) {
     const last = characters.pop()!.codePointAt(0)!
     if (last === 0x10ffff) continue
-    // Surrogates are no characters.
+    // Surrogates are not characters.
     const next = last === 0xd7ff ? 0xe000 : last + 1
     return characters.join('') + String.fromCodePoint(next)
   }

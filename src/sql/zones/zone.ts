@@ -1,9 +1,11 @@
 /**
- * Zones: between which values the rows of a column lie, so that whoever looks for others need not read them.
+ * Zones: the minimum, maximum and null count of a column in a set of rows (zone maps). Queries skip rows whose zone
+ * excludes the filter.
  *
- * - Bounds are inclusive and need not occur: long texts are cut, and rows may have died since.
- * - The order is that of comparisons (compare.ts): NaN is the greatest float, -0 is 0, texts and bytes go by their bytes.
- * - Types whose values have no order have no zones; a dictionary column has that of the entries its rows use.
+ * - Bounds are inclusive and need not occur as values: long strings are cut, and rows may have been deleted since.
+ * - The order is the order of comparisons (compare.ts): NaN is the greatest float, -0 equals 0, strings and bytes are
+ *   ordered by bytes.
+ * - Types without an order have no zones. The zone of a dictionary column covers the entries that its rows use.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -15,34 +17,35 @@ import { isOrdered, valueType } from '../values/types.js'
 import { bitAt, validWords, wordCount } from '../values/vector.js'
 import { type Ends, endsOf } from './extremes.js'
 
+/** The statistics of a column in a set of rows. */
 export interface Zone {
-  /** No value is less; null: no row holds a value. */
+  /** No value is less than this. Null if no row holds a value. */
   readonly least: Scalar
-  /** No value is greater; null while `least` is not: there is no such bound. */
+  /** No value is greater than this. Null with a non-null `least`: there is no upper bound. */
   readonly greatest: Scalar
-  /** Rows without a value. */
+  /** Number of NULL rows. */
   readonly nulls: number
 }
 
-/** A bound as JSON: integers past 2^53 and floats that are no numbers as text, bytes in hex. */
+/** A bound as JSON: integers beyond 2^53 and non-finite floats are strings, bytes are hexadecimal strings. */
 type RecordedBound = null | boolean | number | string
 
-/** A zone as it stands in a slot (docs/format.md). */
+/** A zone as it is stored in a slot (docs/format.md). */
 export type ZoneRecord = readonly [least: RecordedBound, greatest: RecordedBound, nulls: number]
 
-/** Whether columns of that type have zones. */
+/** Return whether columns of this type have zones. */
 export function hasZones(type: DataType): boolean {
   return isOrdered(type) && valueType(type).kind !== 'null'
 }
 
-/** The zone of a column; null where its type has none. */
+/** Return the zone of a column, or null if its type has none. */
 export function zoneOf(column: Column): Zone | null {
   if (!hasZones(column.type)) return null
   if (column.dictionary !== null) return zoneOfDictionary(column)
   return zoneWith(endsOf(column, validWords(column)), column.nullCount)
 }
 
-/** The zone of the rows of both. */
+/** Return the zone of the rows of both. */
 export function joinZones(a: Zone, b: Zone): Zone {
   const nulls = a.nulls + b.nulls
   if (a.least === null) return { ...b, nulls }
@@ -73,6 +76,7 @@ function zoneOfDictionary(column: Column): Zone {
   return zoneWith(endsOf(entries, used), nulls)
 }
 
+/** Write a zone as JSON. */
 export function writeZone({ least, greatest, nulls }: Zone): ZoneRecord {
   return [writeBound(least), writeBound(greatest), nulls]
 }
@@ -88,7 +92,7 @@ function writeBound(value: Scalar): RecordedBound {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value as RecordedBound)
 }
 
-/** The zone of a column of type `type` (which has zones). Throws corrupted where the record is none. */
+/** Read the zone of a column of type `type` (which must have zones). Throws `Internal` if the record is invalid. */
 export function readZone(record: unknown, type: DataType): Zone {
   const parts: readonly unknown[] = Array.isArray(record) ? record : []
   const [least, greatest] = parts.slice(0, 2).map(bound => readBound(bound, valueType(type)))
@@ -96,7 +100,7 @@ export function readZone(record: unknown, type: DataType): Zone {
   const isCount = Number.isSafeInteger(nulls) && (nulls as number) >= 0
   const isEmpty = least === null && greatest !== null
   if (parts.length !== 3 || least === undefined || greatest === undefined || !isCount || isEmpty) {
-    throw corrupted(`${quote(record)} is no zone of a column of type ${valueType(type).kind}`)
+    throw corrupted(`${quote(record)} is not a valid zone of a column of type ${valueType(type).kind}`)
   }
   return { least, greatest, nulls: nulls as number }
 }
@@ -107,7 +111,7 @@ const floats: ReadonlyMap<unknown, number> = new Map([
   ['-inf', -Infinity],
 ])
 
-/** Undefined where the bound is none of the type. */
+/** Return undefined if the bound is not a value of the type. */
 function readBound(bound: unknown, { kind }: DataType): Scalar | undefined {
   if (bound === null) return null
   switch (kind) {

@@ -66,7 +66,7 @@ describe('readArguments', () => {
     expect(readArguments(['serve', 'data', '--grant', 'ops=*'])).toMatchObject({ grant: [['ops', ['*']]] })
   })
 
-  test('every option is read as what it is', () => {
+  test('every option is read with its type', () => {
     const args = [
       '--max-body=1.5GB',
       '--cache-bytes',
@@ -98,7 +98,7 @@ describe('readArguments', () => {
     expect(readArguments(['compact', 'data'])).toEqual({ kind: 'compact', directory: 'data' })
   })
 
-  test('secrets have names, may be repeated, and are in no message', () => {
+  test('secrets have names, may be repeated, and appear in no message', () => {
     expect(readArguments(['serve', 'data', '--tokens', 'a=1,b=x=y', '--tokens', 'c = 3 '])).toMatchObject({
       tokens: [
         ['a', '1'],
@@ -116,7 +116,7 @@ describe('readArguments', () => {
     }
   })
 
-  test('what the command line does not say the environment may, and only to a command that takes it', () => {
+  test('the environment sets options that the command line does not, and only for commands that have the option', () => {
     const environment = { SHEAF_PORT: '99', SHEAF_READ_ONLY: 'true', SHEAF_HOST: '', SHEAF_LIMIT: 'none' }
     expect(readArguments(['serve', 'data'], environment)).toEqual({
       kind: 'serve',
@@ -143,7 +143,7 @@ describe('readArguments', () => {
     }
   })
 
-  test('help may be asked for before a command and after it', () => {
+  test('help is accepted before and after a command', () => {
     expect(readArguments(['help'])).toEqual({ kind: 'help' })
     expect(readArguments(['help', 'serve'])).toEqual({ kind: 'help', command: 'serve' })
     expect(readArguments(['serve', '--help'])).toEqual({ kind: 'help', command: 'serve' })
@@ -158,7 +158,7 @@ describe('readArguments', () => {
     }
   })
 
-  test('the documentation has the usage texts as they are', () => {
+  test('the documentation contains the usage texts unchanged', () => {
     const page = readFileSync('docs/cli.md', 'utf8')
     const texts = [usage, ...(Object.keys(commands) as CommandName[]).map(usageOf)]
     for (const text of texts) expect(page).toContain(`\`\`\`\n${text}\`\`\`\n`)

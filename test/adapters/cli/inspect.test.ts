@@ -13,7 +13,7 @@ function timeless(text: string): string {
 }
 
 describe('a table', () => {
-  test('is told of with its indexes, tags, columns, fragments and versions', async () => {
+  test('is printed with its indexes, tags, columns, fragments and versions', async () => {
     await using ns = await connect('memory://')
     const table = await ns.createTable(
       't',
@@ -58,7 +58,7 @@ describe('a table', () => {
     expect(describeTree(details).split('\n')).toHaveLength(3)
   })
 
-  test('without rows, and a view, are told from others', async () => {
+  test('a table without rows and a view are printed as such', async () => {
     await using ns = await connect('memory://')
     await ns.operations.declareTable({ id: ['d'] })
     await ns.createTable('t', [{ a: 1 }])
@@ -72,7 +72,7 @@ describe('a table', () => {
     expect(describeTree(view)).toMatch(/^v {2}view {2}v2 .* {2}of t v1$/)
   })
 
-  test('that is damaged does not keep the others from being told of', async () => {
+  test('a damaged table does not keep the other tables from being printed', async () => {
     const damaged = () => Promise.reject(new SheafError(ErrorCode.Internal, 'page x is torn'))
     const ns = { operations: { describeTable: damaged } } as unknown as Namespace
     const facts = await describeTable(ns, ['n', 't'], signal)
@@ -81,7 +81,7 @@ describe('a table', () => {
   })
 })
 
-test('jobs and what was left out come last', () => {
+test('jobs and omitted items are printed last', () => {
   const progress = { done: 1, total: 3, phase: 'training' }
   expect(
     describeRest(1200, [

@@ -15,7 +15,7 @@ function logged(format: LogFormat, record: object, secrets: readonly string[] = 
   return lines[0]!.slice(0, -1)
 }
 
-test('a line of text has what matters first, and whatever else the record has', () => {
+test('a line of text begins with the most important fields, and has all fields of the record', () => {
   expect(logged('text', {})).toBe(`${at} 200 POST /v1/table/t/query`)
   const record = {
     operation: 'queryTable',
@@ -52,7 +52,7 @@ test('a line of JSON has the record as it is', () => {
   })
 })
 
-test('an error is told with what led to it, and with its stack where nobody expected it', () => {
+test('an error is logged with its cause, and with its stack if it is unexpected', () => {
   const cause = new TypeError('x is not a function')
   const error = new SheafError(ErrorCode.Internal, 'this is a bug', { hint: 'report it', cause })
   const { error: described } = JSON.parse(logged('json', { status: 500, error }))
@@ -73,7 +73,7 @@ test('an error is told with what led to it, and with its stack where nobody expe
   expect(logged('json', { error: loop }).length).toBeLessThan(100_000)
 })
 
-test('no secret is in a line, however it came there, and nobody makes two lines of one', () => {
+test('no line contains a secret, and no value splits a line in two', () => {
   const record = {
     path: '/v1/hunter2\n200 GET /',
     error: new Error('wrong token "hunter2"', { cause: new Error('hunter2 again') }),

@@ -104,7 +104,7 @@ describe('sheaf', () => {
 })
 
 describe('sheaf inspect', () => {
-  test('tells what is in a root that another process serves, and changes nothing', async () => {
+  test('prints what a root contains while another process serves it, and changes nothing', async () => {
     const root = freshRoot()
     await (await connect(root)).close()
     const empty = run('inspect', root)
@@ -151,7 +151,7 @@ describe('sheaf inspect', () => {
 })
 
 describe('sheaf compact', () => {
-  test('does all maintenance there is to do, tells of it, and then finds nothing more', async () => {
+  test('does all due maintenance and prints it, and then finds nothing more to do', async () => {
     const root = freshRoot()
     const ns = await connect(root, { maintenance: { compact: false } })
     const table = await ns.createTable('t', [{ a: 0 }])
@@ -171,7 +171,7 @@ describe('sheaf compact', () => {
 })
 
 describe('sheaf verify', () => {
-  test('exits with 0 where all is well, with 1 and a line for each problem where it is not, and repairs', async () => {
+  test('exits with 0 for a sound root, with 1 and a line per problem for a damaged one, and repairs', async () => {
     const root = freshRoot()
     const ns = await connect(root, { maintenance: { compact: false } })
     const table = await ns.createTable('t', [{ a: 1 }])
@@ -203,7 +203,7 @@ describe('sheaf verify', () => {
 })
 
 describe('sheaf serve', () => {
-  test('tells its address as the only line of its output, serves, and keeps what was written', async () => {
+  test('prints its address as the only line of its output, serves, and keeps what was written', async () => {
     const root = freshRoot()
     const first = await serve(root)
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -229,7 +229,7 @@ describe('sheaf serve', () => {
     expect(result.stderr).toMatch(/^sheaf: cannot listen on .*EADDRINUSE \(choose another port/)
   })
 
-  test('who has none of its secrets is told from who has one, and its log has no secret', async () => {
+  test('a caller without a secret gets another answer than a caller with one, and no secret is in the log', async () => {
     const root = freshRoot()
     const file = `${root}.tokens`
     writeFileSync(file, '# of the team\n\nann = hunter2\nbob\n')
@@ -272,7 +272,7 @@ describe('sheaf serve', () => {
     expect(await main.namespaceNames()).toEqual(['n'])
   })
 
-  test('workers do what is asked, within the limits of the server', async () => {
+  test('workers serve requests within the limits of the server', async () => {
     await using other = await connect('memory://')
     const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(600) }))
     const table = await other.createTable('t', rows)

@@ -6,7 +6,7 @@ function terminal(isTTY: boolean) {
   return { isTTY, columns: 10, written, write: (text: string) => written.push(text) }
 }
 
-test('a terminal shows one line at a time, as long as it is wide, and not more often than can be read', () => {
+test('a terminal shows one line at a time, no wider than the terminal, at a readable rate', () => {
   let now = 0
   const stream = terminal(true)
   const line = progressLine(stream, { elapsed: () => now })
@@ -21,7 +21,7 @@ test('a terminal shows one line at a time, as long as it is wide, and not more o
   expect(stream.written).toEqual(['\r\x1b[Kreading o', '\r\x1b[Kdone', '\r\x1b[K'])
 })
 
-test('a pipe sees nothing of it', () => {
+test('a pipe gets no progress output', () => {
   const stream = terminal(false)
   const line = progressLine(stream)
   line.show('reading')

@@ -42,7 +42,7 @@ describe('sizes', () => {
     expect(showSize(bytes)).toBe(text)
   })
 
-  test('what is shown is read as what it was, but for what is rounded', () => {
+  test('a printed size is read as the same size, except for rounding', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 9e14, noNaN: true }), value => {
         const bytes = Math.floor(value)
@@ -82,7 +82,7 @@ describe('times', () => {
   })
 })
 
-test('counts have their thousands apart, and their nouns', () => {
+test('counts have thousands separators and nouns', () => {
   expect(showCount(1_234_567)).toBe('1,234,567')
   expect(showCounted(1, 'row')).toBe('1 row')
   expect(showCounted(0, 'row')).toBe('0 rows')

@@ -122,7 +122,7 @@ describe('records', () => {
 const hostile = fc.array(fc.constantFrom('a', ',', '"', '"', '\n', '\r', '\r\n', ' ', 'é'), { maxLength: 30 })
 
 describe('any text', () => {
-  test('is the same records however it is cut, or refused with the same words', async () => {
+  test('gives the same records or the same error for any chunk boundaries', async () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(hostile, fc.integer({ min: 1, max: 8 }), async (parts, pieceBytes) => {

@@ -52,7 +52,7 @@ function isKept({ schema }: Batches): boolean {
 }
 
 describe.each(formats)('an Arrow %s', (_, encode) => {
-  test('is read from a path, packed or not, and from chunks of any size', async () => {
+  test('is read from a path, compressed or not, and from chunks of any size', async () => {
     await fc.assert(
       fc.asyncProperty(batches.filter(isKept), fc.integer({ min: 1, max: 3000 }), async (given, size) => {
         const bytes = concatChunks(encode(given))
@@ -67,7 +67,7 @@ describe.each(formats)('an Arrow %s', (_, encode) => {
     )
   })
 
-  test('that is damaged is refused, or read', async () => {
+  test('a damaged file is refused, or read', async () => {
     await fc.assert(
       fc.asyncProperty(batches.filter(isKept), fc.nat(), fc.nat(255), async (given, at, byte) => {
         const bytes = concatChunks(encode(given))
@@ -86,7 +86,7 @@ describe.each(formats)('an Arrow %s', (_, encode) => {
   })
 })
 
-test('one batch is read at a time', async () => {
+test('the reader holds one batch at a time', async () => {
   const schema = { fields: [{ name: 'x', type: { kind: 'utf8', large: false }, nullable: true }] } as const
   const batch = rowsToBatch(
     Array.from({ length: 1000 }, () => ({ x: 'y'.repeat(1000) })),
@@ -107,7 +107,7 @@ test('one batch is read at a time', async () => {
   expect(seen).toBe(50_000_000)
 })
 
-test('the signal ends it', async () => {
+test('the reader stops at the abort signal', async () => {
   const schema = { fields: [{ name: 'x', type: { kind: 'bool' }, nullable: true }] } as const
   const batch = rowsToBatch([{ x: true }], schema)
   const controller = new AbortController()

@@ -44,7 +44,7 @@ describe('sources', () => {
   ]
   const text = 'id,name\n1,Köln\n2,\n'
 
-  test('a path, packed or not', async () => {
+  test('a path, compressed or not', async () => {
     expect(await rows(file('a.csv', text))).toEqual(expected)
     expect(await rows(file('a.csv.gz', gzipSync(text)))).toEqual(expected)
   })
@@ -56,11 +56,11 @@ describe('sources', () => {
     expect(await rows(chunks(...text))).toEqual(expected)
   })
 
-  test('a mark of order before UTF-8 is no part of the first name', async () => {
+  test('a byte order mark is not part of the first name', async () => {
     expect(await rows(chunks(`\ufeff${text}`))).toEqual(expected)
   })
 
-  test('no bytes, and a header alone, are no rows', async () => {
+  test('empty input, and a header alone, have no rows', async () => {
     expect(await rows(chunks())).toEqual([])
     expect(await rows(chunks('id,name'))).toEqual([])
   })
@@ -92,7 +92,7 @@ describe('sources', () => {
     expect(error).toMatchObject({ code: ErrorCode.InvalidInput, message: expect.stringMatching(message) })
   })
 
-  test('is closed when the consumer stops, and when a row is refused', async () => {
+  test('the source is closed when the consumer stops, and when a row is refused', async () => {
     for (const end of ['stop', 'refuse']) {
       let closed = false
       async function* endless() {
@@ -110,7 +110,7 @@ describe('sources', () => {
     }
   })
 
-  test('heeds the signal, also where the source hangs', async () => {
+  test('stops at the abort signal, also if the source hangs', async () => {
     const reason = new Error('enough')
     expect(await failure(rows(chunks('a\n'), { signal: AbortSignal.abort(reason) }))).toBe(reason)
     const controller = new AbortController()
@@ -135,7 +135,7 @@ describe('columns', () => {
     expect(await rows(chunks('1,2\n'), { columns: ['x', 'y'] })).toEqual([{ x: 1n, y: 2n }])
   })
 
-  test('a blank line is a row of one column, and nothing among several', async () => {
+  test('a blank line is a row if there is one column, and is skipped if there are several', async () => {
     expect(await rows(chunks('a\n1\n\n2\n'))).toEqual([{ a: 1n }, { a: null }, { a: 2n }])
     expect(await rows(chunks('a,b\n1,2\n\n3,4\n'))).toEqual([
       { a: 1n, b: 2n },
@@ -173,7 +173,7 @@ describe('columns', () => {
   })
 })
 
-describe('inferred types', () => {
+describe('types are inferred', () => {
   test.each<[string, string[], unknown[]]>([
     ['integers', ['1', '', '-20', '9223372036854775807'], [1n, null, -20n, 2n ** 63n - 1n]],
     [
@@ -221,7 +221,7 @@ describe('inferred types', () => {
     expect(await column(cells)).toEqual(cells.map(cell => cell.replaceAll('"', '')))
   })
 
-  test('all text when told so; some columns by their names', async () => {
+  test('all columns are text, or some by name, if the option says so', async () => {
     expect(await column(['1', '""', ''], { infer: false })).toEqual(['1', null, null])
     expect(await rows(chunks('zip,n\n00501,1\n10115,2\n'), { types: { zip: 'utf8' } })).toEqual([
       { zip: '00501', n: 1n },
@@ -229,7 +229,7 @@ describe('inferred types', () => {
     ])
   })
 
-  test('texts that mean null do in quotes as well; without the empty one, empty cells of text are empty texts', async () => {
+  test('texts that mean null also do so in quotes; without the empty text among them, empty text cells are empty texts', async () => {
     expect(await column(['NA', '"NA"', '', '""', 'x'], { nulls: ['NA'] })).toEqual([null, null, '', '', 'x'])
     expect(await column(['NA', '', '1'], { nulls: ['NA'] })).toEqual([null, null, 1n])
     expect(await column(['NA', '', 'x'], { nulls: ['NA', '', 'x'] })).toEqual([null, null, null])

@@ -17,7 +17,7 @@ const schemaOf = (types: Readonly<Record<string, DataType>>): Schema => ({
 })
 
 describe('JSON lines', () => {
-  test('are objects, blank lines nothing', async () => {
+  test('are objects; blank lines are skipped', async () => {
     const text = '\ufeff{"a":1,"b":[1,{"c":null}]}\r\n\n \t\n{"a":"\\u00e9\\n"}'
     expect(await rows(text)).toEqual([{ a: 1, b: [1, { c: null }] }, { a: 'é\n' }])
     expect(await rows('')).toEqual([])

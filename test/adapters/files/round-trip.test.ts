@@ -81,7 +81,7 @@ describe('with its schema', () => {
     expect(kept).toBeGreaterThan(runs.numRuns / 2)
   })
 
-  test('every table comes back from CSV, but that an empty text is null', async () => {
+  test('every table comes back from CSV, except that an empty text becomes null', async () => {
     let kept = 0
     await fc.assert(
       fc.asyncProperty(batches.filter(isKept), async ({ schema, batches: list }) => {

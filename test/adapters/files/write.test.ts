@@ -132,7 +132,7 @@ async function* stream(...texts: readonly string[]): AsyncGenerator<string> {
 }
 
 describe('targets', () => {
-  test('a path gets a whole file or none; one that ends in .gz a packed one', async () => {
+  test('a path gets a whole file or none; a path that ends in .gz gets a compressed file', async () => {
     const folder = newFolder()
     expect(await writeCsv(`${folder}/a.csv`, [{ a: 1 }])).toEqual({ rows: 1, bytes: 4 })
     const { bytes } = await writeCsv(`${folder}/a.csv.gz`, [{ a: 1 }])
@@ -150,7 +150,7 @@ describe('targets', () => {
     expect(readdirSync(folder)).toEqual(['a.csv', 'a.csv.gz'])
   })
 
-  test('a slow stream is waited for, and ended', async () => {
+  test('a slow stream is awaited and ended', async () => {
     let asked = 0
     let seen = 0
     function* many() {
@@ -169,7 +169,7 @@ describe('targets', () => {
     expect([count, bytes, slow.writableFinished]).toEqual([200_000, seen, true])
   })
 
-  test('a stream that fails ends the rows', async () => {
+  test('a failing stream ends the rows', async () => {
     let closed = () => {}
     const closing = new Promise<void>(resolve => {
       closed = resolve
@@ -187,7 +187,7 @@ describe('targets', () => {
     await closing
   })
 
-  test('the signal ends the rows', async () => {
+  test('the abort signal ends the rows', async () => {
     const reason = new Error('enough')
     for (const target of [`${newFolder()}/a.csv`, new PassThrough().resume()]) {
       const controller = new AbortController()

@@ -33,7 +33,7 @@ function bytes(rowId: number, range?: string): Promise<Response> {
   return fetch(`${server.url}/v1/table/t/blob/image/${rowId}/bytes?version=1`, { headers })
 }
 
-test('a query of LanceDB’s clients reads blobs as descriptors, other queries as they are stored', async () => {
+test('a query of LanceDB’s clients returns blobs as descriptors, other queries return the stored bytes', async () => {
   const query = { k: 10, vector: [] }
   const described = await rowsOf(await post('query/', query))
   const field = described.schema.fields[1]!
@@ -53,7 +53,7 @@ test('a query of LanceDB’s clients reads blobs as descriptors, other queries a
   expect(stored.schema.fields[1]!.metadata.get('ARROW:extension:name')).toBe('lance.blob.v2')
 })
 
-test('fetch_blobs gives the bytes in the order of the row ids, with nulls and repeats', async () => {
+test('fetch_blobs returns the bytes in the order of the row ids, with nulls and repeats', async () => {
   const found = await rowsOf(await post('fetch_blobs/', { column: 'image', row_ids: [2, 1, 0, 0] }))
   const texts = [...found.getChild('image')!].map(each => each && Buffer.from(each as Uint8Array).toString())
   expect(texts).toEqual(['', null, 'abcdefghij', 'abcdefghij'])
@@ -75,7 +75,7 @@ test.each([
   expect(((await response.json()) as { error: string }).error).toMatch(message)
 })
 
-test('the bytes of a blob come whole, or the range that is asked for', async () => {
+test('a blob is returned whole or as the requested range', async () => {
   const whole = await bytes(0)
   expect([whole.status, await whole.text()]).toEqual([200, 'abcdefghij'])
   const range = await bytes(0, 'bytes=2-4')

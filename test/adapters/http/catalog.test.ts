@@ -96,7 +96,7 @@ describe('refusals', () => {
 })
 
 describe('bodies', () => {
-  test('the metadata of a schema is a bare map, both ways', async () => {
+  test('the metadata of a schema is a bare map in both directions', async () => {
     const reply = await askJson(url, '/v1/table/n$rows/schema_metadata/update', { a: 'b', id: 'not an id' })
     expect([reply.status, reply.json]).toEqual([200, { a: 'b', id: 'not an id' }])
     const { metadata } = await ns.operations.describeTable({ id: ['n', 'rows'] })
@@ -124,7 +124,7 @@ describe('bodies', () => {
     expect((await askJson(url, '/v1/table/n$rows/tags/list/', {})).json).toEqual(tagged)
   })
 
-  test('A-150 a transaction is named by its path, whatever table the body names', async () => {
+  test('A-150 the path names a transaction, whatever table the body names', async () => {
     const { transaction_id } = await ns.operations.createTableVersion({
       id: ['p'],
       version: 100,
@@ -134,7 +134,7 @@ describe('bodies', () => {
     expect((await askJson(url, path, { id: ['p'] })).json).toMatchObject({ status: 'Succeeded' })
   })
 
-  test('A-010 batches name tables by arrays, so that a delimiter in a name is no matter', async () => {
+  test('A-010 batches name tables by arrays, so a name may contain the delimiter', async () => {
     const id = ['n', 'with $ inside']
     const batch = { operations: [{ declare_table: { id } }, { DeregisterTable: { id } }] }
     const { status, json } = await askJson(url, '/v1/table/batch-commit?delimiter=.', batch)
@@ -175,7 +175,7 @@ describe('headers', () => {
     const insert = (table: string, ids: number[], headers: Record<string, string>) =>
       ask(url, { path: `/v1/table/${table}/insert/`, body: rowsOf(...ids), headers })
 
-    test('of a request: both are there, whoever sends them, since proxies pass that id on', async () => {
+    test('of one request id: both are committed, from any caller, since proxies forward that id', async () => {
       await ns.createTable('twice', [{ id: 0 }], { schema: intSchema })
       for (const userAgent of ['envoy', 'LanceDB-Python-Client/0.40.0']) {
         const headers = { 'x-request-id': 'r', 'user-agent': userAgent }
@@ -192,7 +192,7 @@ describe('headers', () => {
       expect(rows.map(({ id }) => id).sort()).toEqual([0, 1, 1, 2, 2, 3])
     })
 
-    test('of idempotency: the second is refused, in both dialects', async () => {
+    test('of one idempotency key: the second is refused, in both dialects', async () => {
       await ns.createTable('once', [{ id: 0 }], { schema: intSchema })
       const headers = { 'idempotency-key': 'k' }
       expect((await insert('once', [1], headers)).json).toMatchObject({ num_inserted_rows: 1 })
@@ -204,7 +204,7 @@ describe('headers', () => {
     })
   })
 
-  test('x-request-id is the key of writes that the clients of LanceDB send again under it, and of no other', async () => {
+  test('x-request-id is the idempotency key only of writes that LanceDB clients repeat with the same id', async () => {
     await ns.createTable('counted', [{ id: 0 }])
     const update = (headers: Record<string, string>) =>
       askJson(url, '/v1/table/counted/update/', { updates: [['id', 'id + 1']] }, headers)
@@ -222,7 +222,7 @@ describe('headers', () => {
     expect([(await drop('a')).status, (await drop('b')).status]).toEqual([200, 200])
   })
 
-  test('x-sheaf-table says which table, whatever the path calls it by now', async () => {
+  test('x-sheaf-table identifies the table, also after a rename', async () => {
     await ns.createTable('named', [{ id: 1 }])
     const { uuid } = await ns.operations.describeTable({ id: ['named'] })
     const count = (headers: Record<string, string>) => askJson(url, '/v1/table/named/count_rows', {}, headers)

@@ -57,7 +57,7 @@ function carried(name: OperationName, reply: unknown): unknown {
 const query = { id: ['t'], k: 1, vector: { single_vector: [1] } }
 
 describe('calls', () => {
-  test.each(operationNames)('%s arrives as it was sent, and so does its reply', async name => {
+  test.each(operationNames)('%s arrives unchanged, and so does its reply', async name => {
     const { fake, remote } = await startEcho()
     for (const { request, body, reply } of samplesOf(name, 8)) {
       fake.answer = () => reply
@@ -69,7 +69,7 @@ describe('calls', () => {
   })
 
   test.each([['a/b'], ['a$b', 'c'], ['$'], ['é %25?#'], ['a', 'b.c']])(
-    'A-010 names arrive whatever they contain: %s',
+    'A-010 names arrive with any content: %s',
     async (...id) => {
       const { fake, remote } = await startEcho()
       await remote.operations.tableExists({ id })
@@ -92,7 +92,7 @@ describe('calls', () => {
     expect(fake.last.request.vector).toEqual({ single_vector: [0.5, 2] })
   })
 
-  test('a bad request is refused here, with the message it has in process', async () => {
+  test('a bad request is refused in the client, with the same message as in process', async () => {
     const { fake, remote } = await startEcho()
     const bad = { id: ['t'], k: -1, vector: null }
     const [far, near] = await Promise.all(
@@ -105,7 +105,7 @@ describe('calls', () => {
     await expect(noBody).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
   })
 
-  test('A-017 A-021 identity, context and key travel as header fields, those of the options first', async () => {
+  test('A-017 A-021 identity, context and key are sent as header fields; fields of the options come first', async () => {
     const { fake, server, remote } = await startEcho()
     const identity = { api_key: 'k', auth_token: 't' }
     const context = { tenant: 'a b' }
@@ -155,7 +155,7 @@ describe('bodies and rows', () => {
     expect(fake.last.body!.equals(Buffer.concat(chunks))).toBe(true)
   })
 
-  test('a body that throws fails the call with its own error, and is an error to who reads it', async () => {
+  test('a body that throws fails the call with its own error, and the reader of the body gets an error', async () => {
     let outcome: unknown
     let begin!: () => void
     const begun = new Promise<void>(resolve => {
@@ -184,7 +184,7 @@ describe('bodies and rows', () => {
     expect(outcome).toMatchObject({ message: expect.stringContaining('before its end') })
   })
 
-  test('a body of something else than bytes is InvalidInput', async () => {
+  test('a body that is not made of bytes is InvalidInput', async () => {
     const { remote } = await startEcho()
     async function* rows() {
       yield 'text' as unknown as Uint8Array
@@ -224,7 +224,7 @@ describe('bodies and rows', () => {
 })
 
 describe('errors', () => {
-  test('an error arrives with all it says', async () => {
+  test('an error arrives with all its fields', async () => {
     const { fake, remote } = await startEcho()
     const error = new SheafError(ErrorCode.ServiceUnavailable, 'who knows', {
       kind: 'commit-state-unknown',
@@ -241,7 +241,7 @@ describe('errors', () => {
     expect(received).toMatchObject({ code, message, status, kind, hint, at, transactionId })
   })
 
-  test('an answer of something in between becomes the nearest error', async () => {
+  test('an error reply of a proxy becomes the nearest error', async () => {
     const url = await listening(
       createServer((_, response) => response.writeHead(502).end('<html>bad gateway</html>')),
     )
@@ -263,7 +263,7 @@ describe('errors', () => {
     },
   )
 
-  test('a server that is not there is ServiceUnavailable, for writes too', async () => {
+  test('an unreachable server is ServiceUnavailable, for writes too', async () => {
     const { server, remote } = await startEcho()
     await server.close()
     const refused = { code: ErrorCode.ServiceUnavailable, kind: 'service-unavailable' }
@@ -271,7 +271,7 @@ describe('errors', () => {
     await expect(remote.operations.dropTable({ id: ['t'] })).rejects.toMatchObject(refused)
   })
 
-  test('a connection lost after a write was sent leaves its outcome unknown, and says so', async () => {
+  test('a connection lost after a write was sent is reported as an unknown outcome', async () => {
     const deaf = createNetServer(socket => {
       socket.on('error', () => {})
       socket.once('data', () => socket.destroy())
@@ -296,7 +296,7 @@ describe('errors', () => {
   })
 })
 
-describe('giving up and closing', () => {
+describe('aborting and closing', () => {
   /** A server whose operations wait until the test lets them go. */
   async function slow() {
     let begin!: () => void
@@ -326,7 +326,7 @@ describe('giving up and closing', () => {
     expect(fake.heard).toHaveLength(0)
   })
 
-  test('a read is given up with the reason of the signal', async () => {
+  test('an aborted read rejects with the reason of the signal', async () => {
     const { remote, begun } = await slow()
     const controller = new AbortController()
     const call = remote.operations.countTableRows({ id: ['t'] }, { signal: controller.signal })
@@ -336,7 +336,7 @@ describe('giving up and closing', () => {
     await expect(call).rejects.toBe(reason)
   })
 
-  test('a write that was sent whole is awaited: its outcome is known', async () => {
+  test('an aborted write that was sent completely is awaited: its outcome is known', async () => {
     const { remote, begun, go } = await slow()
     const controller = new AbortController()
     const request = { id: ['t'], predicate: 'true' }
@@ -347,7 +347,7 @@ describe('giving up and closing', () => {
     expect(await call).toEqual({ version: 1, num_deleted_rows: 0 })
   })
 
-  test('an upload is given up while it is being sent', async () => {
+  test('an upload can be aborted while it is sent', async () => {
     const { remote, begun } = await slow()
     const controller = new AbortController()
     async function* rows() {

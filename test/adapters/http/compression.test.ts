@@ -32,7 +32,7 @@ function idsIn(bytes: Uint8Array): unknown[] {
 const ids = words.map(({ id }) => id)
 
 describe('rows', () => {
-  test('come with buffers in LZ4 where Accept asks for them, as a file and as a stream', async () => {
+  test('have buffers in LZ4 if Accept asks for it, as a file and as a stream', async () => {
     const { url } = await served()
     const plain = await askJson(url, query, everything)
     for (const form of [arrowFile, arrowStream]) {
@@ -45,7 +45,7 @@ describe('rows', () => {
     }
   })
 
-  test('of a long answer are compressed as they come', async () => {
+  test('of a long answer are compressed while they are found', async () => {
     const { ns, url } = await served()
     for (let i = 0; i < 5; i++) await (await ns.openTable('t')).add(words)
     const reply = await askJson(
@@ -70,7 +70,7 @@ describe('rows', () => {
     expect(idsIn(either.bytes)).toEqual(ids)
   })
 
-  test('are coded as a whole only for a client that prefers it to bytes as they are', async () => {
+  test('are compressed as a whole only for a client that prefers this to plain bytes', async () => {
     const { url } = await served()
     const usual = await askJson(url, query, everything, { 'accept-encoding': 'gzip, deflate, br' })
     expect(usual.headers['content-encoding']).toBeUndefined()
@@ -84,7 +84,7 @@ describe('rows', () => {
 })
 
 describe('JSON', () => {
-  test('is coded where it is long and the client takes gzip', async () => {
+  test('is compressed if it is long and the client accepts gzip', async () => {
     const { ns, url } = await served()
     for (let i = 0; i < 60; i++) await ns.createNamespace(`a-namespace-with-a-long-name-${i}`)
     const list = { method: 'GET', path: '/v1/namespace/$/list' }
@@ -103,7 +103,7 @@ describe('JSON', () => {
   })
 })
 
-describe('an Accept header that nothing satisfies is 406, before anything is done', () => {
+describe('an Accept header that no reply satisfies is 406, before the operation runs', () => {
   test.each([
     [query, { ...everything }, 'text/html'],
     [query, { ...everything }, `${arrowFile};q=0`],
@@ -147,7 +147,7 @@ describe('a request in gzip', () => {
     expect(await (await ns.openTable('t')).countRows()).toBe(6000)
   })
 
-  test('that is none, or is cut off, is refused, and no row is added', async () => {
+  test('that is not gzip, or is cut off, is refused, and no row is added', async () => {
     const { ns, url } = await served()
     const { bytes } = await askJson(url, query, everything, { accept: arrowStream })
     const packed = zlib.gzipSync(bytes)
@@ -166,7 +166,7 @@ describe('a request in gzip', () => {
     expect(await (await ns.openTable('t')).countRows()).toBe(3000)
   })
 
-  test('that unpacks to more than the limit is 413', async () => {
+  test('that decompresses to more than the limit is 413', async () => {
     const { url } = await served({ limits: { bodyBytes: 1 << 20 } })
     const blanks = zlib.gzipSync(Buffer.alloc(64 << 20, ' '))
     expect(blanks.length).toBeLessThan(1 << 20)

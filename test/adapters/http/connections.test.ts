@@ -139,7 +139,7 @@ describe('uploads', () => {
     }
   })
 
-  test('an upload is read no faster than the operation takes it', async () => {
+  test('an upload is read no faster than the operation consumes it', async () => {
     const go = signalled()
     let taken = 0
     const url = await start(
@@ -189,7 +189,7 @@ describe('uploads', () => {
     request.destroy()
   })
 
-  test('an operation may reply without having read the upload, and the connection stays usable', async () => {
+  test('an operation may reply without reading the upload, and the connection stays usable', async () => {
     const url = await start(withHandler(async () => ({ num_inserted_rows: 0, version: 1 })))
     const insert = `POST /v1/table/t/insert HTTP/1.1\r\n${host}content-length: 3\r\n\r\nabc`
     const replies = await sendRaw(url, insert + insert + exists)
@@ -207,7 +207,7 @@ describe('clients that go away', () => {
     socket.destroy()
   }
 
-  test('a read is aborted when its client disconnects, and logged as nobody having waited', async () => {
+  test('a read is aborted when its client disconnects, and the log says so', async () => {
     const begun = signalled()
     const logged = signalled<RequestRecord>()
     const url = await start(
@@ -222,7 +222,7 @@ describe('clients that go away', () => {
     expect(await logged.promise).toMatchObject({ status: 499, error: { name: 'AbortError' } })
   })
 
-  test('a write cannot be aborted by hanging up', async () => {
+  test('a disconnect does not abort a write', async () => {
     const begun = signalled()
     const logged = signalled<RequestRecord>()
     const closed = signalled()
@@ -240,7 +240,7 @@ describe('clients that go away', () => {
     expect(await logged.promise).toMatchObject({ status: 200, operation: 'deleteFromTable' })
   })
 
-  test('a client that goes away in the middle of its reply leaves the server as it was', async () => {
+  test('a client that disconnects during its reply leaves the server working', async () => {
     const chunks = Array.from({ length: 64 }, () => Buffer.alloc(1 << 20))
     const url = await start(withHandler(async () => ({ version: 1, chunks })))
     const body = '{"k":1,"vector":[1]}'
@@ -253,7 +253,7 @@ describe('clients that go away', () => {
     expect(whole.bytes.length).toBe(64 << 20)
   })
 
-  test('a client that reads slowly is waited for', async () => {
+  test('a slow reader is awaited', async () => {
     const chunks = Array.from({ length: 32 }, (_, i) => Buffer.alloc(1 << 20, i))
     const url = await start(withHandler(async () => ({ version: 1, chunks })))
     const request = httpRequest(`${url}/v1/table/t/query`, {

@@ -34,7 +34,7 @@ describe('context', () => {
     expect(fake.last.options.context).toBeUndefined()
   })
 
-  test.each(['', 'X-Acme-', 'x acme', 'x:', 'é', 7])('%j is no prefix', async prefix => {
+  test.each(['', 'X-Acme-', 'x acme', 'x:', 'é', 7])('%j is not a prefix', async prefix => {
     const contextPrefixes = [prefix] as string[]
     await expect(serve(echo(), { port: 0, contextPrefixes })).rejects.toMatchObject({
       code: ErrorCode.InvalidInput,
@@ -43,7 +43,7 @@ describe('context', () => {
     expect(() => resolvePrefixes('x-' as unknown as string[])).toThrow('must be an array')
   })
 
-  test('A-022 every header field is context under header.<name>, but no credentials', () => {
+  test('A-022 every header field except credentials is context under header.<name>', () => {
     const headers = {
       'user-agent': 'me',
       'x-api-key': 'secret',
@@ -57,7 +57,7 @@ describe('context', () => {
     expect(readCaller(headers, ['x-', 'auth', 'cook', 'user-']).context).toEqual({ agent: 'me' })
   })
 
-  test('A-023 what a client writes is what arrives, in lower case', () => {
+  test('A-023 context arrives as the client wrote it, in lower case', () => {
     const name = fc.stringMatching(/^[a-z0-9-]{1,10}$/)
     const value = fc.stringMatching(/^[!-~]{1,10}$/)
     fc.assert(
@@ -76,7 +76,7 @@ describe('context', () => {
     expect(fake.last.options.context).toEqual({ a: '1' })
   })
 
-  test('the log has context, and the name of the request, which comes back', async () => {
+  test('the log has the context and the request id, and the reply has the request id', async () => {
     const records: RequestRecord[] = []
     const url = await start(echo(), { logger: record => records.push(record) })
     const headers = { 'x-request-id': 'r-1', 'x-ns-ctx-tenant': 'T', 'x-lancedb-database': 'any' }
@@ -92,7 +92,7 @@ describe('context', () => {
     expect((await askJson(url, path, {})).headers).not.toHaveProperty('x-request-id')
   })
 
-  test('a name of a request that no reply can carry', async () => {
+  test('a request id that no reply can carry is refused', async () => {
     const url = await start(echo())
     const [reply] = await sendRaw(
       url,
@@ -133,7 +133,7 @@ describe('functions', () => {
     return { ns, calls }
   }
 
-  test('know context and identity of who writes, in this process and over HTTP', async () => {
+  test('get context and identity of the writing caller, in process and over HTTP', async () => {
     const { ns, calls } = await noted()
     const remote = connectHttp(await start(ns))
     const call = { context: { tenant: 'T' }, identity: { api_key: 'k' } }
@@ -154,7 +154,7 @@ describe('functions', () => {
     await ns.close()
   })
 
-  test('that work for nobody are told of nobody', async () => {
+  test('that run for no caller get no identity', async () => {
     const { ns, calls } = await noted()
     const table = await ns.openTable('t')
     await table.add([{ n: 4n }])

@@ -58,7 +58,7 @@ function numbers(count: number): ArrowTable {
 }
 
 describe('databases', () => {
-  test('each is a namespace of its own, in the directory of its name', async () => {
+  test('each is a namespace in the directory of its name', async () => {
     const url = await start(open({ create: true }))
     for (const headers of [named('a'), named('b'), named('dev', 'x/y'), named('dev')]) {
       const name = Object.values(headers).join('-').replaceAll('/', '-')
@@ -83,7 +83,7 @@ describe('databases', () => {
     await b!.close()
   })
 
-  test('one that is not there is 400, not 404, is named, and is not made', async () => {
+  test('a missing database is 400, not 404, is named in the error, and is not created', async () => {
     mkdirSync(join(root, 'photos'), { recursive: true })
     const url = await start(open())
     for (const name of ['missing', 'photos']) {
@@ -94,7 +94,7 @@ describe('databases', () => {
     expect(readdirSync(join(root, 'photos'))).toEqual([])
   })
 
-  test('a request that names none gets the default, or is told', async () => {
+  test('a request without a database gets the default one, or an error', async () => {
     const strict = await start(open({ create: true }))
     expect(await spaces(strict, {})).toEqual([400, 13, 'the request names no database'])
     const nameless = { 'x-lancedb-database-prefix': 'a' }
@@ -128,7 +128,7 @@ describe('databases', () => {
     expect(existsSync(root)).toBe(false)
   })
 
-  test('nothing leaves the root, whatever the name', async () => {
+  test('no database name leads outside the root', async () => {
     const all = open()
     const part = fc.oneof(
       fc.constantFrom('..', '.', '', 'a', '_tmp', '%2e', 'a\\..'),
@@ -143,13 +143,13 @@ describe('databases', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('who may not see a database does not learn whether it is there', async () => {
+  test('a caller without access to a database does not learn whether it exists', async () => {
     const url = await start(open(), { authorize: (_, __, ___, { database }) => database === 'mine' })
     expect(await spaces(url, named('theirs'))).toEqual([403, 15, 'not allowed: listNamespaces of "$"'])
     expect(await spaces(url, named('mine'))).toEqual([400, 13, expect.any(String)])
   })
 
-  test('the log says which', async () => {
+  test('the log names the database', async () => {
     const records: RequestRecord[] = []
     const url = await start(open({ create: true }), { logger: record => records.push(record) })
     await spaces(url, named('dev', 'a/b'))
@@ -158,7 +158,7 @@ describe('databases', () => {
 })
 
 describe('opening and closing', () => {
-  test('calls at the same time share one opening', async () => {
+  test('concurrent calls share one opening', async () => {
     const all = open({ create: true })
     const seen = await Promise.all(
       Array.from({ length: 20 }, () => all.use('a', async operations => operations)),
@@ -166,7 +166,7 @@ describe('opening and closing', () => {
     expect(new Set(seen).size).toBe(1)
   })
 
-  test('a failure to open is told to all who wait, and tried again by the next', async () => {
+  test('a failed opening fails all waiting calls, and the next call tries again', async () => {
     const all = open()
     const calls = [1, 2].map(() => all.use('a', async () => 'done'))
     for (const call of calls) await expect(call).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
@@ -174,7 +174,7 @@ describe('opening and closing', () => {
     expect(await all.use('a', async () => 'done')).toBe('done')
   })
 
-  test('of those that nobody calls the ones called last stay open', async () => {
+  test('of idle databases the most recently used stay open', async () => {
     const all = open({ create: true, keepOpen: 2 })
     const operationsOf = (name: string) => all.use(name, async operations => operations)
     const [a, b] = [await operationsOf('a'), await operationsOf('b')]
@@ -184,7 +184,7 @@ describe('opening and closing', () => {
     expect(await operationsOf('b')).not.toBe(b)
   })
 
-  test('none is closed under a call, and what was committed is there when it is opened again', async () => {
+  test('no database is closed during a call, and commits are there when it is opened again', async () => {
     const all = open({ create: true, keepOpen: 0 })
     let release = () => {}
     const held = new Promise<void>(resolve => {
@@ -206,7 +206,7 @@ describe('opening and closing', () => {
     expect(again).not.toBe(meanwhile)
   })
 
-  test('one whose rows are on their way stays open until the last of them is out', async () => {
+  test('a database whose rows are being sent stays open until the last row is sent', async () => {
     const all = open({ create: true, keepOpen: 0 })
     const url = await start(all)
     const count = 1_200_000
@@ -231,7 +231,7 @@ describe('opening and closing', () => {
     await closed
   })
 
-  test('closing waits for what has begun, and takes on nothing more', async () => {
+  test('closing waits for running calls, and refuses new ones', async () => {
     const all = open({ create: true })
     const work = all.use('a', operations => operations.createNamespace({ id: ['n'] }))
     const closed = all.close()

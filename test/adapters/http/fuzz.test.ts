@@ -34,7 +34,7 @@ test(`${count} hostile requests`, async () => {
   expect(after!.bytesLeft - before!.bytesLeft).toBeLessThan(15e6 + 500 * count)
 }, 3_600_000)
 
-test('nothing is written beside the root', async () => {
+test('nothing is written outside the root', async () => {
   const folder = `${freshFolder()}/root`
   await campaigns(folder, 300)
   expect(readdirSync(dirname(folder))).toEqual(['root'])

@@ -46,7 +46,7 @@ function expectRefused(reply: RawReply, path = describePath): void {
 describe('secrets', () => {
   const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 })
 
-  test('only the very secret is that of its owner', () => {
+  test('only the exact secret identifies its owner', () => {
     fc.assert(
       fc.property(fc.uniqueArray(text, { minLength: 1, maxLength: 5 }), text, (secrets, other) => {
         const named = Object.fromEntries(secrets.map((secret, i) => [`n${i}`, secret]))
@@ -73,7 +73,7 @@ describe('secrets', () => {
 })
 
 describe('authentication', () => {
-  test('A-016 a token or a key of anybody lets in, and nothing else does', async () => {
+  test('A-016 any configured token or key is accepted, and nothing else is', async () => {
     const { fake, url } = await startEcho({ auth })
     const inside: Record<string, string>[] = [
       bearer('token-of-ann'),
@@ -99,7 +99,7 @@ describe('authentication', () => {
     expect(fake.heard).toHaveLength(heard)
   })
 
-  test('A-018 the identity in the body counts where the header has none', async () => {
+  test('A-018 the identity in the body counts if the header has none', async () => {
     const { url } = await startEcho({ auth })
     const body = { identity: { auth_token: 'token-of-ann' } }
     expect((await askJson(url, describePath, body)).status).toBe(200)
@@ -113,7 +113,7 @@ describe('authentication', () => {
     expectRefused(await askJson(url, bare, body), bare)
   })
 
-  test('an identity that is none is refused and not shown', async () => {
+  test('an invalid identity is refused and not shown', async () => {
     const records: RequestRecord[] = []
     const { url } = await startEcho({ logger: record => records.push(record) })
     for (const identity of ['hidden', { auth_token: ['hidden'] }, { api_key: { hidden: 1 } }, ['hidden']]) {
@@ -150,7 +150,7 @@ describe('authentication', () => {
     expect(reply!.status).toBe(status)
   })
 
-  test('an upload without credentials is refused unread, and a large body is not read to look for some', async () => {
+  test('an upload without credentials is refused unread, and a large body is not read to find credentials', async () => {
     const { fake, url } = await startEcho({ auth })
     expectRefused(await ask(url, { path: '/v1/table/t/insert', body: 'rows' }), '/v1/table/t/insert')
     const large = { padding: 'x'.repeat(1 << 20), identity: { auth_token: 'token-of-ann' } }
@@ -159,7 +159,7 @@ describe('authentication', () => {
     expect((await askJson(url, describePath, large, bearer('token-of-ann'))).status).toBe(200)
   })
 
-  test('whether it is alive is told to everybody, which paths there are is not', async () => {
+  test('health is public, the list of paths is not', async () => {
     const { url } = await startEcho({ auth })
     expect((await ask(url, { method: 'GET', path: '/healthz' })).status).toBe(200)
     for (const [method, path] of [
@@ -175,7 +175,7 @@ describe('authentication', () => {
     expect((await ask(url, { method: 'GET', path: '/v1/nowhere', headers })).status).toBe(404)
   })
 
-  test('an idempotency key belongs to who sends it', async () => {
+  test('an idempotency key belongs to its caller', async () => {
     const { fake, url } = await startEcho({ auth })
     const keyOf = async (headers: Record<string, string>) => {
       const sent = { ...headers, 'idempotency-key': 'k' }
@@ -187,7 +187,7 @@ describe('authentication', () => {
     expect(await keyOf(bearer('token-of-bob'))).not.toBe(ann)
   })
 
-  test('no token or key is in a reply or in the log, which names who called', async () => {
+  test('no token or key is in a reply or in the log, and the log names the caller', async () => {
     const records: RequestRecord[] = []
     const { url } = await startEcho({ auth, logger: record => records.push(record) })
     const headers = { ...bearer('token-of-ann'), cookie: 'token-of-bob', 'x-request-id': 'r1' }
@@ -204,7 +204,7 @@ describe('authentication', () => {
     expect(seen).not.toMatch(/token-of|wrong-secret/)
   })
 
-  test('nor where the body is no JSON', async () => {
+  test('no secret is in a reply if the body is not JSON', async () => {
     const records: RequestRecord[] = []
     const { url } = await startEcho({ auth, logger: record => records.push(record) })
     const headers = { 'content-type': 'application/json' }
@@ -214,7 +214,7 @@ describe('authentication', () => {
     expect(inspect(records, { depth: 9 })).not.toContain('hidden')
   })
 
-  test('calls are counted by who makes them, also where the body says who', async () => {
+  test('calls are counted by caller, also if the body names the caller', async () => {
     const { fake, url } = await startEcho({ auth, limits: { inFlightPerCaller: 1 } })
     let go = () => {}
     const gone = new Promise<void>(resolve => {
@@ -239,7 +239,7 @@ describe('authentication', () => {
     expect((await ask(url, { method: 'GET', path: '/readyz' })).status).toBe(200)
   })
 
-  test('nobody is asked where auth is not given', async () => {
+  test('without auth no caller is asked for credentials', async () => {
     const { url } = await startEcho({})
     expect((await askJson(url, describePath, {}, bearer('anything'))).status).toBe(200)
   })
@@ -367,7 +367,7 @@ describe('authorize', () => {
     }
   })
 
-  test('no operation goes by it', async () => {
+  test('every operation is authorized', async () => {
     const { fake, url } = await startAsking(() => false, { auth })
     for (const name of operationNames) {
       const entry: OperationEntry = operations[name]
@@ -384,7 +384,7 @@ describe('authorize', () => {
     expect(fake.heard).toHaveLength(0)
   })
 
-  test('listings ask for the namespace they list, that of all tables for the root', async () => {
+  test('listings are authorized for the namespace they list, listing all tables for the root', async () => {
     const { url, questions } = await startAsking()
     for (const path of ['/v1/table', '/v1/namespace/n/table/list', '/v1/namespace/n/list']) {
       await ask(url, { method: 'GET', path })
@@ -396,7 +396,7 @@ describe('authorize', () => {
     ])
   })
 
-  test('it knows identity, principal, context and database', async () => {
+  test('gets identity, principal, context and database', async () => {
     const seen: [Identity, Asked][] = []
     const { url } = await startAsking(
       (_operation, _id, identity, asked) => {
@@ -462,7 +462,7 @@ describe('authorize', () => {
     }
   })
 
-  test('an upload that is refused is not read', async () => {
+  test('a refused upload is not read', async () => {
     const { url } = await startAsking(() => false)
     const socket = dial(url)
     const replies = repliesOf(socket)
@@ -472,7 +472,7 @@ describe('authorize', () => {
     expect((await replies)[0]!.status).toBe(403)
   })
 
-  test('who is refused, or finds nothing, learns of no other table', async () => {
+  test('a refused caller, or a caller that finds nothing, learns of no other table', async () => {
     const ns = await connect('memory://')
     await ns.createTable('secret', [{ a: 1 }])
     const url = await start(ns, { authorize: (_, id) => id[0] !== 'secret' && id[0] !== 'nothing' })
@@ -487,7 +487,7 @@ describe('authorize', () => {
   })
 
   test.each(['in this thread', 'in databases'])(
-    'a table that was deregistered is registered by who may register it under its former name, %s',
+    'a deregistered table may be registered by a caller that may register its former name, %s',
     async where => {
       const root = mkdtempSync(join(tmpdir(), 'sheaf-former-'))
       const ns = await connect(root)
@@ -512,7 +512,7 @@ describe('authorize', () => {
     },
   )
 
-  test('a handle whose table was renamed is asked for by the name it has now', async () => {
+  test('a handle whose table was renamed is authorized for the current name', async () => {
     const ns = await connect('memory://')
     const questions: Question[] = []
     const url = await start(ns, {
@@ -542,7 +542,7 @@ describe('authorize', () => {
 
 describe('binding', () => {
   test.each(['0.0.0.0', '::', '', '192.168.1.5', 'example.org', '127.0.0.1.example.org', '1270.0.0.1'])(
-    '%j needs auth, or the wish to do without',
+    '%j needs auth, or the explicit option to go without',
     async host => {
       expect(() => checkBinding(host, {})).toThrow(expect.objectContaining({ code: ErrorCode.InvalidInput }))
       expect(() => checkBinding(host, { auth })).not.toThrow()
@@ -551,7 +551,7 @@ describe('binding', () => {
   )
 
   test.each(['127.0.0.1', '127.8.9.1', 'localhost', 'LOCALHOST', '::1', '::ffff:127.0.0.1'])(
-    '%j is this machine alone',
+    '%j is this machine only',
     host => expect(() => checkBinding(host, {})).not.toThrow(),
   )
 

@@ -71,7 +71,7 @@ test.each<[string, object, number, number]>([
   expect(await call(path, body)).toMatchObject({ status, body: { code } })
 })
 
-test('in the dialect of Lance one is replaced', async () => {
+test('in the dialect of Lance an index is replaced', async () => {
   const other = { column: 'text', index_type: 'BTREE', name: 'id_idx' }
   expect(await call('create_index/', other)).toEqual(created('id_idx'))
   await root.ns.table('t').waitForIndex('id_idx')

@@ -62,7 +62,7 @@ function call(bearer: string) {
   return askJson(server.url, '/v1/table/t/describe', {}, { authorization: `Bearer ${bearer}` })
 }
 
-test('keys are fetched when the first token comes, and once', async () => {
+test('keys are fetched once, at the first token', async () => {
   expect((await call('a.static.token')).status).toBe(200)
   expect(fetched).toBe(0)
   for (let i = 0; i < 3; i++) expect((await call(await token({ role: 'reader' }))).status).toBe(200)
@@ -70,12 +70,12 @@ test('keys are fetched when the first token comes, and once', async () => {
   expect(asked!.principal).toMatchObject({ name: 'ann', claims: { role: 'reader', sub: 'ann' } })
 })
 
-test('a token may come in the body', async () => {
+test('a token may be in the body', async () => {
   const identity = { auth_token: await token({}) }
   expect((await askJson(server.url, '/v1/table/t/describe', { identity })).status).toBe(200)
 })
 
-test('a claim says which databases a token opens', async () => {
+test('a claim names the databases that a token opens', async () => {
   const verify = await tokenVerifier({ jwksUrl, databasesClaim: 'https://acme.example/databases' })
   const databasesOf = async (claim: unknown) =>
     (await verify(await token({ 'https://acme.example/databases': claim }))).databases
@@ -85,7 +85,7 @@ test('a claim says which databases a token opens', async () => {
     expect(await databasesOf(claim)).toEqual([])
 })
 
-test('a subject that is called like the owner of a key has nothing of what that owner is granted', async () => {
+test('a subject with the name of a key’s owner gets none of the grants of that owner', async () => {
   const gate = await Gate.open(
     { apiKeys: { ann: 'key' }, grants: { ann: ['acme'] }, jwt: { jwksUrl } },
     undefined,
@@ -127,19 +127,19 @@ test.each<[string, () => string | Promise<string>]>([
   for (const part of bearer.split('.').filter(part => part.length > 3)) expect(reply.text).not.toContain(part)
 })
 
-test('where the keys cannot be had that is no fault of the token', async () => {
+test('if the keys cannot be fetched, the token is not blamed', async () => {
   for (const url of [jwksUrl.replace('/keys', '/nowhere'), 'http://127.0.0.1:1/keys']) {
     const verify = await tokenVerifier({ jwksUrl: url })
     await expect(verify(await token({}))).rejects.toMatchObject({ code: ErrorCode.ServiceUnavailable })
   }
 })
 
-test('without issuer and audience any will do', async () => {
+test('without configured issuer and audience any value is accepted', async () => {
   const verify = await tokenVerifier({ jwksUrl })
   expect(await verify(await token({ iss: 'x', aud: 'y' }))).toMatchObject({ name: 'ann' })
 })
 
-test('what is missing is named', async () => {
+test('the error names the missing claim', async () => {
   const missing = () => Promise.reject(new Error('ERR_MODULE_NOT_FOUND'))
   await expect(tokenVerifier({ jwksUrl }, missing)).rejects.toMatchObject({
     code: ErrorCode.InvalidInput,

@@ -75,7 +75,7 @@ test('a limit that is none is refused', () => {
 })
 
 describe('calls at a time', () => {
-  test('A-037 above the limit 503 with Retry-After; a place is free again when its reply is out', async () => {
+  test('A-037 above the limit 503 with Retry-After; a place is free again when its reply is sent', async () => {
     const calls = waiting()
     const url = await start(calls.operations, { inFlight: 2 })
     const both = [ask(url, { path: exists }), ask(url, { path: exists })]
@@ -99,7 +99,7 @@ describe('calls at a time', () => {
     expect((await ask(url, { path: exists })).status).toBe(200)
   })
 
-  test('a refused call leaves the places of the others alone', async () => {
+  test('a refused call takes no place of other calls', async () => {
     const url = await start(echo().operations, { inFlight: 1, inFlightPerCaller: 1 })
     for (let i = 0; i < 3; i++) {
       expect((await ask(url, { path: '/v1/table/%/exists' })).status).toBe(400)
@@ -130,7 +130,7 @@ describe('calls at a time', () => {
   })
 })
 
-describe('callers who have not shown who they are', () => {
+describe('callers without verified credentials', () => {
   const auth = { apiKeys: { ann: 'key-of-ann' } }
   const known = { 'x-api-key': 'key-of-ann' }
   const limits = { inFlight: 4, inFlightPerCaller: 2 }
@@ -165,7 +165,7 @@ describe('callers who have not shown who they are', () => {
     end()
   })
 
-  test('of one address are bounded, and get their places back', async () => {
+  test('from one address are bounded, and get their places back', async () => {
     const url = await start(echo().operations, { ...limits, inFlight: 8 }, { auth })
     const identity = { identity: { api_key: 'key-of-ann' } }
     const end = await hold(url, 1, '')
@@ -174,7 +174,7 @@ describe('callers who have not shown who they are', () => {
     await expect.poll(async () => (await askJson(url, exists, identity)).status).toBe(200)
   })
 
-  test('a body that trickles has a time in which it must come', async () => {
+  test('a slow body must arrive within a time limit', async () => {
     const trickling = new PassThrough()
     const message = Object.assign(trickling, { headers: {}, complete: false })
     const body = new RequestBody(message as unknown as IncomingMessage, { bodyBytes: 1e6, pauseMs: 60_000 })
@@ -223,20 +223,20 @@ describe('the time of a call', () => {
     await ns.close()
   })
 
-  test.each(['-1', '1.5', 'soon', '1e3', ''])('%j is no time', async time => {
+  test.each(['-1', '1.5', 'soon', '1e3', ''])('%j is not a time', async time => {
     const url = await start(echo().operations)
     const reply = await ask(url, { path: exists, headers: { 'x-request-timeout-ms': time } })
     expectRefusal(reply, 400, ErrorCode.InvalidInput)
   })
 
-  test('times longer than any timer are no limit', async () => {
+  test('times longer than any timer mean no limit', async () => {
     const url = await start(echo().operations)
     for (const time of ['2147483648', '999999999999999']) {
       expect((await ask(url, { path: exists, headers: { 'x-request-timeout-ms': time } })).status).toBe(200)
     }
   })
 
-  test('it ends the wait for the rest of an upload, and nothing of that is there', async () => {
+  test('ends the wait for the rest of an upload, and no row of it is committed', async () => {
     const ns = await connect('memory://')
     await ns.createTable('t', [{ id: 1 }])
     const url = await start(ns.operations)
@@ -271,7 +271,7 @@ describe('clients that pause', () => {
     },
   )
 
-  test('before the head of a request is whole get 408', async () => {
+  test('get 408 before the head of a request is complete', async () => {
     const records: RequestRecord[] = []
     const url = await start(
       echo().operations,
@@ -283,7 +283,7 @@ describe('clients that pause', () => {
     expect(records).toMatchObject([{ method: '', path: '', status: 408, bytesOut: replies[0]!.bytes.length }])
   })
 
-  test('in reading lose the connection, which does not hold up close', async () => {
+  test('while reading lose the connection, and do not delay close', async () => {
     const chunks = Array.from({ length: 64 }, () => Buffer.alloc(1 << 20))
     const records: RequestRecord[] = []
     let begin!: () => void
@@ -310,7 +310,7 @@ describe('clients that pause', () => {
     socket.destroy()
   })
 
-  test('while the server is at work are waited for', async () => {
+  test('while the server computes are awaited', async () => {
     const url = await start(
       withHandler(() => new Promise(resolve => setTimeout(() => resolve(undefined), 120))),
       { pauseMs: 30 },
@@ -331,7 +331,7 @@ test('connections above the limit are closed unanswered, and counted', async () 
 })
 
 describe('bodies', () => {
-  test('a content coding that is not known is 415', async () => {
+  test('an unknown content coding is 415', async () => {
     const url = await start(echo().operations)
     for (const path of ['/v1/table/t/insert', '/v1/table/t/describe']) {
       for (const encoding of ['deflate', 'br', 'identity, gzip']) {

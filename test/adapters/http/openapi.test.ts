@@ -15,13 +15,13 @@ import { samplesOf } from '../samples.js'
 
 const document: Document = openApi('')
 
-test('is valid as OpenAPI 3.1', async () => {
+test('the document is valid as OpenAPI 3.1', async () => {
   const { valid, errors } = await new Validator().validate(openApi('/base') as Document)
   expect(errors).toBeUndefined()
   expect(valid).toBe(true)
 })
 
-test('its schemas are JSON Schemas, and those with a name are there', () => {
+test('its schemas are valid JSON Schemas, and all named ones exist', () => {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true })
   ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'paths', 'components'])
   ajv.addSchema({ $id: 'document', ...document })
@@ -30,7 +30,7 @@ test('its schemas are JSON Schemas, and those with a name are there', () => {
   }
 })
 
-test('is served below the base path, which it names', async () => {
+test('the document is served below the base path, which it names', async () => {
   for (const basePath of ['', '/some/base']) {
     const server = await serve(echo(), { port: 0, basePath })
     const reply = await ask(server.url, { method: 'GET', path: `${basePath}/openapi.json` })
@@ -40,7 +40,7 @@ test('is served below the base path, which it names', async () => {
   }
 })
 
-test('has every route, each under a name of its own', () => {
+test('the document has every route, each under a unique name', () => {
   const ids: string[] = []
   for (const name of operationNames) {
     for (const route of operations[name].routes) {
@@ -56,7 +56,7 @@ test('has every route, each under a name of its own', () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-describe('what is sent is as it says', () => {
+describe('requests and replies are as documented', () => {
   const schemas = new DocumentSchemas(document)
 
   test.each(operationNames)('%s', name => {

@@ -6,7 +6,7 @@ import { servers } from './servers.js'
 
 const start = servers()
 
-test('an overwrite with other columns replaces them for LanceDB’s clients, and is refused for others', async () => {
+test('an overwrite with other columns replaces them for LanceDB’s clients, and is refused for other clients', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1, name: 'a' }], { properties: { kept: 'yes' } })
   const other = await ns.createTable('u', [{ id: 'x', price: 2 }])

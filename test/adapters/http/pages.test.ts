@@ -50,7 +50,7 @@ describe('host names', () => {
     expect(await (await ns.openTable('docs')).countRows()).toBe(1)
   })
 
-  test('a whole URL as the target names the host, whatever the field Host says', async () => {
+  test('an absolute URL as target names the host, whatever the Host field says', async () => {
     const { url } = await startWithTable()
     const send = (authority: string) =>
       sendRaw(
@@ -61,7 +61,7 @@ describe('host names', () => {
     expect((await send('localhost:80'))[0]!.status).toBe(200)
   })
 
-  test('this machine is answered under its own names and addresses', async () => {
+  test('the server answers to the names and addresses of this machine', async () => {
     const { url } = await startWithTable()
     for (const host of [
       'localhost',
@@ -119,7 +119,7 @@ describe('host names', () => {
 })
 
 describe('web pages', () => {
-  test('simple requests of a page of another origin change nothing', async () => {
+  test('simple requests from a page of another origin change nothing', async () => {
     const { ns, url } = await startWithTable()
     const rows = { path: '/v1/table/docs/create?mode=overwrite', body: new Uint8Array(8) }
     for (const fields of [
@@ -145,7 +145,7 @@ describe('web pages', () => {
     expect(await (await ns.openTable('docs')).countRows()).toBe(1)
   })
 
-  test('its own pages, typed addresses and callers that are no browsers are answered', async () => {
+  test('same-origin pages, typed addresses and callers that are not browsers are answered', async () => {
     const { url } = await startWithTable()
     const { host } = new URL(url)
     for (const fields of [
@@ -193,7 +193,7 @@ describe('web pages', () => {
     expect((await ask(url, { ...count, headers: json })).headers.vary).toBe('origin')
   })
 
-  test('a preflight request is answered before anybody is asked for a key', async () => {
+  test('a preflight request is answered before a key is required', async () => {
     const fake = echo()
     const url = await start(fake, {
       auth: { apiKeys: { ann: 'key' } },

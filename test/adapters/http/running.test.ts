@@ -38,7 +38,7 @@ function sampled(samples: readonly Sample[], name: string, labels: Readonly<Reco
 }
 
 describe('health', () => {
-  test('is 200 whatever the namespace does, below the base path, by any method', async () => {
+  test('is 200 whatever the namespace does, below the base path, with any method', async () => {
     const url = await start(
       { operations: withHandler(() => new Promise(() => {})) },
       { basePath: 'some/base' },
@@ -49,7 +49,7 @@ describe('health', () => {
     expect((await ask(url, { method: 'GET', path: '/healthz' })).status).toBe(404)
   })
 
-  test('ready is who answers', async () => {
+  test('a server that answers is ready', async () => {
     const fake = echo()
     const url = await start(fake)
     const ready = async () => {
@@ -63,7 +63,7 @@ describe('health', () => {
     expect(await ready()).toEqual([503, { status: 'not ready' }])
   })
 
-  test('who is about to stop is healthy and not ready', async () => {
+  test('a stopping server is healthy and not ready', async () => {
     let begin!: () => void
     let go!: () => void
     const begun = new Promise<void>(resolve => {
@@ -124,7 +124,7 @@ describe('metrics', () => {
     expect(sampled(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   })
 
-  test('whatever clients send, there are no more lines', async () => {
+  test('clients cannot add lines to the metrics', async () => {
     const url = await start(echo())
     const ask100 = async (seed: string) => {
       for (let i = 0; i < 30; i++) {
@@ -139,14 +139,14 @@ describe('metrics', () => {
     expect((await ask100('c')).length).toBe(before.length)
   })
 
-  test('tell of the root where it is in this process, and go without where it is not', async () => {
+  test('describe a root in this process, and are absent for a root elsewhere', async () => {
     const ns = await connect('memory://')
     await ns.createTable('t', [{ id: 1 }])
     const url = await start(ns)
     await askJson(url, '/v1/table/t/query', { k: 1, filter: 'true' })
     const samples = await metricsOf(url)
     expect(sampled(samples, 'sheaf_memory_budget_bytes')).toBe(ns.stats().memory.budgetBytes)
-    expect(sampled(samples, 'sheaf_memory_room_bytes', { room: 'columns' })).toBeGreaterThan(0)
+    expect(sampled(samples, 'sheaf_memory_partition_bytes', { partition: 'columns' })).toBeGreaterThan(0)
     expect(sampled(samples, 'sheaf_log_slot')).toBe(ns.stats().log.slot)
     await server!.close()
     await ns.close()
@@ -159,7 +159,7 @@ describe('metrics', () => {
     expect(sampled(await metricsOf(other), 'sheaf_log_slot')).toBeUndefined()
   })
 
-  test('the delay of the event loop is there from the second time on', async () => {
+  test('the event-loop delay is there from the second time on', async () => {
     const url = await start(echo())
     await metricsOf(url)
     for (let i = 0; i < 4; i++) {
@@ -185,7 +185,7 @@ describe('the log', () => {
     expect(records[0]!.durationMs).toBeGreaterThan(0)
   })
 
-  test('has a record of what is not HTTP', async () => {
+  test('has a record of input that is not HTTP', async () => {
     const records: RequestRecord[] = []
     const url = await start(echo(), { logger: record => void records.push(record) })
     const [reply] = await sendRaw(url, 'hello\r\n\r\n')
@@ -194,7 +194,7 @@ describe('the log', () => {
     ])
   })
 
-  test('that fails leaves replies as they are', async () => {
+  test('a failing log does not change replies', async () => {
     const url = await start(echo(), {
       logger: () => {
         throw new Error('the disk is full')

@@ -98,7 +98,7 @@ describe('routes', () => {
     expectError(await ask(url, { path }), 400, ErrorCode.InvalidInput, path)
   })
 
-  test('A-005 what is known but not served is 406 with code 0', async () => {
+  test('A-005 a known route that is not served is 406 with code 0', async () => {
     const handlers = Object.fromEntries(operationNames.map(name => [name, 'unsupported']))
     const url = await start({ operations: bindHandlers(handlers as unknown as Handlers<null>, null) })
     for (const { method, path } of routes) {
@@ -116,7 +116,7 @@ describe('routes', () => {
     expectError(await ask(url, { path: '/v2/table/t/exists' }), 404, 0, '/v2/table/t/exists')
   })
 
-  test('health is told below the base path', async () => {
+  test('health is served below the base path', async () => {
     const { url } = await startEcho({ basePath: '/base' })
     const reply = await ask(url, { method: 'GET', path: '/base/healthz' })
     expect([reply.status, reply.json]).toEqual([200, { status: 'ok' }])
@@ -152,11 +152,11 @@ describe('identifiers', () => {
     expect(fake.last).toMatchObject({ name: 'listNamespaces', request: { id: [] } })
   })
 
-  test('A-009 empty names fall away', async () => {
+  test('A-009 empty names are dropped', async () => {
     expect(await described('/v1/table/$$t$$/describe')).toEqual(['t'])
   })
 
-  test('A-010 the id in the body says it exactly where names contain the delimiter', async () => {
+  test('A-010 the id in the body is exact if names contain the delimiter', async () => {
     expect(await described('/v1/table/a$b$c/describe', { id: ['a', 'b$c'] })).toEqual(['a', 'b$c'])
   })
 
@@ -222,7 +222,7 @@ describe('requests', () => {
     expect(fake.last.request).toEqual({ id: ['t'], limit: 5, page_token: 'p', descending: true })
   })
 
-  test('A-003 a JSON operation does without a body and without a content type', async () => {
+  test('A-003 a JSON operation works without a body and without a content type', async () => {
     const { fake, url } = await startEcho()
     expect((await ask(url, { path: '/v1/table/t/describe/' })).status).toBe(200)
     const empty = { 'content-type': 'application/json' }
@@ -255,7 +255,7 @@ describe('requests', () => {
     }
   })
 
-  test('Arrow bodies are passed on whatever their content type, and the bare map is the whole body', async () => {
+  test('Arrow bodies are passed on with any content type, and the bare map is the whole body', async () => {
     const { fake, url } = await startEcho()
     await ask(url, { path: '/v1/table/t/insert', body: 'any bytes' })
     expect(fake.last.body?.toString()).toBe('any bytes')
@@ -297,7 +297,7 @@ describe('requests', () => {
     expect((await askJson(url, '/v1/table/t/add_columns', body)).status).toBe(200)
   })
 
-  describe('names that are not known', () => {
+  describe('unknown names', () => {
     const sent: readonly (readonly [what: string, path: string, body: object | string, message: string])[] = [
       [
         'a write',
@@ -326,7 +326,7 @@ describe('requests', () => {
         'format is not a known parameter',
       ],
     ]
-    test.each(sent)('%s is refused, whoever sends it', async (_, path, body, message) => {
+    test.each(sent)('%s is refused, from any client', async (_, path, body, message) => {
       const { url, fake } = await startEcho()
       for (const client of [undefined, 'LanceDB-Node-Client/9.9.9', 'curl/8.5.0']) {
         const headers: Record<string, string> = client === undefined ? {} : { 'user-agent': client }
@@ -341,7 +341,7 @@ describe('requests', () => {
     })
 
     test.each([['LanceDB-Node-Client/9.9.9'], ['OpenAPI-Generator/9.9.9/java'], [undefined]])(
-      'other reads skip them and log it, for a client that may be newer: %s',
+      'other reads skip them and log it for clients that may be newer: %s',
       async client => {
         const records: RequestRecord[] = []
         const { url, fake } = await startEcho({ logger: record => records.push(record) })
@@ -354,7 +354,7 @@ describe('requests', () => {
       },
     )
 
-    test('other reads refuse them of anybody else', async () => {
+    test('other reads refuse them from all other clients', async () => {
       const { url } = await startEcho()
       for (const path of ['/v1/table/t/describe', '/v1/table/t/describe?versoin=2']) {
         const body = path.includes('?') ? {} : { versoin: 2 }
@@ -422,7 +422,7 @@ describe('replies', () => {
     expect(reply.text).toBe('ARROW1 and so on')
   })
 
-  test('A-071 who accepts only an Arrow IPC stream gets the stream inside the file', async () => {
+  test('A-071 a client that accepts only an Arrow IPC stream gets the stream inside the file', async () => {
     const { fake, url } = await startEcho()
     const footer = Buffer.from('the footer')
     const length = Buffer.alloc(4)
@@ -527,7 +527,7 @@ describe('errors', () => {
     },
   )
 
-  test('a fault of ours is 500 with code 18 and tells nothing of the inside, except to the log', async () => {
+  test('an internal error is 500 with code 18, and only the log has details', async () => {
     const records: RequestRecord[] = []
     const { fake, url } = await startEcho({ logger: record => records.push(record) })
     const cause = new TypeError('secret at /home/someone/file.ts')
@@ -544,7 +544,7 @@ describe('errors', () => {
     ])
   })
 
-  test('a reply that cannot be written is a fault of ours', async () => {
+  test('a reply that cannot be written is an internal error', async () => {
     const { fake, url } = await startEcho()
     fake.answer = () => ({ properties: { n: 1n } })
     expectError(await ask(url, { path: '/v1/namespace/n/describe' }), 500, 18, '/v1/namespace/n/describe')
@@ -552,7 +552,7 @@ describe('errors', () => {
 })
 
 describe('options', () => {
-  test('a port in use, a port that is none, a limit that is none', async () => {
+  test('a port in use, an invalid port and an invalid limit are refused', async () => {
     const { url } = await startEcho()
     const port = Number(new URL(url).port)
     await expect(serve(echo(), { port })).rejects.toMatchObject({

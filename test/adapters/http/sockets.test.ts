@@ -24,7 +24,7 @@ const exists = (table: string, fields = '') =>
   `POST /v1/table/${table}/exists HTTP/1.1\r\n${host}content-length: 0\r\n${fields}\r\n`
 
 describe('pipelining', () => {
-  test('replies come in the order of the requests, whichever is ready first', async () => {
+  test('replies are sent in the order of the requests, whichever is ready first', async () => {
     let go!: () => void
     const gate = new Promise<void>(resolve => {
       go = resolve
@@ -42,7 +42,7 @@ describe('pipelining', () => {
     )
   })
 
-  test('an upload that is refused does not take the reply before it along', async () => {
+  test('a refused upload does not lose the reply before it', async () => {
     let go!: () => void
     const gate = new Promise<void>(resolve => {
       go = resolve
@@ -65,11 +65,11 @@ describe('pipelining', () => {
   })
 })
 
-describe('clients that ask before they send', () => {
+describe('clients that send Expect', () => {
   const expecting = (path: string, length: number) =>
     `POST ${path} HTTP/1.1\r\n${host}${close}expect: 100-continue\r\ncontent-length: ${length}\r\n\r\n`
 
-  test('are told to go on when the body is wanted', async () => {
+  test('get 100 when the body is wanted', async () => {
     const fake = echo()
     const url = await start(fake.operations)
     const socket = dial(url)
@@ -94,7 +94,7 @@ describe('clients that ask before they send', () => {
     expect(await replies).toMatchObject([{ status, headers: { connection: 'close' }, json: { status } }])
   })
 
-  test('for something else get 417', async () => {
+  test('with another value get 417', async () => {
     const url = await start(echo().operations)
     const replies = await sendRaw(url, exists('t', `${close}expect: the best\r\n`))
     expect(replies).toMatchObject([{ status: 417, json: { code: 13 } }])
@@ -102,7 +102,7 @@ describe('clients that ask before they send', () => {
 })
 
 describe('requests of a special form', () => {
-  test('HEAD has the head of an error and no body, and the connection stays usable', async () => {
+  test('HEAD has the head of an error without a body, and the connection stays usable', async () => {
     const url = await start(echo().operations)
     const socket = dial(url)
     socket.write(`HEAD /v1/table/t/describe HTTP/1.1\r\n${host}\r\n`)
@@ -112,7 +112,7 @@ describe('requests of a special form', () => {
     expect(await repliesOf(socket)).toMatchObject([{ status: 200 }])
   })
 
-  test('a whole URL as target means its path', async () => {
+  test('an absolute URL as target means its path', async () => {
     const fake = echo()
     const url = await start(fake.operations)
     const target = 'http://localhost:80/v1/table/a%24b/exists?x=1'
@@ -120,7 +120,7 @@ describe('requests of a special form', () => {
     expect([replies.map(({ status }) => status), fake.last.request]).toEqual([[200], { id: ['a', 'b'] }])
   })
 
-  test('no Host is 400 with an error, but in HTTP/1.0', async () => {
+  test('no Host is 400 with an error, except in HTTP/1.0', async () => {
     const url = await start(echo().operations)
     const head = 'content-length: 0\r\n\r\n'
     const replies = await sendRaw(url, `POST /v1/table/t/exists HTTP/1.1\r\n${close}${head}`)
@@ -128,7 +128,7 @@ describe('requests of a special form', () => {
     expect(await sendRaw(url, `POST /v1/table/t/exists HTTP/1.0\r\n${head}`)).toMatchObject([{ status: 200 }])
   })
 
-  test('CONNECT is 405 with an error, and holds up nothing', async () => {
+  test('CONNECT is 405 with an error, and blocks no other request', async () => {
     const url = await start(echo().operations)
     const replies = await sendRaw(url, `CONNECT sheaf:443 HTTP/1.1\r\n${host}\r\n`)
     expect(replies).toMatchObject([{ status: 405, headers: { connection: 'close' }, json: { code: 0 } }])
@@ -139,7 +139,7 @@ describe('requests of a special form', () => {
     held.destroy()
   })
 
-  test('an upgrade is not taken, and the request answered as it is', async () => {
+  test('an upgrade is ignored, and the request is answered', async () => {
     const url = await start(echo().operations)
     const fields = 'connection: upgrade, close\r\nupgrade: websocket\r\n'
     expect(await sendRaw(url, exists('t', fields))).toMatchObject([{ status: 200 }])
@@ -170,7 +170,7 @@ test.each([
   expect(versions).toEqual([7, 7])
 })
 
-test('a client that closes its side does not wait for a reply: who goes away looks the same', async () => {
+test('a client that closes its side gets no reply: this looks the same as a disconnect', async () => {
   let begin!: () => void
   const begun = new Promise<void>(resolve => {
     begin = resolve

@@ -148,7 +148,7 @@ function fieldShapes(shape: Shape): Map<string, Shape> | null {
   }
 }
 
-test('every field of a field that the specification names for a request is declared', context => {
+test('every field that the specification names for a request is declared', context => {
   context.skip(theirs === null, withoutSpecification)
   const unknown = described.flatMap(({ name }) => {
     const { body, bare, request }: OperationEntry = operations[name]
@@ -190,7 +190,7 @@ function without(names: readonly string[], known: readonly string[]): string[] {
   return names.filter(name => !known.includes(name))
 }
 
-test('paths, parameters, fields and statuses are the same, but for some', context => {
+test('paths, parameters, fields and statuses are equal, with listed exceptions', context => {
   context.skip(theirs === null, withoutSpecification)
   expect(described.flatMap(differencesOf).sort()).toEqual(Object.keys(differences).sort())
 })

@@ -27,7 +27,7 @@ afterAll(async () => {
 const describeAs = async (path: string) =>
   (await askJson(server.url, path, {})).json as Record<string, unknown>
 
-test('the location names no place, and no versions are managed', async () => {
+test('the location of a table is hidden, and no versions are managed', async () => {
   const described = await describeAs('/v1/table/t/describe?with_table_uri=true')
   expect(described).not.toHaveProperty('managed_versioning')
   expect(described).toMatchObject({

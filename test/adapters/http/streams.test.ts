@@ -61,7 +61,7 @@ describe('a table of 18 MB', () => {
     expect(reply.bytes.equals(file)).toBe(true)
   })
 
-  test('is streamed as an IPC stream to who wants one', async () => {
+  test('is streamed as an IPC stream to a client that asks for one', async () => {
     const { url } = await start(ns.operations)
     const { headers, bytes } = await ask(url, { path: query, body, headers: { ...asJson, ...asStream } })
     expect(headers).toMatchObject({ 'transfer-encoding': 'chunked', 'content-type': asStream.accept })
@@ -73,7 +73,7 @@ describe('a table of 18 MB', () => {
     expect(tableFromIPC(bytes).numRows).toBe(18_001)
   })
 
-  test('has a length where it is told in few bytes, or to a client that knows no chunks', async () => {
+  test('has a length if it is small, or if the client does not support chunks', async () => {
     const { url } = await start(ns.operations)
     const few = await askJson(url, query, { k: 100, vector: [] })
     expect(few.headers['content-length']).toBe(String(few.bytes.length))
@@ -86,7 +86,7 @@ describe('a table of 18 MB', () => {
     expect(old!.bytes.equals(file)).toBe(true)
   })
 
-  test('comes whole through a server that passes it on, and to our own client', async () => {
+  test('arrives whole through a proxy, and in the Sheaf client', async () => {
     const inner = connectHttp((await start(ns.operations)).url)
     closing.push(() => inner.close())
     const outer = connectHttp((await start(inner.operations)).url)
@@ -94,7 +94,7 @@ describe('a table of 18 MB', () => {
     expect(Buffer.from(await outer.table('t').search().toIpc()).equals(file)).toBe(true)
   })
 
-  test('goes on where its reader goes on, and ends where the reader goes away', async () => {
+  test('continues as its reader reads, and ends when the reader disconnects', async () => {
     const signals: AbortSignal[] = []
     const watching = {
       ...ns.operations,
@@ -136,7 +136,7 @@ describe('a rest that fails', () => {
     throw new SheafError(ErrorCode.ServiceUnavailable, 'the disk is gone')
   }
 
-  test('cuts the connection, so that nobody takes the beginning for the whole', async () => {
+  test('cuts the connection, so that no client takes the beginning for the whole', async () => {
     const logged: RequestRecord[] = []
     const { url } = await start(answering(failing), record => logged.push(record))
     await expect(ask(url, { path: query, body, headers: asJson })).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describe('a rest that fails', () => {
     expect(logged[0]).toMatchObject(cut)
   })
 
-  test('is no table to apache-arrow, wherever it is cut', async () => {
+  test('is not a table to apache-arrow, wherever it is cut', async () => {
     const batch = rowsToBatch(Array.from({ length: 1000 }, (_, id) => ({ id, name: `name ${id}` })))
     const file = concatChunks(encodeIpcFile(batch.schema, [batch, batch]))
     const footer = file.length - 10 - new DataView(file.buffer).getInt32(file.length - 10, true)
@@ -186,7 +186,7 @@ describe('a rest that fails', () => {
 describe('a rest without end', () => {
   const piece = new Uint8Array(1 << 20)
 
-  test('is asked for no faster than its reader reads, and closed when the reader is gone', async () => {
+  test('is read no faster than its reader reads, and closed when the reader is gone', async () => {
     let given = 0
     let ended!: () => void
     const end = new Promise<void>(resolve => {
@@ -217,7 +217,7 @@ describe('a rest without end', () => {
     expect(given - before).toBeLessThan(64 << 20)
   })
 
-  test('is told that its reader is gone while it looks for more', async () => {
+  test('is notified of the missing reader while it computes', async () => {
     let begun!: () => void
     const waiting = new Promise<void>(resolve => {
       begun = resolve

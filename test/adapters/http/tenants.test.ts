@@ -50,7 +50,7 @@ const named = (database: string) => ({ 'x-lancedb-database': database })
 const count = '/v1/table/secret/count_rows'
 const denied = { status: 403, json: { code: ErrorCode.PermissionDenied } }
 
-test('a key opens its own databases and no other, by whichever header names them', async () => {
+test('a key opens only its own databases, in any header that names them', async () => {
   const { url } = await startTenants()
   const open: [number, Record<string, string>][] = [
     [200, { ...keyOf('acme'), ...named('acme') }],
@@ -121,7 +121,7 @@ test('the location of a table of another database opens nothing', async () => {
   await acme.close()
 })
 
-test('a table of one database lies neither in nor around another database', async () => {
+test('a table of one database is neither inside nor around another database', async () => {
   const below = await connect(join(root, 'acme', 'below', 'deep'))
   await below.createTable('t', [{ n: 1 }])
   const { location } = await below.operations.describeTable({ id: ['t'] })
@@ -140,7 +140,7 @@ test('a table of one database lies neither in nor around another database', asyn
   await acme.close()
 })
 
-test('`authorize` is told which databases a caller may open', async () => {
+test('`authorize` gets the databases that a caller may open', async () => {
   const seen: (readonly string[] | undefined)[] = []
   const authorize: ServeOptions['authorize'] = (_operation, _id, _identity, { principal }) => {
     seen.push(principal?.databases)
@@ -151,7 +151,7 @@ test('`authorize` is told which databases a caller may open', async () => {
   expect(seen).toEqual([['acme', 'acme/test']])
 })
 
-test('databases with keys do not start until it is said who opens which', async () => {
+test('databases with keys do not start without grants', async () => {
   const all = databases(root)
   opened.push(all)
   const without = { apiKeys: { acme: 'a' } }
@@ -184,7 +184,7 @@ test.each([
   expect(`${error.message} ${error.hint}`).toContain(problem)
 })
 
-test('a namespace that all share has nothing to grant', async () => {
+test('grants are refused if all callers share one namespace', async () => {
   const ns = await connect('memory://')
   await expect(serve(ns, { port: 0, auth })).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
   await ns.close()

@@ -49,7 +49,7 @@ class SlowStore extends WrappedStore {
 }
 
 test.each(['create', 'insert', 'insert?mode=overwrite'])(
-  '%s takes no more than the store does',
+  '%s needs no more memory than the store',
   async operation => {
     let sent = 0
     let ahead = 0
@@ -119,7 +119,7 @@ describe('compressed uploads at the same time', () => {
     return { seen, end: () => spy.mockRestore() }
   }
 
-  test('take turns with the memory they have together', async () => {
+  test('take turns to use their shared memory', async () => {
     const ns = await connect('memory://')
     await ns.createTable('t', [{ id: 1 }])
     const uploadBytes = 1.5 * decoded
@@ -151,7 +151,7 @@ describe('compressed uploads at the same time', () => {
     await ns.close()
   })
 
-  test('a merge holds its rows: too many of them are refused', async () => {
+  test('a merge keeps its rows in memory: too many of them are refused', async () => {
     const ns = await connect('memory://')
     await ns.createTable('t', [{ id: -1 }])
     const server = await serve(ns, { port: 0, limits: { uploadBytes: 3 * decoded } })

@@ -14,7 +14,7 @@ const module = shipped('worker')
 const { connectWorker } = (await import(module)) as typeof publicModule
 
 describe('connectWorker', () => {
-  test('what is written is there for the next one', async () => {
+  test('a write is visible to the next call', async () => {
     const root = freshRoot()
     const writer = await connectWorker(root)
     await writer.createTable('t', [{ a: 1 }, { a: 2 }])
@@ -26,7 +26,7 @@ describe('connectWorker', () => {
     await reader.close()
   })
 
-  test('a root that cannot be opened is the error it would be in process', async () => {
+  test('a root that cannot be opened gives the same error as in process', async () => {
     const missing = join(freshRoot(), 'missing')
     await expect(connectWorker(missing, { create: false })).rejects.toMatchObject({
       name: 'SheafError',
@@ -35,12 +35,12 @@ describe('connectWorker', () => {
     await expect(connectWorker('')).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
   })
 
-  test('opening can be given up', async () => {
+  test('opening can be aborted', async () => {
     const reason = new Error('enough')
     await expect(connectWorker(freshRoot(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })
 
-  test('maintenance and verification are done by the worker that writes, where it may', async () => {
+  test('the worker that may write runs maintenance and verification', async () => {
     const root = freshRoot()
     const writer = await connectWorker(root)
     const table = await writer.createTable('t', [{ a: 1 }])

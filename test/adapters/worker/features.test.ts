@@ -45,8 +45,8 @@ const closed = { code: ErrorCode.ServiceUnavailable, message: expect.stringConta
 
 const kill = (ns: Namespace) => failure(operationsOf.get(ns)!.tableExists({ id: ['exit'] }))
 
-describe('the death of a worker', () => {
-  test('takes its snapshots with it, for good, and nothing else', async () => {
+describe('a worker that dies', () => {
+  test('loses its snapshots for good, and nothing else', async () => {
     const ns = await start()
     const [one, two] = [await ns.snapshot(), await ns.snapshot()]
     const waiting = failure(one.operations.countTableRows({ id: ['wait'] }))
@@ -59,7 +59,7 @@ describe('the death of a worker', () => {
     await (await ns.snapshot()).operations.tableExists({ id: ['any'] })
   })
 
-  test('undoes a transaction, whose calls say so, writes too', async () => {
+  test('undoes a transaction, and its calls and later writes say so', async () => {
     const ns = await start()
     let runs = 0
     const inside: unknown[] = []
@@ -95,7 +95,7 @@ describe('the death of a worker', () => {
     expect(await failure(done)).toMatchObject(error)
   })
 
-  test('fails a look for commits, and the next one goes on', async () => {
+  test('fails a wait for commits, and the next wait works', async () => {
     const ns = await start()
     const events = ns.watch()[Symbol.asyncIterator]()
     expect(await events.next()).toEqual({ done: false, value: 7 })
@@ -110,7 +110,7 @@ describe('the death of a worker', () => {
 })
 
 describe('a verification', () => {
-  test('tells its progress, and answers like any call', async () => {
+  test('reports its progress, and answers like any call', async () => {
     const ns = await sharedOne()
     const told: number[] = []
     const { ok, checked } = await ns.verify({ onProgress: ({ done }) => told.push(done) })
@@ -118,7 +118,7 @@ describe('a verification', () => {
     expect(await ns.verify()).toMatchObject({ ok: true })
   })
 
-  test('ends with what is thrown at its progress, which is told no more', async () => {
+  test('ends with an error thrown by its progress callback, which is not called again', async () => {
     const ns = await sharedOne()
     const mine = new Error('mine')
     let told = 0
@@ -131,7 +131,7 @@ describe('a verification', () => {
   })
 })
 
-test('maintenance can be given up', async () => {
+test('maintenance can be aborted', async () => {
   const ns = await sharedOne()
   const ending = new AbortController()
   const reason = new Error('enough')
@@ -142,12 +142,12 @@ test('maintenance can be given up', async () => {
   expect(await failure(ns.optimize({ signal: ending.signal }))).toBe(reason)
 })
 
-test('what stands in memory elsewhere is not to be had at once', async () => {
+test('what another thread has in memory is not available synchronously', async () => {
   const ns = await sharedOne()
   expect(() => ns.stats()).toThrow(expect.objectContaining({ code: ErrorCode.Unsupported }))
 })
 
-test('closing waits neither for who watches nor for the work of a transaction, which comes to nothing', async () => {
+test('closing does not wait for watchers nor for a transaction, which commits nothing', async () => {
   const ns = await start()
   const events = ns.watch()[Symbol.asyncIterator]()
   await events.next()
@@ -168,7 +168,7 @@ test('closing waits neither for who watches nor for the work of a transaction, w
   await snapshot.close()
 })
 
-test('what a transaction throws is known by its code where it was done', async () => {
+test('an error thrown in a transaction keeps its code', async () => {
   const ns = await sharedOne()
   const conflict = new SheafError(ErrorCode.ConcurrentModification, 'mine')
   for (const mine of [conflict, undefined, Symbol('mine')]) {

@@ -47,7 +47,7 @@ function memoryOf(columns: readonly Column[], found = new Set<ArrayBufferLike>()
   return found
 }
 
-test('A-076 rows that were cloned give the same file, whatever they are', () => {
+test('A-076 cloned rows give the same file, of any type', () => {
   fc.assert(
     fc.property(batches, ({ schema, batches: list }) => {
       const kept = list.map((batch): Batch => ({ ...batch, columns: batch.columns.map(asKept) }))
@@ -60,7 +60,7 @@ test('A-076 rows that were cloned give the same file, whatever they are', () => 
   )
 })
 
-test('of columns cut out of large ones the rows are cloned, and nothing behind them', () => {
+test('columns cut out of large ones are cloned without the rest of their buffers', () => {
   const { schema, columns } = rowsToBatch(
     Array.from({ length: 5000 }, (_, id) => ({
       id,
@@ -78,7 +78,7 @@ test('of columns cut out of large ones the rows are cloned, and nothing behind t
   expect(bytes).toBeLessThan(500)
 })
 
-test('batches have their dictionary in common as before, and a long one makes an answer long', () => {
+test('batches keep their common dictionary, and a long dictionary makes an answer long', () => {
   const dictionary = rowsToBatch([{ v: 'a' }, { v: 'b' }]).columns[0]!
   const index = { kind: 'int', bits: 8, signed: true } as const
   const type = { kind: 'dictionary', index, value: dictionary.type, ordered: false } as const
@@ -95,6 +95,6 @@ test('batches have their dictionary in common as before, and a long one makes an
   expect(fewRows(new ReadRows(1, schema, [of(long)]))).toBeNull()
 })
 
-test('what comes as bytes stays bytes', () => {
+test('an answer of bytes stays bytes', () => {
   expect(fewRows({ version: 1, chunks: [new Uint8Array(8)] })).toBeNull()
 })

@@ -115,7 +115,7 @@ describe('calls', () => {
     })
   })
 
-  test('a vector takes only itself along, and stays with the caller', async () => {
+  test('a vector is copied without the rest of its buffer, and stays with the caller', async () => {
     const operations = await start()
     const all = new Float32Array(1000).fill(1)
     const vector = { single_vector: all.subarray(10, 12) }
@@ -132,13 +132,13 @@ describe('calls', () => {
     }
   })
 
-  test('a bad request is refused on this side', async () => {
+  test('a bad request is refused in the calling thread', async () => {
     const operations = await start()
     const call = operations.queryTable({ id: ['rows'], k: -1, vector: null })
     await expect(call).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
   })
 
-  test('options that are no plain data are InvalidInput, and nothing is left behind', async () => {
+  test('options that are not plain data are InvalidInput, and leave nothing behind', async () => {
     const operations = await start()
     const context = { call: (() => {}) as unknown as string }
     const { chunks } = counted(1, 1)
@@ -149,7 +149,7 @@ describe('calls', () => {
   })
 })
 
-describe('a reply that is begun', () => {
+describe('a streamed reply', () => {
   async function ask(operations: Operations, id: string[], signal?: AbortSignal) {
     const call = { request: { id, k: 1, vector: null }, body: undefined }
     const options = { signal, streamAfter: 1 }
@@ -166,7 +166,7 @@ describe('a reply that is begun', () => {
     return pieces
   }
 
-  test('has the chunks of the engine, and its footer apart from all others', async () => {
+  test('has the chunks of the engine, and its footer separately', async () => {
     const operations = await start()
     for (const count of [0, 1, 3000]) {
       const { version, chunks, rest } = await query(operations, count)
@@ -177,21 +177,21 @@ describe('a reply that is begun', () => {
     }
   })
 
-  test('ends in the engine where the caller has enough', async () => {
+  test('ends in the engine when the caller stops reading', async () => {
     const operations = await start()
     const { rest } = await query(operations, 1_000_000)
     for await (const _ of rest) break
     await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
   })
 
-  test('ends what the engine looks for in vain where the caller has enough', async () => {
+  test('ends a search in the engine when the caller stops reading', async () => {
     const operations = await start()
     const { rest } = await ask(operations, ['stalled'])
     for await (const _ of rest) break
     await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
   })
 
-  test('leaves nothing behind where the caller wants none of it, and is no load then', async () => {
+  test('leaves nothing behind when the caller reads nothing, and then counts as no load', async () => {
     const worker = new Worker(built('test/adapters/worker/echo-worker.ts'))
     const link = await WorkerLink.open(worker, 'the test')
     const { operations, drain } = remoteOperations('the test', call => link.send(call))
@@ -211,7 +211,7 @@ describe('a reply that is begun', () => {
     await link.close()
   })
 
-  test('many calls listen to a signal once', async () => {
+  test('many calls add one listener to a signal', async () => {
     const operations = await start()
     const { signal } = new AbortController()
     const calls = Array.from({ length: 30 }, () => operations.countTableRows({ id: ['wait'] }, { signal }))
@@ -223,14 +223,14 @@ describe('a reply that is begun', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('rejects with what the engine throws on the way', async () => {
+  test('rejects with an error that the engine throws in the middle', async () => {
     const operations = await start()
     const { rest } = await query(operations, -1)
     const gone = { code: ErrorCode.TableNotFound, message: 'the file is gone' }
     await expect(all(rest)).rejects.toMatchObject(gone)
   })
 
-  test('rejects with the reason of the signal, and ends in the engine, also before it is drawn', async () => {
+  test('rejects with the reason of the signal, and ends in the engine, also before it is read', async () => {
     const operations = await start()
     const reason = new Error('enough')
     for (const isDrawn of [true, false]) {
@@ -253,7 +253,7 @@ describe('a reply that is begun', () => {
 })
 
 describe('errors', () => {
-  test('an error arrives with all it says', async () => {
+  test('an error arrives with all its fields', async () => {
     const operations = await start()
     const error = await operations.tableExists({ id: ['fail'] }).catch(cause => cause)
     expect(error).toBeInstanceOf(SheafError)
@@ -281,7 +281,7 @@ describe('errors', () => {
 })
 
 describe('aborting', () => {
-  test('a call is told to give up, and rejects with the reason of its own signal', async () => {
+  test('a call is aborted in the worker, and rejects with the reason of its own signal', async () => {
     const operations = await start()
     const controller = new AbortController()
     const call = operations.countTableRows({ id: ['until-aborted'] }, { signal: controller.signal })
@@ -290,7 +290,7 @@ describe('aborting', () => {
     await expect(call).rejects.toBe(reason)
   })
 
-  test('an outcome that came about all the same is reported', async () => {
+  test('the outcome of a call that finished anyway is reported', async () => {
     const operations = await start()
     const controller = new AbortController()
     const request = { id: ['despite-abort'], predicate: 'true' }
@@ -323,7 +323,7 @@ describe('bodies', () => {
     expect(reply).toMatchObject({ num_inserted_rows: 2_000_000, version: 2_000_000 })
   })
 
-  test('a stream is drawn no faster than it is read, and ended when the reader has enough', async () => {
+  test('a stream is read no faster than the worker reads it, and ended when the worker has enough', async () => {
     const operations = await start()
     const { chunks, state } = counted(256 * 1024, 1000)
     const reply = await operations.insertIntoTable({ id: ['take', String(512 * 1024)] }, chunks)
@@ -332,7 +332,7 @@ describe('bodies', () => {
     await expect.poll(() => state.ended).toBe(true)
   })
 
-  test('a stream nobody reads is not drawn from', async () => {
+  test('a stream that the worker does not read is not read', async () => {
     const operations = await start()
     const { chunks, state } = counted(1, 10)
     const failed = operations.insertIntoTable({ id: ['fail'] }, chunks)
@@ -392,7 +392,7 @@ describe('the end of the worker', () => {
     })
   })
 
-  test('opening can be given up', async () => {
+  test('opening can be aborted', async () => {
     const reason = new Error('enough')
     const controller = new AbortController()
     const worker = new Worker('setInterval(() => {}, 1000)', { eval: true })

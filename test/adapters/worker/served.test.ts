@@ -59,7 +59,7 @@ describe('a table of 20 MB, served by two threads', () => {
     expect(answer!.headers[coding]).toBe(expected!.headers[coding])
   })
 
-  test('is read in slices by all threads, each of which pins what it reads', async () => {
+  test('is read in slices by all threads, and each thread pins the version it reads', async () => {
     const pins = () => readdirSync(join(root, '_pins')).length
     const begun = await askJson(url, '/v1/table/t/read_session/create', { slices: 4 })
     expect(begun.status).toBe(200)

@@ -37,7 +37,7 @@ const bytes = (value: number) => {
 const unasked = () => Promise.reject(new Error('loaded again'))
 
 describe('the directory', () => {
-  test('has one of those who ask load, and gives all the same memory', async () => {
+  test('lets one thread load, and gives all the same memory', async () => {
     const directory = new Directory()
     const engines = [1, 2, 3].map(() => engine(directory).sharing)
     let loads = 0
@@ -49,7 +49,7 @@ describe('the directory', () => {
     expect(new Uint8Array(await engine(directory).sharing.once('k', unasked))[3]).toBe(77)
   })
 
-  test('shares one question of one engine among all in it who ask', async () => {
+  test('shares one request per engine among all its callers', async () => {
     const { sharing } = engine(new Directory())
     let loads = 0
     const load = async () => bytes(++loads)
@@ -58,7 +58,7 @@ describe('the directory', () => {
     expect(loads).toBe(1)
   })
 
-  test('lets the next one load where a load fails, which fails for nobody else', async () => {
+  test('lets the next thread load if a load fails, and fails only that load', async () => {
     const directory = new Directory()
     const [first, second] = [engine(directory).sharing, engine(directory).sharing]
     const broken = first.once('k', () => Promise.reject(new Error('unreadable')))
@@ -68,7 +68,7 @@ describe('the directory', () => {
     expect(new Uint8Array(await first.once('k', unasked))[0]).toBe(2)
   })
 
-  test('lets the next one load where the thread ends that does, and nobody waits for it', async () => {
+  test('lets the next thread load if the loading thread ends, and no thread waits for it', async () => {
     const directory = new Directory()
     const [dying, next] = [engine(directory), engine(directory)]
     let begun = () => {}
@@ -86,7 +86,7 @@ describe('the directory', () => {
     expect(directory.size).toBe(1)
   })
 
-  test('forgets what nobody sees any more', async () => {
+  test('forgets memory that no thread uses any more', async () => {
     const directory = new Directory()
     const [asked, other] = [directory.join(), directory.join()]
     ports.push(asked, other)
@@ -131,7 +131,7 @@ describe('several workers', () => {
     expect(spoiled).toBeGreaterThan(0)
   }
 
-  test('read columns, search vectors, and ask indexes of them that one of them has loaded', async () => {
+  test('read columns, search vectors, and probe indexes that one of them has loaded', async () => {
     const { connectWorker } = (await import(shipped('worker'))) as typeof publicModule
     const root = freshRoot()
     const direct = await connect(root, { buildThreads: 1 })
@@ -163,7 +163,7 @@ describe('several workers', () => {
     await ns.close()
   })
 
-  test('read the lists of an index into the same memory, each when it is asked for the first time', async () => {
+  test('read the lists of an index into shared memory, each at its first use', async () => {
     const { connectWorker } = (await import(shipped('worker'))) as typeof publicModule
     const root = freshRoot()
     const direct = await connect(root, { buildThreads: 1 })
@@ -188,7 +188,7 @@ describe('several workers', () => {
     }
   })
 
-  test('give the same rows or none while one after the other dies, and its part of the loading goes on', async () => {
+  test('give the right rows or an error while one after another dies, and loads continue', async () => {
     const path = freshRoot()
     const direct = await connect(path)
     for (const from of [0, 5000, 10_000]) {

@@ -31,7 +31,7 @@ async function start(options: TeamOptions = {}, script = (_hired: number) => 'ec
 const dead = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('stopped') }
 
 describe('a worker that has died', () => {
-  test('fails the calls under way; all that come next wait for one other', async () => {
+  test('fails the calls under way; all later calls wait for one replacement', async () => {
     const { operations, started } = await start()
     const read = operations.countTableRows({ id: ['wait'] })
     const write = operations.deleteFromTable({ id: ['wait'], predicate: 'true' })
@@ -48,7 +48,7 @@ describe('a worker that has died', () => {
     ])
   })
 
-  test('who waits for another can give up, and the others go on', async () => {
+  test('a caller that waits for the replacement can abort, and the others continue', async () => {
     const { operations } = await start()
     await expect(operations.tableExists({ id: ['exit'] })).rejects.toMatchObject(dead)
     const controller = new AbortController()
@@ -60,7 +60,7 @@ describe('a worker that has died', () => {
     await other
   })
 
-  test('that cannot be followed fails who waits with the reason, and the next call tries again', async () => {
+  test('that cannot be replaced fails waiting calls with the reason, and the next call tries again', async () => {
     const { operations, started } = await start({}, hired => (hired === 2 ? 'no-such-worker' : 'echo-worker'))
     await expect(operations.tableExists({ id: ['exit'] })).rejects.toMatchObject(dead)
     const waiting = [1, 2].map(() => operations.tableExists({ id: ['any'] }))
@@ -70,14 +70,14 @@ describe('a worker that has died', () => {
     expect(started).toHaveLength(3)
   })
 
-  test('that took what was written with it is not followed', async () => {
+  test('that took its data with it is not replaced', async () => {
     const { operations, started } = await start({ lasting: false })
     await expect(operations.tableExists({ id: ['exit'] })).rejects.toMatchObject(dead)
     await expect(operations.tableExists({ id: ['any'] })).rejects.toMatchObject(dead)
     expect(started).toHaveLength(1)
   })
 
-  test('can be followed while the team is closed, which waits for the calls', async () => {
+  test('can be replaced while the team is closed, and close waits for the calls', async () => {
     const { team, operations } = await start()
     await expect(operations.tableExists({ id: ['exit'] })).rejects.toMatchObject(dead)
     const call = operations.tableExists({ id: ['any'] })
@@ -95,7 +95,7 @@ describe('a worker that has died', () => {
 describe('several workers', () => {
   const seatOf = (reply: unknown) => (reply as { version: number }).version
 
-  test('share the reading of rows, whoever has the least to do first; all else is for the first', async () => {
+  test('share the reading of rows by least load; the first does everything else', async () => {
     const { operations, workers } = await start({ workers: 3 })
     const rows = () => operations.queryTable({ id: ['seat'], k: 1, vector: null })
     const busy = [1, 2].map(() => operations.countTableRows({ id: ['wait'] }))
@@ -109,7 +109,7 @@ describe('several workers', () => {
     await expect(busy[1]).rejects.toMatchObject(dead)
   })
 
-  test('stand in for one that has died, which is followed meanwhile', async () => {
+  test('stand in for one that has died, and it is replaced meanwhile', async () => {
     const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
     expect(seatOf(await operations.queryTable({ id: ['seat'], k: 1, vector: null }))).toBe(1)
@@ -117,14 +117,14 @@ describe('several workers', () => {
     expect(started.slice(2)).toEqual([{ seat: 0, again: true }])
   })
 
-  test('follow a first that has died, also where only rows are read', async () => {
+  test('replace a first worker that has died, also if callers only read rows', async () => {
     const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
     await operations.queryTable({ id: ['seat'], k: 1, vector: null })
     await expect.poll(() => started.slice(2)).toEqual([{ seat: 0, again: true }])
   })
 
-  test('none is left where one cannot be opened', async () => {
+  test('are all closed if one cannot be opened', async () => {
     const opening = start({ workers: 3 }, hired => (hired === 3 ? 'no-such-worker' : 'echo-worker'))
     await expect(opening).rejects.toMatchObject(dead)
   })

@@ -69,7 +69,7 @@ test('a set is read as it was written, one after the other', () => {
   expect([...tags].sort()).toEqual([0, 1, 2])
 })
 
-test('damaged bytes are corruption, or another set of as many rows', () => {
+test('damaged bytes are corruption, or another set with as many rows', () => {
   fc.assert(
     fc.property(rows, fc.nat(), fc.nat(255), fc.boolean(), (set, place, byte, isCut) => {
       const whole = encoded(new RowsEncoder(length), set)
@@ -91,11 +91,11 @@ test('damaged bytes are corruption, or another set of as many rows', () => {
   )
 })
 
-test('a row that comes again is passed over', () => {
+test('a repeated row is skipped', () => {
   expect(decoded(encoded(new RowsEncoder(length), [3, 3, 4, 4, 4]), 1, 2)).toEqual([3, 4])
 })
 
-test('a row past the last one is corruption, whatever form it has', () => {
+test('a row past the last one is corruption, in any encoding', () => {
   for (const set of [[4999], range(4000, 4999, 1), range(4000, 4999, 2).concat([4999])]) {
     const bytes = encoded(new RowsEncoder(length), set)
     const read = () => addRows({ bytes, length: 4999 }, 1, bytes.length, set.length, new Bitset(4999))

@@ -106,7 +106,7 @@ describe.each(Object.entries(cases))('%s', (_, { type, value }) => {
   })
 })
 
-test('of very many members the estimate is from above', async () => {
+test('the estimate for very many members is an upper bound', async () => {
   const values = Array.from({ length: rowCount }, (_, row) => BigInt(row >>> 1))
   const column = columnOf(int64, values)
   const probe: ScalarProbe = {
@@ -149,7 +149,7 @@ test.each(['BTREE', 'BITMAP'] as const)('a %s of no rows answers', async kind =>
   }
 })
 
-test('a sorted page of numbers takes less than half as much again as they do', async () => {
+test('a sorted page of numbers takes less than 1.5 times their size', async () => {
   const random = numbers(1)
   const column = columnOf(
     float64,

@@ -46,7 +46,7 @@ test('every changed bit is found', async () => {
   }
 })
 
-test('a section that is missing or of another size is damage', async () => {
+test('a section that is missing or of another size is reported as damaged', async () => {
   const { bytes, crc } = await collected(sectionFile(null, sections, new Pacer()))
   const file = opened(bytes, crc)
   expect(() => sectionOf(file, 'other')).toThrow('no section "other"')

@@ -17,7 +17,7 @@ function shown(
 }
 
 describe('a whole text', () => {
-  test('tokens are marked as they stand there', () => {
+  test('tokens are marked as written', () => {
     expect(shown('Cats, the CAT & Crête', ['cat', 'crete'])).toEqual({
       text: '<b>Cats</b>, the <b>CAT</b> & <b>Crête</b>',
       ranges: [
@@ -30,7 +30,7 @@ describe('a whole text', () => {
   test('other marks', () => {
     expect(shown('a cat', ['cat'], { pre: '[$&', post: ']' }).text).toBe('a [$&cat]')
   })
-  test('escaped, but for the marks', () => {
+  test('the text is escaped, the marks are not', () => {
     expect(shown(`<a href="x">cat's & cats</a>`, ['cat'], { escape: 'html' }).text).toBe(
       '&lt;a href=&quot;x&quot;&gt;<b>cat</b>&#39;s &amp; <b>cats</b>&lt;/a&gt;',
     )
@@ -38,7 +38,7 @@ describe('a whole text', () => {
       '<b>&lt;cat&amp;&gt;</b>',
     )
   })
-  test('n-grams that overlap are marked as one', () => {
+  test('overlapping n-grams are marked as one', () => {
     expect(shown('concatenate', ['cat', 'ate', 'nat'], {}, { baseTokenizer: 'ngram' })).toEqual({
       text: 'con<b>cate</b><b>nate</b>',
       ranges: [
@@ -70,7 +70,7 @@ describe('snippets', () => {
     )
     expect(shown(text, ['cat'], { snippetLength: 12 }).text).toBe('…two <b>cat</b> four…')
   })
-  test('several, in their order', () => {
+  test('several, in text order', () => {
     expect(shown(text, ['cat', 'dog'], { snippetLength: 12, snippets: 2 }).text).toBe(
       '…two <b>cat</b> four…<b>cat</b> <b>dog</b> ten…',
     )
@@ -78,23 +78,23 @@ describe('snippets', () => {
       '…two <b>cat</b> four…<b>cat</b> <b>dog</b> ten…<b>cat</b> fourteen',
     )
   })
-  test('each as short as a match', () => {
+  test('each may be as short as a match', () => {
     expect(shown('cat dog', ['cat', 'dog'], { snippetLength: 3, snippets: 2 }).text).toBe(
       '<b>cat</b>…<b>dog</b>',
     )
   })
-  test('room at an end of the text goes to the other side', () => {
+  test('unused length at one end of the text goes to the other side', () => {
     expect(shown('cat one two three four', ['cat'], { snippetLength: 12 }).text).toBe('<b>cat</b> one two…')
     expect(shown('one two three four, cat!', ['cat'], { snippetLength: 12 }).text).toBe('…four, <b>cat</b>!')
   })
-  test('nothing found: how it begins', () => {
+  test('without a match: the beginning of the text', () => {
     expect(shown(text, ['bird'], { snippetLength: 12 })).toEqual({ text: 'one two cat…', ranges: [] })
     expect(shown('.'.repeat(30), ['bird'], { snippetLength: 3 }).text).toBe('...…')
   })
-  test('a token that is longer is cut, not in a character', () => {
+  test('a token longer than a snippet is cut between characters', () => {
     expect(shown('𐐨'.repeat(9), ['𐐨'.repeat(9)], { snippetLength: 5 }).text).toBe('<b>𐐨𐐨</b>…')
   })
-  test('as many as may be are chosen without comparing each with each', () => {
+  test('the maximum number is chosen without comparing all pairs', () => {
     const before = process.cpuUsage()
     const { text } = shown('cat '.repeat(4096), ['cat'], {
       snippetLength: 3,
@@ -106,7 +106,7 @@ describe('snippets', () => {
     // A fifteenth of a second; looking through all of the text for each part of what is left would take two.
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1)
   })
-  test('ranges are of the whole text all the same', () => {
+  test('ranges refer to the whole text', () => {
     expect(shown(text, ['cat'], { snippetLength: 12 }).ranges).toHaveLength(3)
   })
   test.each([{ snippetLength: 0 }, { snippetLength: 1.5 }, { snippets: -1 }, { snippets: 101 }])(
@@ -117,7 +117,7 @@ describe('snippets', () => {
   )
 })
 
-test('without its marks, all that is shown is in the text, and as long as was allowed', () => {
+test('without its marks, a snippet is part of the text, and within the allowed length', () => {
   fc.assert(
     fc.property(
       fc.oneof(texts, spacedTexts),

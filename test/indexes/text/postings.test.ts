@@ -69,7 +69,7 @@ const rowsOf = (gaps: readonly number[], positions: readonly (readonly number[])
   })
 }
 
-test('rows come back, whatever lies between them', () => {
+test('rows survive a round trip, with any gaps', () => {
   const gaps = fc.integer({ min: 0, max: 23 }).chain(bits => fc.array(fc.nat(2 ** bits), { maxLength: 300 }))
   const places = fc
     .uniqueArray(fc.nat(1e5), { minLength: 1, maxLength: 12 })
@@ -94,7 +94,7 @@ test.each([0, 1, 127, 128, 129, 255, 256, 257])('%i rows', count => {
   check(reopened(sparse), sparse)
 })
 
-test('rows up to the last number there is', () => {
+test('rows up to the largest possible number', () => {
   const last = 2 ** 32 - 2
   for (const rest of [[], Array.from({ length: 200 }, (_, i) => i)]) {
     for (const before of [[], [2 ** 31 - 1, 2 ** 31]]) {
@@ -108,7 +108,7 @@ test('rows up to the last number there is', () => {
   check(reopened(wide), wide)
 })
 
-test('rows that have a term very often', () => {
+test('rows with a very high term frequency', () => {
   for (const count of [1, 128, 130]) {
     const frequencies = Uint32Array.from({ length: count }, (_, i) =>
       i === 0 ? 2 ** 32 - 1 : 1 + i * 70_001,

@@ -103,7 +103,7 @@ const listRow: fc.Arbitrary<Text> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(null) },
 )
 
-test('what a segment says of its terms is what is in the rows', async () => {
+test('term statistics of a segment match its rows', async () => {
   const texts = fc.oneof(fc.array(row, { maxLength: 60 }), fc.array(listRow, { maxLength: 30 }))
   await fc.assert(
     fc.asyncProperty(texts, fc.boolean(), async (rows, positions) => {
@@ -153,7 +153,7 @@ test('terms in many rows, over several pages', async () => {
   expect(again).not.toBeInstanceOf(Promise)
 })
 
-test('positions are not read for who does not ask for them', async () => {
+test('positions are read only if a query needs them', async () => {
   const read: number[] = []
   const segment = await openTextFile(await build(['a b a', 'b'], true), read)
   const postings = await segment.postings(segment.find('a')!, false, undefined)
@@ -180,7 +180,7 @@ test('no rows, and rows without terms', async () => {
   }
 })
 
-test('terms that begin with each other, in the order of their bytes', async () => {
+test('terms that share prefixes, in the order of their bytes', async () => {
   const terms = ['a', 'ab', 'abc', 'a\0', 'ab\0\0', 'b', 'é', 'e\u0301', '日', '日本', '\uff5e', '𝒳', '𝒳𝒳']
   const more = Array.from({ length: 200 }, (_, i) => `日本${String.fromCodePoint(0x4e00 + (i % 50))}${i}`)
   const long = ['x'.repeat(5000), `${'x'.repeat(4999)}y`, `${'x'.repeat(5000)}𝒳`]
@@ -198,7 +198,7 @@ test('terms that begin with each other, in the order of their bytes', async () =
   }
 })
 
-test('who says how near a term is decides which are given', async () => {
+test('the caller decides by nearness which terms are returned', async () => {
   const segment = await openTextFile(await build(['cat cart car dog carpet']))
   const found = await near(segment, 'ca', term => (term.length > 4 ? null : term.length))
   expect(found.map(({ entry: { term }, distance }) => [term, distance])).toEqual([
@@ -208,7 +208,7 @@ test('who says how near a term is decides which are given', async () => {
   ])
 })
 
-test('lengths and frequencies that need more than a byte', async () => {
+test('lengths and frequencies above one byte', async () => {
   for (const most of [255, 256, 65_535, 65_536]) {
     const texts = ['b', 'a '.repeat(most), 'a b']
     const segment = await openTextFile(await build(texts))
@@ -220,7 +220,7 @@ test('lengths and frequencies that need more than a byte', async () => {
   }
 })
 
-test('a segment that is full says how many rows it has', async () => {
+test('a full segment says how many rows it has', async () => {
   const texts = ['a', 'b', 'c', 'd', 'e']
   const numbering = () => {
     const plain = plainAnalyzer.numbering()
@@ -240,7 +240,7 @@ test('a segment that is full says how many rows it has', async () => {
   await check(await openTextFile(file), texts.slice(0, 2))
 })
 
-test('how far it is', async () => {
+test('progress is reported', async () => {
   const told: [number, string][] = []
   const texts = Array.from({ length: 30 }, (_, i) => `t${i}`)
   await buildTextSegment(textInput(texts, 10), plainAnalyzer, false, new Pacer(), (done, phase) => {
@@ -249,12 +249,12 @@ test('how far it is', async () => {
   expect(told.filter(([, phase]) => phase === 'reading').map(([done]) => done)).toEqual([10, 20, 30])
 })
 
-test('a segment over other rows is refused', async () => {
+test('a segment with another number of rows is refused', async () => {
   const file = await build(['a'])
   await expect(openTextFile({ ...file, rows: 2 })).rejects.toMatchObject({ code: 18 })
 })
 
-test('who gives up is told so', async () => {
+test('an aborted build rejects with the reason', async () => {
   const controller = new AbortController()
   const pacer = new Pacer(controller.signal)
   const input = textInput(
@@ -270,7 +270,7 @@ test('who gives up is told so', async () => {
   await expect(reading).rejects.toThrow('enough')
 })
 
-test('a changed bit is found before it answers', async () => {
+test('a changed bit is found before the segment answers', async () => {
   const texts = Array.from({ length: 3000 }, (_, i) => `all ${i % 2 === 0 ? 'even' : 'odd'} n${i}`)
   const file = await build(texts, true)
   const whole = await openTextFile(file)

@@ -136,7 +136,7 @@ describe.each(vectorKinds)('%s', kind => {
     expect(segment.facts.recall).toBeGreaterThan(0.9)
   })
 
-  test('proposes allowed rows only, and finds the nearest of them', async () => {
+  test('returns allowed rows only, and finds the nearest of them', async () => {
     const segment = await segmentOver(spec('l2'), rows)
     for (const share of [0.5, 0.1, 0.02]) {
       const random = seededRandom(5)
@@ -150,7 +150,7 @@ describe.each(vectorKinds)('%s', kind => {
     }
   })
 
-  test('is the same whenever it is built, and how its rows come', async () => {
+  test('is the same in every build, for any batches of rows', async () => {
     const some = clustered(900, 9, 5)
     const file = await built(spec('l2'), some)
     const again = await collected(
@@ -159,7 +159,7 @@ describe.each(vectorKinds)('%s', kind => {
     expect(again.crc).toBe(file.crc)
   })
 
-  test('never fails for few rows, the same rows, rows without vectors or without direction', async () => {
+  test('never fails for few rows, equal rows, rows without vectors or without direction', async () => {
     const few = fc.record({
       count: fc.integer({ min: 0, max: 40 }),
       dim: fc.integer({ min: 1, max: 20 }),
@@ -191,7 +191,7 @@ describe.each(vectorKinds)('%s', kind => {
     )
   })
 
-  test.runIf(isExtendable(spec('l2')))('rows are added to a segment, which keeps what it has', async () => {
+  test.runIf(isExtendable(spec('l2')))('rows are added to a segment, which keeps its rows', async () => {
     const all = clustered(1500, 16, 20)
     const base: Rows = { ...all, count: 1200 }
     const first = await built(spec('cosine'), base)
@@ -203,7 +203,7 @@ describe.each(vectorKinds)('%s', kind => {
     expect(await recallOf(segment, all, clustered(40, 16, 20, 3), 'cosine', added)).toBeGreaterThan(0.9)
   })
 
-  test('looks through the partitions that it is told to', async () => {
+  test('visits the number of partitions it is told to', async () => {
     const segment = await segmentOver(spec('l2', { partitions: 8 }), rows)
     expect(segment.facts.partitions).toBe(8)
     const query = firstOf(queries)
@@ -216,7 +216,7 @@ describe.each(vectorKinds)('%s', kind => {
     expect(all.measured).toBeGreaterThan(found.measured)
   })
 
-  test('takes no more memory than it says', () => {
+  test('takes no more memory than it reports', () => {
     expect(maxSegmentRows(spec('l2'), 128)).toBeGreaterThan(1_000_000)
     expect(maxSegmentRows(spec('l2'), 100_000)).toBeGreaterThan(0)
   })
@@ -224,7 +224,7 @@ describe.each(vectorKinds)('%s', kind => {
 
 // How hard to look was found out with rows as queries, which lie elsewhere: of ten neighbours six were found.
 test.each(['IVF_FLAT', 'IVF_HNSW_SQ'] as const)(
-  'by dot the nearest of vectors that all lie to one side are found: %s',
+  'finds the nearest by dot of vectors that all lie to one side: %s',
   async kind => {
     const toOneSide = (rows: Rows): Rows => ({ ...rows, values: rows.values.map(value => value + 20) })
     const rows = toOneSide(clustered(800, 10, 15))
@@ -263,7 +263,7 @@ describe('bits', () => {
     expect(await recallOf(segment, rows, queries, 'hamming', allowed)).toBeGreaterThan(0.95)
   })
 
-  test('where they lie like nothing at all, enough are looked at', async () => {
+  test('random rows are searched far enough', async () => {
     const random = seededRandom(9)
     const values = Uint8Array.from({ length: 1000 * 8 }, () => 256 * random())
     const rows: Rows = { dim: 8, count: 1000, values, present: null }
@@ -271,7 +271,7 @@ describe('bits', () => {
     expect(await recallOf(segment, rows, bitsAround(30, 8, 5), 'hamming')).toBeGreaterThan(0.95)
   })
 
-  test('rows are added to a segment, which keeps what it has', async () => {
+  test('rows are added to a segment, which keeps its rows', async () => {
     const all = bitsAround(1500, 13, 20)
     const first = await built(spec, { ...all, count: 1200 })
     const extended = await built(spec, all, first.bytes, 1200, first.crc)
@@ -280,7 +280,7 @@ describe('bits', () => {
   })
 })
 
-test('rows that come in turns are all trained with, and asked about', async () => {
+test('rows in a periodic order are all used for training and queries', async () => {
   const inTurns = turning(5000, 32, 25)
   const segment = await segmentOver({ kind: 'IVF_SQ', metric: 'l2', parameters: {} }, inTurns)
   const recall = await recallOf(segment, inTurns, turning(50, 32, 25, 4), 'l2')
@@ -288,7 +288,7 @@ test('rows that come in turns are all trained with, and asked about', async () =
   expect(Math.abs(segment.facts.recall! - recall)).toBeLessThan(0.03)
 })
 
-describe('a segment over copies of rows knows that equal rows are equally near', () => {
+describe('a segment over copies of rows treats equal rows as equally near', () => {
   /** Twenty copies of each of 300 points, and many zeros. */
   function copied(): Rows {
     const points = turning(300, 32, 300)
@@ -307,7 +307,7 @@ describe('a segment over copies of rows knows that equal rows are equally near',
   })
 })
 
-test('a segment of lists that is extended keeps what it found of each kind of query', async () => {
+test('an extended list segment keeps its recall for each kind of query', async () => {
   const spec: VectorSpec = { kind: 'IVF_SQ', metric: 'l2', parameters: {} }
   const all = clustered(1500, 20, 30)
   const first = await built(spec, { ...all, count: 1200 })
@@ -318,7 +318,7 @@ test('a segment of lists that is extended keeps what it found of each kind of qu
   expect(after.vectors).toBe(1500)
 })
 
-test('a segment by l2 knows how far most of its rows lie from their middle, however many are equal', async () => {
+test('a segment by l2 records the radius of most rows, however many are equal', async () => {
   const random = seededRandom(8)
   const dim = 8
   const values = Float32Array.from({ length: 3000 * dim }, (_, i) => {

@@ -45,13 +45,13 @@ test('a search that needs more candidates than it asked for asks again', async (
   expect(candidates).toBeGreaterThan(200)
 })
 
-test('of guesses that err more than is usual, more candidates are measured', async () => {
+test('if distance estimates err more than usual, more candidates are measured', async () => {
   const { recalls, trial } = (await tune(await line(), trials(1), proposing(300), new Pacer())).all
   expect(recalls.rows).toBe(1)
   expect(trial.blur.factor).toBeGreaterThan(1)
 })
 
-test('where no trial finds enough, the one that finds most is taken', async () => {
+test('if no trial reaches the wanted recall, the best one is taken', async () => {
   const none: Propose = async () => ({
     ordinals: Uint32Array.of(3, 4),
     partitions: 1,
@@ -65,7 +65,7 @@ test('where no trial finds enough, the one that finds most is taken', async () =
   expect(factsOf(found)).toMatchObject({ poor: { all: 1, filtered: null }, unsettled: 0 })
 })
 
-test('searches that do not settle find all, and are counted for what they cost', async () => {
+test('searches that do not settle find all rows, and their cost is counted', async () => {
   const never: Propose = async () => ({
     ordinals: Uint32Array.of(3, 4),
     partitions: 1,

@@ -106,7 +106,7 @@ describe.each(cases)('the codec $title', each => {
   const trained = (values: Float32Array, dim: number) =>
     trainCodec(settingsOf(each, dim), values, values.length / dim, pacer)
 
-  test('finds most of the nearest among the first', async () => {
+  test('finds most of the nearest among its first results', async () => {
     const dim = 32
     const random = seededRandom(1)
     const values = gaussian(1500 * dim, random)
@@ -122,7 +122,7 @@ describe.each(cases)('the codec $title', each => {
     expect(found / 200).toBeGreaterThanOrEqual(each.recall)
   })
 
-  test('guesses distances that are near the true ones, and adds the base', async () => {
+  test('estimates distances close to the true ones, and adds the base', async () => {
     const dim = 48
     const random = seededRandom(2)
     const values = gaussian(400 * dim, random)
@@ -136,7 +136,7 @@ describe.each(cases)('the codec $title', each => {
     expect(raised.distances[0]! - distances[0]!).toBeCloseTo(1000, 1)
   })
 
-  test('codes and guesses to the same bits with and without the kernel', async () => {
+  test('gives the same codes and estimates with and without the kernel', async () => {
     const shape = fc.record({
       seed: fc.nat(),
       parts: fc.integer({ min: 1, max: 9 }),
@@ -183,7 +183,7 @@ describe.each(cases)('the codec $title', each => {
     )
   })
 
-  test('writes and copies rows in any pieces, in any order', async () => {
+  test('writes and copies rows in any pieces and any order', async () => {
     const shape = fc.record({
       seed: fc.nat(),
       rows: fc.integer({ min: 1, max: 150 }),
@@ -222,7 +222,7 @@ describe.each(cases)('the codec $title', each => {
     )
   })
 
-  test('scans the rows it is told to and no others', async () => {
+  test('scans exactly the given rows', async () => {
     const dim = 16
     const random = seededRandom(6)
     const values = gaussian(1100 * dim, random)
@@ -235,7 +235,7 @@ describe.each(cases)('the codec $title', each => {
     }
   })
 
-  test('is made of one row, of the same row many times, and of zeros', async () => {
+  test('trains on one row, on many equal rows, and on zeros', async () => {
     const dim = 8
     for (const values of [
       gaussian(dim, seededRandom(7)),
@@ -259,7 +259,7 @@ describe('scalar codes', () => {
     maxIterations: 1,
   })
 
-  test('keep whole numbers of a byte, and distances between them, as they are', async () => {
+  test('keep byte integers, and distances between them, exact', async () => {
     for (const low of [0, -128]) {
       const dim = 19
       const random = seededRandom(8)
@@ -273,7 +273,7 @@ describe('scalar codes', () => {
     }
   })
 
-  test('are of no use to one dimension alone: a rare value far away costs the others nothing', async () => {
+  test('ignore rare outliers of one dimension: the other dimensions keep their precision', async () => {
     const dim = 8
     const random = seededRandom(9)
     const values = gaussian(2000 * dim, random)
@@ -287,7 +287,7 @@ describe('scalar codes', () => {
     expect([...ordinals.subarray(0, 5)]).toContain(nearest)
   })
 
-  test('a dimension of little width keeps its place among wide ones, with room on both sides', async () => {
+  test('a narrow dimension keeps its offset among wide ones, with margin on both sides', async () => {
     const random = seededRandom(10)
     const values = new Float32Array(3000).map((_, i) => (i % 3 === 0 ? 100 * random() : 50 + random()))
     const codec = await trainCodec(settings(3), values, 1000, pacer)
@@ -322,7 +322,7 @@ describe('scalar codes', () => {
     }
   })
 
-  test('the element that dot adds has the bytes it needs: it makes the step of the others no longer', async () => {
+  test('give the added element of dot enough bytes, so that the step of the others does not grow', async () => {
     const dim = 25
     const random = seededRandom(12)
     const values = gaussian(2000 * dim, random)

@@ -56,7 +56,7 @@ const cases: readonly Case[] = [
 ]
 
 describe.each(cases)('$title', ({ settings, first, bias }) => {
-  test(`have nearly all of the ten nearest of ${rows} rows among the first ${first}`, async () => {
+  test(`rank nearly all of the ten nearest of ${rows} rows among the first ${first}`, async () => {
     const codec = await trainCodec({ ...settings, dim, maxIterations: 6 }, residuals, rows / 2, new Pacer())
     const places = new Places()
     const vectors = places.take(clusterRows * dim * 4)

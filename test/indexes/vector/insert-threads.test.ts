@@ -55,7 +55,7 @@ test('where no thread can be started, nothing is inserted', async () => {
   expect(entry).toEqual({ row: -1, level: 0 })
 })
 
-test('who cannot be started is not missed', async () => {
+test('a build continues with the threads that could start', async () => {
   const file = code(`
     import { workerData } from 'node:worker_threads'
     if (workerData.thread === 0) throw new Error('no memory')
@@ -76,7 +76,7 @@ test.each([
   await expect(isDone).rejects.toMatchObject({ code: 17, message: expect.stringContaining(message) })
 })
 
-test('is given up promptly', async () => {
+test('a build can be aborted promptly', async () => {
   const reason = new Error('enough')
   await expect((async () => start(100, real, { signal: AbortSignal.abort(reason) }).isDone)()).rejects.toBe(
     reason,
@@ -95,7 +95,7 @@ test('is given up promptly', async () => {
   expect(told).toBeLessThan(10)
 })
 
-test('the package as it is shipped builds large segments with threads, and its process ends by itself', () => {
+test('the shipped package builds large segments with threads, and its process ends by itself', () => {
   const script = `
     import { connect } from ${JSON.stringify(pathToFileURL(shipped('index')).href)}
     let [started, online] = [0, 0]
@@ -115,7 +115,7 @@ test('the package as it is shipped builds large segments with threads, and its p
   expect(out.trim()).toBe('2 true 77')
 })
 
-test('without threads a large segment is built by whoever asked for it', async () => {
+test('without threads the calling thread builds a large segment', async () => {
   const [rows, dim] = [20_000, 3]
   const draw = seededRandom(1)
   const all = Float32Array.from({ length: rows * dim }, () => draw())

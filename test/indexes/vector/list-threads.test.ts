@@ -109,7 +109,7 @@ test.each([
   })
 })
 
-test('a build is given up while its threads work', async () => {
+test('a build can be aborted while its threads work', async () => {
   const reason = new Error('enough')
   const spec = { kind: 'IVF_PQ', metric: 'l2', parameters } as const
   const giveUp = new AbortController()
@@ -120,7 +120,7 @@ test('a build is given up while its threads work', async () => {
   await expect(builtBy(2, real, spec, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test('the package as it is shipped builds large segments with threads, and its process ends by itself', () => {
+test('the shipped package builds large segments with threads, and its process ends by itself', () => {
   const script = `
     import { connect } from ${JSON.stringify(pathToFileURL(shipped('index')).href)}
     let online = 0

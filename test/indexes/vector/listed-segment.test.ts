@@ -44,7 +44,7 @@ const probeOf = (more: Partial<Probe>): Probe => ({
   ...more,
 })
 
-test('proposes each row once that holds a near vector, and as many as are asked for', async () => {
+test('a search returns each row with a near vector once, and as many rows as requested', async () => {
   const lists = fc.array(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 5 }), { maxLength: 12 })
   const queries = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 4 })
   await fc.assert(
@@ -85,7 +85,7 @@ test('proposes each row once that holds a near vector, and as many as are asked 
   )
 })
 
-test('does not settle where most of the searches for its vectors do not', async () => {
+test('a search does not settle if most searches for the query’s vectors do not', async () => {
   const points = [1, 2, 3, 4].map(point)
   const endingOf = async (...endings: Ending[]) => {
     const { vectors } = segmentOf([1, 2, 3, 4], endings)
@@ -97,7 +97,7 @@ test('does not settle where most of the searches for its vectors do not', async 
   expect(await endingOf('unsettled', 'unsettled', 'unsettled', 'saturated')).toBe('unsettled')
 })
 
-test('the vectors of rows that are allowed are worked out once', async () => {
+test('the vectors of allowed rows are computed once', async () => {
   const { vectors, asked } = segmentOf([1, 2, 3, 4, 5])
   const segment = new ListedSegment(vectors, Uint32Array.of(2, 2, 5))
   const allowed = new Bitset(3)
@@ -108,7 +108,7 @@ test('the vectors of rows that are allowed are worked out once', async () => {
   expect(asked[0]!.passing).toBe(3)
 })
 
-test('does not settle where a search proposes fewer vectors than there are, and too few rows', async () => {
+test('a search does not settle if it gets fewer vectors than exist, and too few rows', async () => {
   const lists = [...Array.from({ length: 3 }, () => [1, 1, 1, 1]), [50], [60]]
   const { vectors, asked } = segmentOf(lists.flat())
   // As a segment does that keeps no more than a few candidates.

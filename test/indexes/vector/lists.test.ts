@@ -191,7 +191,7 @@ describe.each([
     reference = await whole(file)
   })
 
-  test('lists that are read when they are probed give the candidates of a segment read as a whole', async () => {
+  test('lists read on demand give the candidates of a segment read as a whole', async () => {
     readSingleLists()
     const budget = fc.option(fc.constantFrom(0, 1000, 5000, 30_000, 1 << 20), { nil: null })
     await fc.assert(
@@ -215,7 +215,7 @@ describe.each([
     )
   })
 
-  test('a search without a filter reads the lists that it looks at, each once, and no others', async () => {
+  test('a search without a filter reads exactly the lists that it visits, each once', async () => {
     readSingleLists()
     await fc.assert(
       fc.asyncProperty(asked, fc.boolean(), async (question, isFramed) => {
@@ -236,7 +236,7 @@ describe.each([
     )
   })
 
-  test('a flipped bit is found by a search that reads it, and by no other; repaired, all is as before', async () => {
+  test('a flipped bit fails the searches that read it, and no others; a repaired file works again', async () => {
     readSingleLists()
     const { sections } = opened(file.bytes, file.crc).footer
     const everything: Asked = {
@@ -269,7 +269,7 @@ describe.each([
     }
   })
 
-  test('a search whose caller has given up ends while lists are read, and takes them from nobody', async () => {
+  test('an aborted search ends while lists are read, without failing other searches', async () => {
     readSingleLists()
     const question: Asked = { row: 3, k: 10, more: 10, allowed: null, effort: {} }
     const expected = await ask(reference, question)
@@ -291,7 +291,7 @@ describe.each([
     }
   })
 
-  test('engines that share an arena fill it together, and what one of them has checked stays', async () => {
+  test('engines that share an arena fill it together, and share checked lists', async () => {
     readSingleLists()
     const shared = new Map<number, ReturnType<typeof openShareable>>()
     const seated = (seat: number): SegmentMemory => ({
@@ -330,7 +330,7 @@ describe.each([
   })
 })
 
-test('a segment that does not fit takes the memory of one list', async () => {
+test('a segment that does not fit into memory uses the memory of one list', async () => {
   const file = await built('IVF_FLAT', 'l2')
   const lists = await openIn(opened(file.bytes, file.crc))
   const framed = await openIn(opened(file.bytes, file.crc), budgetOf(0))

@@ -43,7 +43,7 @@ function scanned(codec: ProductCodec, values: Float32Array, query: Float32Array)
 }
 
 describe.each([8, 4])('codes of %i bits', bits => {
-  test('row by row and with a table say of a row what a scan says', async () => {
+  test('row by row and with a table give the estimate of a scan', async () => {
     const dim = 30
     const random = seededRandom(1)
     const values = gaussian(150 * dim, random)
@@ -61,7 +61,7 @@ describe.each([8, 4])('codes of %i bits', bits => {
     })
   })
 
-  test('have as many centroids as there are distinct rows, and lose nothing of these', async () => {
+  test('have as many centroids as there are distinct rows, and are exact for these', async () => {
     const dim = 7
     const distinct = gaussian(5 * dim, seededRandom(2))
     const values = Float32Array.from({ length: 60 * dim }, (_, i) => distinct[i % distinct.length]!)
@@ -74,7 +74,7 @@ describe.each([8, 4])('codes of %i bits', bits => {
     expect(codec.parameters.length).toBe((3 + 3 + 5 * dim) * 4)
   })
 
-  test('fit any dimension: parts are as many as asked for, but never more than elements', async () => {
+  test('fit any dimension: as many parts as requested, but at most one per element', async () => {
     for (const [dim, subVectors, parts] of [
       [1, 1, 1],
       [3, 16, 3],
@@ -91,7 +91,7 @@ describe.each([8, 4])('codes of %i bits', bits => {
     }
   })
 
-  test('of damaged parameters are refused', async () => {
+  test('with damaged parameters are refused', async () => {
     const dim = 6
     const { parameters } = await trained(gaussian(50 * dim, seededRandom(4)), dim, 2, bits)
     expect(openProduct(dim, parameters).parts).toBe(2)

@@ -15,7 +15,7 @@ test.each([
   expect(efConstruction).toBe(expected)
 })
 
-test('what the caller says counts', () => {
+test('parameters of the caller take precedence', () => {
   const spec = { kind: 'IVF_HNSW_SQ', metric: 'l2', parameters: { efConstruction: 33, m: 8 } } as const
   expect(settle(spec, 1_000_000, 128)).toMatchObject({ efConstruction: 33, m: 8 })
 })

@@ -25,7 +25,7 @@ function dot(x: number[], y: number[]): number {
   return x.reduce((sum, value, i) => sum + value * y[i]!, 0)
 }
 
-test.each(['l2', 'cosine', 'dot'] as const)('what is nearer by %s is nearer in the space', metric => {
+test.each(['l2', 'cosine', 'dot'] as const)('a row nearer by %s is nearer in the space', metric => {
   fc.assert(
     fc.property(vectors, ([query, ...rows]) => {
       const squares = rows.map(row => squaredLength(row, 0, dim))
@@ -57,7 +57,7 @@ test('vectors without a direction, or beyond float32, are apart', () => {
   expect(placeQuery(spaceOf('cosine', 2, 0), Float32Array.of(0, 0))).toBeNull()
 })
 
-test('a vector longer than any the space was made for lies as if it had that length', () => {
+test('a vector longer than any the space was made for is placed as if it had the maximum length', () => {
   const space = spaceOf('dot', 2, 25)
   const target = new Float32Array(3)
   placeVector(space, [6, 8], 0, 100, target, 0)

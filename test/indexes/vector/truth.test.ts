@@ -30,7 +30,7 @@ test.each([200, 64])('rows as near as the tenth are neighbours too, in pieces of
 })
 
 test.each([500, 64])(
-  'more rows as near than are known are no neighbours, in pieces of %i',
+  'if more rows tie than are kept, the neighbours are unknown, in pieces of %i',
   async pieceRows => {
     const crowd = Array.from({ length: 400 }, () => 5)
     expect(await nearestOf(crowd, pieceRows)).toBeNull()
@@ -41,6 +41,6 @@ test.each([500, 64])(
   },
 )
 
-test('fewer rows than are looked for are all neighbours', async () => {
+test('if there are fewer rows than requested, all are neighbours', async () => {
   expect(await nearestOf([3, 1, 2], 16)).toEqual({ ordinals: [0, 1, 2], points: 3 })
 })

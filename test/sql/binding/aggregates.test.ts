@@ -103,7 +103,7 @@ describe('aggregates taken out of an expression', () => {
     expect(error.message).toContain(message)
   })
 
-  test('where groups are not formed, aggregates are refused with the way out', () => {
+  test('aggregates without groups are refused, and the error says what to do', () => {
     const error = failure(() => bindFilter('x > 1 and Sum(x) = 1', schema))
     expect(error).toMatchObject({ code: 13, at: { offset: 10, length: 6 } })
     expect(error.message).toBe('Sum is an aggregate: use it in select with groupBy')

@@ -66,7 +66,7 @@ describe('the normal form of a condition', () => {
   })
 })
 
-describe('A-111 types that do not fit are refused with their place', () => {
+describe('A-111 types that do not fit are refused with their position', () => {
   test.each(misfits)('%s', (text, marks, code, message) => {
     const error = failure(() => bindFilter(text, schema))
     expect(error.message).toContain(message)
@@ -95,7 +95,7 @@ describe('names', () => {
     return expr.kind === 'column' ? expr.path : expr
   }
 
-  test('A-057 an unknown column is code 12, with the place, the known names and the nearest', () => {
+  test('A-057 an unknown column is code 12, with position, known names and the nearest one', () => {
     const error = failure(() => bindFilter('camelCase = 1 AND camlCase = 2', people))
     expect(error).toMatchObject({
       code: 12,
@@ -105,7 +105,7 @@ describe('names', () => {
     expect(error.message).toContain('columns: Name, name, camelCase, a.b, user')
   })
 
-  test('A-057 an unknown field is code 12, with the fields there are', () => {
+  test('A-057 an unknown field is code 12, with the existing fields', () => {
     const error = failure(() => bind('user.agee', {}, people))
     expect(error).toMatchObject({ code: 12, at: { offset: 5, length: 4 }, hint: 'did you mean "user.Age"?' })
   })
@@ -126,7 +126,7 @@ describe('names', () => {
     const text = bind('name = "it\'s"', {}, people)
     expect(printExpression(text)).toBe("name = 'it''s'")
     expect(text.warnings).toEqual([
-      "no column is named exactly \"it's\": it was read as a text; write 'it''s'",
+      "no column is named exactly \"it's\": it was read as a string; for a string write 'it''s'",
     ])
     expect(path('"CAMELCASE"')).toMatchObject({ kind: 'literal', value: 'CAMELCASE' })
   })
@@ -197,14 +197,14 @@ describe('parameters', () => {
     ['i64 = ?', [], 'no value is given for parameter 1'],
     ['i64 = ?', [1, 2], '2 parameters are given, 1 are used'],
     ['i64 = 1', [1], '1 parameters are given, 0 are used'],
-    ['i64 = :a', { a: 1, b: 2 }, 'the parameter :b is given, and no expression uses it'],
+    ['i64 = :a', { a: 1, b: 2 }, 'the parameter :b is given, but no expression uses it'],
     ['i64 = $2', [1], 'no value is given for parameter 2'],
     ['i64 = :a', { b: 1 }, 'no value is given for :a'],
     ['i64 = :toString', {}, 'no value is given for :toString'],
     ['i64 = :a', [1], 'parameters are given as an array; :a needs an object'],
     ['i64 = ?', { a: 1 }, 'parameters are given as an object; parameter 1 needs an array'],
     ['i64 = ? or i64 = $1', [1], 'parameters are written ? and $ in one request'],
-    ['i64 = ?', [undefined], 'parameter 1 is undefined, which is no value'],
+    ['i64 = ?', [undefined], 'parameter 1 is undefined, which is not a valid parameter value'],
     ['i64 = ?', [() => 1], 'parameter 1 is a function'],
     ['i64 = ?', [new Date(Number.NaN)], 'parameter 1 is an invalid Date'],
     ['i64 = ?', [{ a: 1 }], 'parameter 1 is {"a":1}'],
@@ -239,7 +239,7 @@ describe('time and chance', () => {
     expect(age).toBeLessThan(60_000)
   })
 
-  test('without parentheses a name is the column that has it', () => {
+  test('without parentheses the name is a column', () => {
     const over = schemaOf({ Current_Date: utf8 })
     expect(bind('current_date', { clock }, over).expr).toMatchObject({
       kind: 'column',
@@ -250,13 +250,13 @@ describe('time and chance', () => {
     expect(failure(() => bind('now', { clock })).code).toBe(12)
   })
 
-  test('random() is asked of the clock, when rows are', () => {
+  test('random() calls the clock for each row', () => {
     const bound = bind('random()', { clock: new SeededClock(7) })
     expect(bound.expr.kind).toBe('call')
     expect(bound.chance.random()).toBe(new SeededClock(7).random())
   })
 
-  test('uuid() is asked of the clock, anew in every row', () => {
+  test('uuid() calls the clock for each row', () => {
     const bound = bind('uuid()', { clock: new SeededClock(7) })
     const column = evaluate(bound, { schema: { fields: [] }, length: 2, columns: [] })
     const clock = new SeededClock(7)
@@ -347,7 +347,7 @@ describe('types of values', () => {
   })
 })
 
-test('arithmetic of numbers beside a float is done in floats, as LanceDB does it', () => {
+test('arithmetic of numbers with a float is done in floats, as in LanceDB', () => {
   const schema = { fields: [{ name: 'x', type: { kind: 'float', bits: 64 }, nullable: true }] } as const
   const printed = (text: string) => printExpression(bindFilter(text, schema))
   expect(printed('x = 1 / 2')).toBe('x = 0.5')
@@ -365,7 +365,7 @@ test('regexp_match in a filter is never NULL, with a warning', () => {
   expect(printExpression(value)).toContain('regexp_match')
 })
 
-test('a range with an end that is NULL is unknown, or false where the other end says so', () => {
+test('a range with a NULL end is unknown, or false if the other end decides', () => {
   const schema = {
     fields: [{ name: 't', type: { kind: 'timestamp', unit: 'us', timezone: null }, nullable: true }],
   } as const
@@ -377,7 +377,7 @@ test('a range with an end that is NULL is unknown, or false where the other end 
   ).toContain('NULL')
 })
 
-describe('what a filter may have', () => {
+describe('limits of a filter', () => {
   const many = (count: number, part: (i: number) => string) =>
     Array.from({ length: count }, (_, i) => part(i))
   const error = (text: string) => {
@@ -403,23 +403,23 @@ describe('what a filter may have', () => {
       expect(error(call(count))).toMatchObject({
         code: 13,
         message: `${name} takes at most ${count > 1000 ? 1000 : most} values, not ${count}`,
-        hint: 'put some of them in a call of their own',
+        hint: 'split the call into several calls',
       })
     }
   })
 
-  test('a CASE takes 10,000 branches', () => {
+  test('a CASE may have 10,000 branches', () => {
     const branches = (count: number) => `case ${many(count, i => `when i64 = ${i} then ${i}`).join(' ')} end`
     bind(branches(10_000))
     expect(error(branches(100_000))).toMatchObject({
       code: 13,
-      message: 'a CASE of 100000 branches; it takes at most 10000',
+      message: 'CASE has 100000 branches; at most 10000 are allowed',
     })
   })
 
-  test('what is wrong with many values is found in one pass, and named with a few', () => {
+  test('many wrong values are found in one pass, and a few are named', () => {
     const list = error(`[${many(50_000, i => `${i}`).join(', ')}, 'a']`)
-    expect(list.message).toBe('a list holds values of one type, not int64 and utf8')
+    expect(list.message).toBe('the values of a list must have one type, not int64 and utf8')
     const call = error(`upper(${many(500, i => `${i}`).join(', ')})`)
     expect(call.message).toBe(
       'upper does not take (int64, int64, int64, int64, int64, int64, int64, int64 and 492 more)',
@@ -436,8 +436,8 @@ describe('what a filter may have', () => {
   })
 })
 
-describe('a filter that comes again', () => {
-  test('is what it was for the same schema, and bound anew to another', () => {
+describe('a repeated filter', () => {
+  test('is reused for the same schema, and bound again to another', () => {
     const text = 'i64 = 77'
     const first = bindFilter(text, schema)
     expect(bindFilter(text, schema)).toBe(first)
@@ -455,7 +455,7 @@ describe('a filter that comes again', () => {
     expect(bindFilter('ms < now()', schema)).not.toBe(bindFilter('ms < now()', schema))
   })
 
-  test('refuses values that nothing asks for, however often it was bound', () => {
+  test('refuses unused values, however often it was bound', () => {
     bindFilter('i64 = 78', schema)
     expect(() => bindFilter('i64 = 78', schema, { parameters: [1] })).toThrow(
       '1 parameters are given, 0 are used',

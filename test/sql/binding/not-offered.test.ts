@@ -23,7 +23,7 @@ test.each([
   ["TIMESTAMPTZ '2026-01-01'", 13, 'did you mean TIMESTAMP?'],
   ["t AT TIME ZONE 'UTC'", 13, 'there is no AT TIME ZONE'],
   ['EXTRACT("year" FROM t)', 13, 'write EXTRACT(YEAR FROM x)'],
-  ['(1, 2) = (1, 2)', 13, 'a list is written [1, 2]'],
+  ['(1, 2) = (1, 2)', 13, 'write a list as [1, 2]'],
 ] as const)('%s', (text, code, hint) => {
   expect(() => bindExpression(parseExpression(text), { fields })).toThrow(
     expect.objectContaining({ code, hint: expect.stringContaining(hint) }),

@@ -44,10 +44,10 @@ describe('one list for several expressions', () => {
     expect(list.take(first)).toMatchObject({ value: 1n })
     const error = failure(() => list.take(second))
     expect([error.code, error.at, error.hint]).toEqual([13, { offset: 1, length: 1 }, 'write $1 or :name'])
-    expect(error.message).toBe('? stands in more than one expression of a request')
+    expect(error.message).toBe('? is used in more than one expression of a request')
   })
 
-  test('knows after the last whether all were used', () => {
+  test('knows after the last expression whether all were used', () => {
     const list = new ParameterList([1n, 2n])
     expect(failure(() => list.checkUsed()).message).toBe('2 parameters are given, 0 are used')
     list.take(parameter('?'))
@@ -55,24 +55,24 @@ describe('one list for several expressions', () => {
     const named = new ParameterList({ a: 1n, idempotencyKey: 'k' })
     named.take(parameter(':a'))
     const { code, message } = failure(() => named.checkUsed())
-    expect([code, message]).toEqual([13, 'the parameter :idempotencyKey is given, and no expression uses it'])
+    expect([code, message]).toEqual([13, 'the parameter :idempotencyKey is given, but no expression uses it'])
   })
 
-  test('is written in one way', () => {
+  test('uses one notation', () => {
     const list = new ParameterList([1n])
     list.take(parameter('$1'))
-    expect(failure(() => list.take(parameter('?'))).message).toContain('in one request; use one way')
+    expect(failure(() => list.take(parameter('?'))).message).toContain('in one request; use one style')
   })
 })
 
-test('a large value may not be asked for in very many places', () => {
+test('a large value may be used in few places', () => {
   const list = new ParameterList(['x'.repeat(2 ** 27), 7n])
   for (let i = 0; i < 3; i++) list.take(parameter('$1'))
   for (let i = 0; i < 1000; i++) list.take(parameter('$2'))
   expect(failure(() => list.take(parameter('$1')))).toMatchObject({
     code: 13,
-    message: 'parameter 1 is large, and stands in too many places of a request',
-    hint: 'values that are used again may have 256 MiB in all',
+    message: 'parameter 1 is large and is used too often in one request',
+    hint: 'values that are used more than once may take 256 MiB in total',
   })
 })
 

@@ -44,7 +44,7 @@ describe('functions', () => {
     expect(values.map(value => (value === 0 ? 0 : value))).toEqual(expected)
   })
 
-  test('names are found in any case, and every one of them is a function', () => {
+  test('names match in any case, and every one is a function', () => {
     expect(functionNamed('LOWER')?.name).toBe('lower')
     expect(functionNamed('character_length')?.name).toBe('length')
     expect(functionNames.every(name => functionNamed(name) !== undefined)).toBe(true)

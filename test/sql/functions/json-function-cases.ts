@@ -93,11 +93,11 @@ export const jsonCases: readonly FunctionCase[] = [
 ]
 
 export const jsonErrors: readonly ErrorCase[] = [
-  [`json_array_length('{"a": 1}', '$.a')`, /"1" is no JSON array/],
-  ["json_extract('{}', '$.a b')", /no path into JSON/],
-  ["json_extract('{}', '$[')", /no path into JSON/],
-  ["json_extract('{}', '$..a')", /more than a path/],
-  ["json_extract('{}', '$.a[?(@.b > 1)]')", /more than a path/],
+  [`json_array_length('{"a": 1}', '$.a')`, /"1" is not a JSON array/],
+  ["json_extract('{}', '$.a b')", /not a JSON path/],
+  ["json_extract('{}', '$[')", /not a JSON path/],
+  ["json_extract('{}', '$..a')", /more than a JSON path/],
+  ["json_extract('{}', '$.a[?(@.b > 1)]')", /more than a JSON path/],
   ["json_get('{}', 1)", /json_get does not take/],
   ["json_exists(1, '$')", /json_exists does not take/],
 ]

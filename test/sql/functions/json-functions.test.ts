@@ -9,14 +9,14 @@ describe('functions of JSON', () => {
   testErrors(jsonErrors)
 
   test('a constant path may be wrong before there are rows', () => {
-    expect(() => typeOf("json_extract(s, '$[')", tableOf({ s: types.utf8 }, []))).toThrow(/no path into JSON/)
+    expect(() => typeOf("json_extract(s, '$[')", tableOf({ s: types.utf8 }, []))).toThrow(/not a JSON path/)
   })
 })
 
 describe('JSON text', () => {
   const reader = new JsonReader()
 
-  test('is read as JSON.parse reads it, whatever the white space', () => {
+  test('is parsed as by JSON.parse, with any white space', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t'), (value, space) => {
         const text = JSON.stringify(value, null, space)
@@ -27,7 +27,7 @@ describe('JSON text', () => {
     )
   })
 
-  test('is none where JSON.parse says so', () => {
+  test('is invalid if JSON.parse says so', () => {
     const piece = fc.constantFrom(...['{', '}', '[', ']', ':', ',', '"', '\\', 'a', '1', '-', '.', 'e', '0'])
     const word = fc.constantFrom(
       '"a"',
@@ -59,7 +59,7 @@ describe('JSON text', () => {
     )
   })
 
-  test('may be as deep as it is long', () => {
+  test('may be nested as deep as its length', () => {
     const depth = 200_000
     const text = ['[{"a":'.repeat(depth), '1', '}]'.repeat(depth)].join('')
     expect(reader.read(text)).toBe(true)

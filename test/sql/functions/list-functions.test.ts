@@ -101,7 +101,7 @@ describe('functions of lists', () => {
   type List = readonly (string | null)[]
   const has = (l: List, e: string | null) => e !== null && l.includes(e)
 
-  test('are those of arrays, a null equal to nothing', () => {
+  test('behave as on arrays, and a null equals nothing', () => {
     const row = fc.record({ l: list, m: list, e: element })
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 20 }), rows => {
@@ -187,7 +187,7 @@ describe('functions of lists', () => {
     }
   })
 
-  test('of 100,000 constants take no copy for each row', () => {
+  test('of 100,000 constants are not copied for each row', () => {
     const ids = Array.from({ length: 100_000 }, (_, i) => `id ${i}`)
     const list: LiteralNode = { kind: 'literal', type: listOf(types.utf8), value: ids }
     const rows = Array.from({ length: 8192 }, (_, i) => ({
@@ -209,7 +209,7 @@ describe('functions of lists', () => {
     expect(() => valuesWith('array_to_string(?, s)')).toThrow(/MiB/)
   })
 
-  test('a long text is not laid out for each element of its row', () => {
+  test('a long text is not prepared again for each element of its row', () => {
     const rows = Array.from({ length: 100 }, (_, i) => ({
       l: Array.from({ length: 1000 }, (_, k) => (k === i ? 'x'.repeat(100_000) : 'y')),
       e: 'x'.repeat(100_000),

@@ -139,7 +139,7 @@ export const numberErrors: readonly ErrorCase[] = [
   ['round(CAST(127 AS tinyint), -1)', /int8 overflow in round.*: 130/],
   ['power(2107754225, 1221660777)', /int64 overflow in power/],
   ['power(2, 63)', /int64 overflow in power/],
-  ['power(2, -1)', /no integer in power/],
+  ['power(2, -1)', /no integer result in power/],
   ['power(0, -1)', /division by zero in power/],
   ['gcd(-9223372036854775808, -9223372036854775808)', /int64 overflow in gcd/],
   ['gcd(-9223372036854775808, 0)', /int64 overflow in gcd/],

@@ -17,12 +17,12 @@ describe('functions of numbers', () => {
   testCases(decimalCases, text => `CAST(${text} AS string)`)
   testErrors([...numberErrors, ...choiceErrors])
 
-  test('only rows that are asked for can overflow', () => {
+  test('only requested rows can overflow', () => {
     const table = tableOf({ a: types.int64 }, [{ a: 3n }, { a: -(1n << 63n) }, { a: null }])
     expect(valuesOf('CASE WHEN a > 0 THEN factorial(abs(a)) END', table)).toEqual([6n, null, null])
   })
 
-  test('random() is anew in every row, and what the clock gives', () => {
+  test('random() differs in every row, and comes from the clock', () => {
     const { schema, batch } = tableOf({ a: types.int64 }, [{ a: 1n }, { a: 2n }, { a: 3n }])
     const bound = bindExpression(parseExpression('random()'), schema)
     const values = evaluate(bound, batch).values as Float64Array

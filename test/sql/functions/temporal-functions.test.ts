@@ -13,7 +13,7 @@ describe('functions of dates and times', () => {
   test('the unit is a constant', () => {
     const table = tableOf({ s: types.utf8 }, [])
     expect(() => typeOf("date_part(s, date '2021-01-01')", table)).toThrow(
-      /argument 1 of date_part is a constant/,
+      /argument 1 of date_part must be a constant/,
     )
   })
 })
@@ -102,7 +102,7 @@ describe('parts and starts of times are those of Date', () => {
     )
   })
 
-  test('a formatted time is read back', () => {
+  test('a formatted time is parsed back', () => {
     const inside = fc.bigInt({ min: -(1n << 62n), max: (1n << 62n) - 1n })
     fc.assert(
       fc.property(inside, at => {

@@ -145,18 +145,18 @@ export const textCases: readonly FunctionCase[] = [
 ]
 
 export const textErrors: readonly ErrorCase[] = [
-  ['chr(9223372036854775807)', /no Unicode character/],
-  ['chr(55296)', /55296 is no Unicode character/],
-  ['chr(-1)', /-1 is no Unicode character/],
+  ['chr(9223372036854775807)', /not a Unicode character/],
+  ['chr(55296)', /55296 is not a Unicode character/],
+  ['chr(-1)', /-1 is not a Unicode character/],
   ["split_part('abc', 'b', 0)", /counted from 1/],
-  ["substr('abc', 1, -1)", /no negative length: -1/],
+  ["substr('abc', 1, -1)", /must not be negative: -1/],
   ["repeat('x', 1000000000)", /1000000000 bytes or more in one row/],
   ["repeat('x', 9223372036854775807)", /bytes or more in one row/],
   ["lpad('x', 9223372036854775807)", /bytes or more in one row/],
   ["rpad('x', 300000000, 'ab')", /bytes or more in one row/],
   [
     "replace(repeat('x', 1000), 'x', repeat('y', 1000000))",
-    /5000000 bytes or more in one row, where it may have 4004004/,
+    /5000000 bytes or more in one row, but at most 4004004/,
   ],
   ["translate(1, 'a', 'b')", /translate does not take/],
   ["repeat('-1.2', 3.2)", /repeat does not take/],

@@ -105,7 +105,7 @@ const numberType = fc.constantFrom(...integers, ...decimals, ...floats).map(type
 const rowsOf = (type: DataType) => fc.array(fc.option(valuesOf(type)), { minLength: 40, maxLength: 40 })
 
 describe('numbers of any two types', () => {
-  test('compare as mathematics does', () => {
+  test('compare exactly', () => {
     const pair = fc
       .tuple(numberType, numberType)
       .chain(([a, b]) => fc.tuple(fc.constant([a, b]), rowsOf(a), rowsOf(b)))
@@ -129,7 +129,7 @@ describe('numbers of any two types', () => {
     )
   })
 
-  test('a constant brought to the type of a column says the same, alone and in a list', () => {
+  test('a constant converted to the type of a column gives the same rows, alone and in a list', () => {
     const pair = fc
       .tuple(numberType, numberType)
       .chain(([a, b]) => fc.tuple(fc.constant([a, b]), rowsOf(a), valuesOf(b)))
@@ -194,7 +194,7 @@ describe('a number written with a point', () => {
     expect(fitComparison(decimal, '>', written(text))).toEqual({ op, value: -9_999_999_999n })
   })
 
-  test('a double that was not written meets a decimal with all digits of its bits', () => {
+  test('a computed double is compared with a decimal by all digits of its bits', () => {
     expect(equalValue(decimal, literalOf(1.1))).toBe(undefined)
     expect(equalValue(decimal, literalOf(1.5))).toBe(15n)
     expect(fitComparison(decimal, '<', literalOf(1.1))).toEqual({ op: '<=', value: 11n })
@@ -202,7 +202,7 @@ describe('a number written with a point', () => {
     expect(fitComparison(decimal, '<', literalOf(-Infinity))?.op).toBe('<')
   })
 
-  test('a number of JavaScript meets a decimal in its shortest digits', () => {
+  test('a number of JavaScript is compared with a decimal by its shortest digits', () => {
     const given = (value: number) => numberOfScript(value, 'parameter 1', { offset: 0, length: 1 })
     expect(equalValue(decimal, given(1.1))).toBe(11n)
     expect(equalValue(decimal, given(0.1 + 0.2))).toBe(undefined)
@@ -261,7 +261,7 @@ describe('points and spans of time', () => {
     }
   })
 
-  test('a text is what the column is; one without an offset is the time in its zone', () => {
+  test('a text becomes the type of the column; one without an offset is local time', () => {
     const value = (type: string, text: string) => equalValue(typeOf(type), literalOf(text))
     expect(value('Time32(Second)', '00:01')).toBe(60n)
     expect(value('Time32(Second)', '00:00:00.5')).toBe(undefined)

@@ -62,7 +62,7 @@ test.each([
   },
 )
 
-test('finds exactly the rows that are one of some strings', () => {
+test('the search finds exactly the rows that equal one of several strings', () => {
   fc.assert(
     fc.property(rows, fc.array(word, { maxLength: 5 }), (given, wanted) => {
       const { column, mask, out, matters } = laidOut(given)
@@ -76,7 +76,7 @@ test('finds exactly the rows that are one of some strings', () => {
   )
 })
 
-test.each([31, 32, 33, 64, 70])('%i rows of one byte each, with nothing behind them', length => {
+test.each([31, 32, 33, 64, 70])('%i rows of one byte each, at the end of the buffer', length => {
   const offsets = Int32Array.from({ length: length + 1 }, (_, i) => i)
   const out = new Uint32Array((length + 31) >>> 5)
   equalBytes({ bytes: new Uint8Array(length).fill(97), offsets }, Uint8Array.of(97), out, length, null)

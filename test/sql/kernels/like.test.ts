@@ -26,7 +26,7 @@ describe('LIKE', () => {
     expect(like('50%', '50%%', '%')).toBe(true)
   })
 
-  test('plain patterns take the short ways', () => {
+  test('plain patterns use the fast paths', () => {
     const shapes = ['abc', 'abc%', '%abc', '%abc%', 'a%c', 'a_c', '%', '', '%%a', 'a\\%'].map(
       pattern => compileLike(pattern, '\\').shape,
     )
@@ -56,7 +56,7 @@ describe('LIKE', () => {
     )
   })
 
-  test('of many rows is that of each', () => {
+  test('of many rows equals that of each row', () => {
     const pieces = (...choices: string[]) =>
       fc.array(fc.constantFrom(...choices), { maxLength: 5 }).map(all => all.join(''))
     const texts = fc.array(pieces('a', 'b', 'ab', 'abcdefgh', '🎉'), { maxLength: 100 })
@@ -84,7 +84,7 @@ describe('LIKE', () => {
     expect(process.cpuUsage(started).user / 1e6).toBeLessThan(2)
   })
 
-  test('looks only at the rows that matter', () => {
+  test('evaluates only the requested rows', () => {
     const column = { bytes: new TextEncoder().encode('abab'), offsets: Int32Array.of(0, 1, 2, 3, 4) }
     expect([...likeRows(compileLike('a%', '\\'), column, 4, null)]).toEqual([0b0101])
     expect([...likeRows(compileLike('a%', '\\'), column, 4, Uint32Array.of(0b1100))]).toEqual([0b0100])

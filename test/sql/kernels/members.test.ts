@@ -55,7 +55,7 @@ function keyOf(value: Scalar): unknown {
 }
 
 describe.each(kinds)('members of %s', (_, type, value) => {
-  test('are found in exactly the rows that hold them', () => {
+  test('are found in exactly the rows that have them', () => {
     const rows = fc.array(value, { maxLength: 150 })
     fc.assert(
       fc.property(
@@ -82,7 +82,7 @@ describe.each(kinds)('members of %s', (_, type, value) => {
   })
 })
 
-test('values chosen to share one slot get a table of another seed', () => {
+test('values with equal hashes get a table with another seed', () => {
   const colliding: bigint[] = []
   for (let value = 0; colliding.length < 300; value++) {
     if ((hashPair(value, 0, 1) & 1023) === 5) colliding.push(BigInt(value))
@@ -98,7 +98,7 @@ test('values chosen to share one slot get a table of another seed', () => {
   expect(rest.at(-1)).toBe((1 << 12) - 1)
 })
 
-test('integers close together are a bitmap, those far apart a table', () => {
+test('integers close together use a bitmap, distant ones a table', () => {
   const kind = (...values: bigint[]) => {
     const members = membersOf(int64, values)
     return members.kind === 'numbers' && members.numbers.kind

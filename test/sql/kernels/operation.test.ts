@@ -65,7 +65,7 @@ describe('time', () => {
     expect(result('+', 'Null', 'Utf8')).toBe(null)
   })
 
-  test('rows nobody asks for, and rows with a null, cannot fail', () => {
+  test('rows that were not requested, and rows with a null, cannot fail', () => {
     const type = typeOf('Date32')
     const spans = columnOfScalars(typeOf('Interval(MonthDayNano)'), [
       { months: 2 ** 31 - 1, days: 0, nanos: 0n },

@@ -78,7 +78,7 @@ describe('a cast by Arrow types', () => {
     expect(lossless).toBeGreaterThan(100)
   })
 
-  test('bytes that are no UTF-8 are no text, unless they stand under a null', () => {
+  test('bytes that are not UTF-8 are not text, unless they are under a null', () => {
     const bytes = columnOfScalars(typeOf('Binary'), [Uint8Array.of(0xff), Uint8Array.of(0x61)])
     expect(() => cast(bytes, typeOf('Utf8'))).toThrow("X'ff' is not a value of utf8, in a cast")
     const tried = cast(bytes, typeOf('Utf8'), true)
@@ -94,11 +94,13 @@ describe('a cast by Arrow types', () => {
     expect(scalarAt(cast(lists, typeOf('List(UInt8)'), true), 0)).toEqual([1n, null])
     const pairs = cast(lists, typeOf('FixedSizeList(2, Float32)'), true)
     expect([0, 1, 2, 3].map(row => scalarAt(pairs, row))).toEqual([[1, 300], null, null, [null, 2]])
-    expect(() => cast(lists, typeOf('FixedSizeList(2, Float32)'))).toThrow('a list of 0 is not one of 2')
+    expect(() => cast(lists, typeOf('FixedSizeList(2, Float32)'))).toThrow(
+      'a list of 0 elements is not a list of 2',
+    )
     expect(scalarAt(cast(pairs, typeOf('List(Int32)')), 3)).toEqual([null, 2n])
   })
 
-  test('a zone that does not exist is an error that names it', () => {
+  test('an unknown time zone is an error that names it', () => {
     const nowhere = typeOf('Timestamp(Nanosecond, Some("Foo"))')
     expect(() => castable(typeOf('Utf8'), nowhere)).toThrow('no time zone is named "Foo"')
     const instants = columnOfScalars(nowhere, [0n])

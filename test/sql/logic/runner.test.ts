@@ -86,7 +86,7 @@ SELECT 2
     })
   })
 
-  test('what no dialect has is no statement', () => {
+  test('a statement of no dialect is refused', () => {
     for (const sql of ['GRANT x', 'SELECT 1 LIMIT x', 'DROP TABLE t u', 'CREATE TABLE t(a, b)']) {
       expect(() => parseStatement(sql), sql).toThrow(NoStatement)
     }
@@ -152,7 +152,7 @@ describe('values in the words of the scripts', () => {
   })
 })
 
-describe('what became of the records', () => {
+describe('results of the records', () => {
   const script = `statement ok
 CREATE TABLE t(a INT)
 
@@ -218,7 +218,7 @@ SELECT FROM FROM
     close: async () => {},
   }
 
-  test('passed, failed, skipped with what hangs on them', async () => {
+  test('passed, failed, skipped with the records that depend on them', async () => {
     const outcome = newOutcome()
     const records = parseRecords(script, () => '')
     await runScript('x.slt', records, engine, { flavour: 'datafusion', folder: '', outcome })

@@ -158,7 +158,7 @@ function bind(tree: Expr, text: string): void {
   answer(() => bindExpression(tree, wideSchema, { parameters }), text, [0, 12, 13, 20])
 }
 
-describe('no text makes lexer or parser do anything but answer or refuse', () => {
+describe('any text makes lexer and parser answer or refuse', () => {
   test.each([
     ['filters with pieces cut, doubled and put in', mutated, 70_000, 0.15],
     ['tokens in any order', tokenSoup, 20_000, 0.02],
@@ -172,7 +172,7 @@ describe('no text makes lexer or parser do anything but answer or refuse', () =>
   })
 })
 
-test('no expression makes the binder do anything but answer or refuse', () => {
+test('any expression makes the binder answer or refuse', () => {
   const random = generator(0xb19d)
   for (let bound = 0; bound < 6_000; ) {
     const text = mutated(random)

@@ -20,7 +20,7 @@ describe('what is an expression', () => {
     expect(showTree(parseExpression(text))).toBe(tree)
   })
 
-  test('every node knows its place in the text', () => {
+  test('every node knows its position in the text', () => {
     const text = ' (a + 1) = cast(b as int) AND lower("c") IN (1, `d`.e)'
     const tree = parseExpression(text)
     const slice = (node: { at: { offset: number; length: number } }) =>
@@ -42,7 +42,7 @@ describe('what is an expression', () => {
   })
 })
 
-describe('what is not, and where', () => {
+describe('invalid text, with its position', () => {
   test.each(refused)('%s', (text, marks, message) => {
     const error = failure(text)
     expect(error.code).toBe(13)
@@ -69,11 +69,11 @@ describe('what is not, and where', () => {
     expect(failure("s = '\ud800'").at).toEqual({ offset: 5, length: 1 })
   })
 
-  test('text over the limit is refused before it is read', () => {
+  test('text over the limit is refused before parsing', () => {
     expect(failure(' '.repeat(16 * 1024 * 1024 + 1)).message).toContain('16777216 is the limit')
   })
 
-  test('what is not text is refused', () => {
+  test('a value that is not text is refused', () => {
     expect(() => parseExpression(undefined as unknown as string)).toThrow(
       'an expression is text, not undefined',
     )

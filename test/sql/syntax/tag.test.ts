@@ -51,21 +51,16 @@ const refused: readonly (readonly [
   ['no expression', () => sql`a = `, 'expected a value', ''],
   ['a piece of one', () => sql`> ${5}`, 'expected a value', '>'],
   ['several', () => sql`a, ${5}`, 'the expression is complete here', ','],
-  ['a value in a text', () => sql`a = '${'x'}'`, 'value 1 stands inside of a text', '$1'],
-  ['a value in a name', () => sql`"${'x'}" = 1`, 'value 1 stands inside of a text', '$1'],
-  ['a value in a comment', () => sql`a -- ${1}`, 'value 1 stands inside of a text', '$1'],
-  [
-    'a value in a comment before another',
-    () => sql`a /* ${1} */ = ${2}`,
-    'value 1 stands inside of a text',
-    '$1',
-  ],
-  ['a value before a digit', () => sql`a = ${1}5`, 'value 1 runs into what follows it', '$15'],
+  ['a value in a text', () => sql`a = '${'x'}'`, 'value 1 is inside a string', '$1'],
+  ['a value in a name', () => sql`"${'x'}" = 1`, 'value 1 is inside a string', '$1'],
+  ['a value in a comment', () => sql`a -- ${1}`, 'value 1 is inside a string', '$1'],
+  ['a value in a comment before another', () => sql`a /* ${1} */ = ${2}`, 'value 1 is inside a string', '$1'],
+  ['a value before a digit', () => sql`a = ${1}5`, 'value 1 is not separated from the text after it', '$15'],
   ['two values side by side', () => sql`${1}${2}`, 'the expression is complete here', '$2'],
   ['a value behind a name', () => sql`a${1}`, 'the expression is complete here', '$1'],
-  ['its own ?', () => sql`a = ? AND b = ${1}`, 'the sql tag numbers its parameters itself', '?'],
-  ['its own $1', () => sql`a = $1`, 'the sql tag numbers its parameters itself', '$1'],
-  ['its own :name', () => sql`a = :name`, 'the sql tag numbers its parameters itself', ':name'],
+  ['its own ?', () => sql`a = ? AND b = ${1}`, 'the text of sql`..` must not contain parameters', '?'],
+  ['its own $1', () => sql`a = $1`, 'the text of sql`..` must not contain parameters', '$1'],
+  ['its own :name', () => sql`a = :name`, 'the text of sql`..` must not contain parameters', ':name'],
   ['a fragment where no operand stands', () => sql`a ${sql`- 1`}`, 'the expression is complete here', '$1'],
   ['a fragment as a function', () => sql`${sql`f`}(1)`, 'the expression is complete here', '('],
   ['a fragment with a field', () => sql`${sql.name('a')}.b`, 'the expression is complete here', '.'],
@@ -75,21 +70,21 @@ const refused: readonly (readonly [
     'the expression is complete here',
     '$2',
   ],
-  [
-    'an escape sequence that is none',
-    () => sql`a = '\u'`,
-    'an escape sequence of the template is none',
-    null,
-  ],
-  ['no template', () => sql('a = 1' as never), 'sql is a tag of a template', null],
-  ['an array for a template', () => sql(['a = 1'] as never), 'sql is a tag of a template', null],
+  ['an escape sequence that is none', () => sql`a = '\u'`, 'invalid escape sequence in the template', null],
+  ['no template', () => sql('a = 1' as never), 'sql must be called as a template tag', null],
+  ['an array for a template', () => sql(['a = 1'] as never), 'sql must be called as a template tag', null],
   ['a name without segments', () => sql.name(), 'sql.name needs at least one name', null],
-  ['an empty name', () => sql.name('a', ''), 'a name is a text that is not empty, not ""', null],
-  ['a name that is no text', () => sql.name(1 as never), 'a name is a text that is not empty, not 1', null],
+  ['an empty name', () => sql.name('a', ''), 'a name must be a non-empty string, got ""', null],
+  ['a name that is no text', () => sql.name(1 as never), 'a name must be a non-empty string, got 1', null],
   ['half a surrogate pair as a name', () => sql.name('\ud800'), 'half of a surrogate pair', null],
   ['no conditions to join', () => sql.join([], 'AND'), 'sql.join needs at least one condition', null],
-  ['texts to join', () => sql.join([a, 'b' as never], 'AND'), 'condition 2 of sql.join is no fragment', null],
-  ['another operator to join by', () => sql.join([a], '+' as never), 'with AND or OR, not "+"', null],
+  [
+    'texts to join',
+    () => sql.join([a, 'b' as never], 'AND'),
+    'condition 2 of sql.join is not a fragment',
+    null,
+  ],
+  ['another operator to join by', () => sql.join([a], '+' as never), 'must be AND or OR, got "+"', null],
 ]
 
 describe('a fragment', () => {
@@ -126,12 +121,12 @@ describe('a fragment', () => {
     expect(Object.isFrozen(fragment.parameters[0])).toBe(true)
   })
 
-  test('is what only the tag makes', () => {
+  test('is made only by the tag', () => {
     expect(isSqlFragment(a)).toBe(true)
     expect([{ ...a }, null, 'a = 1', undefined].some(isSqlFragment)).toBe(false)
   })
 
-  test('can count its parameters from any number', () => {
+  test('can number its parameters from any number', () => {
     expect(textFrom(sql`${a} AND ${b}`, 9)).toBe('(a = $9) AND (b = $10 OR c)')
   })
 

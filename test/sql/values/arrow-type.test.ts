@@ -60,7 +60,7 @@ test.each([
   expect(parseArrowType(text)).toBe(null)
 })
 
-test('views are what they are views of', () => {
+test('views have the type of their values', () => {
   expect(formatArrowType(parseArrowType('Utf8View')!)).toBe('Utf8')
   expect(formatArrowType(parseArrowType('BinaryView')!)).toBe('Binary')
 })

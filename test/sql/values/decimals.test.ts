@@ -57,7 +57,7 @@ test('a whole float is exact in digits, one with a fraction the shortest that re
 })
 
 test.each(['', '.', '-', 'e5', '1e', '1.2.3', '0x1', ' 1', '1_000', 'inf', '１'])(
-  '%j has no digits',
+  '%j is not a decimal',
   text => {
     expect(parseDigits(text)).toBe(null)
   },

@@ -64,7 +64,7 @@ test.each([
   expect(parseInterval(text, unit)).toBe(null)
 })
 
-test('what is written is read back', () => {
+test('a formatted interval is parsed back', () => {
   const interval = fc.record({
     months: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
     days: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),

@@ -40,7 +40,7 @@ test('months are added one by one to the first of a month as Date does it', () =
   )
 })
 
-test('what is written is read back, in every zone and unit', () => {
+test('a formatted time is parsed back, in every zone and unit', () => {
   const zones = fc.constantFrom(null, 'UTC', '-03:30', 'Europe/Berlin', 'Australia/Lord_Howe')
   const count = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
   fc.assert(
@@ -64,7 +64,7 @@ test('what is written is read back, in every zone and unit', () => {
   )
 })
 
-test('beyond the years of a Date there is no text', () => {
+test('times beyond the years of a Date have no text', () => {
   const seconds: DataType = { kind: 'timestamp', unit: 's', timezone: null }
   for (const value of [2n ** 63n - 1n, -(2n ** 63n)]) {
     expect(formatInstant(value, seconds)).toBe(null)

@@ -55,14 +55,14 @@ describe('offsets', () => {
     )
   })
 
-  test('far from today are those of the last day there is', () => {
+  test('far from today are those of the last known day', () => {
     expect(offsetAt(zoneNamed('Asia/Kolkata'), 9e18)).toBe(19_800)
     expect(Number.isInteger(offsetAt(zoneNamed('Asia/Kolkata'), -9e18))).toBe(true)
   })
 })
 
 test.each(['', 'Nowhere/Land', '+24:00', '+02:60', '+2', '02:00', 'Europe', '+02:00:00', "'; --"])(
-  '%j is no zone',
+  '%j is not a zone',
   name => {
     expect(() => zoneNamed(name)).toThrow('no time zone is named')
   },

@@ -86,7 +86,7 @@ describe('names of types', () => {
     ['decimal', [77], 'a decimal has 1 to 76 digits'],
     ['decimal', [2, 3], 'a decimal has 1 to 76 digits'],
     ['decimal', [2, 1, 1], 'a decimal has 1 to 76 digits'],
-    ['time', [4], 'time has a precision of 0, 3, 6 or 9'],
+    ['time', [4], 'the precision of time must be 0, 3, 6 or 9'],
     ['varchar', [1, 2], 'the type varchar takes no arguments'],
     ['text', [1], 'the type text takes no arguments'],
     ['constructor', [], 'no cast to a type named "constructor"'],

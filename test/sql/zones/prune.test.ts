@@ -63,7 +63,7 @@ class Tally {
   }
 }
 
-test('what happens was possible, for any rows and any condition', () => {
+test('pruning matches evaluation, for any rows and any condition', () => {
   const tally = new Tally()
   fc.assert(
     fc.property(rows, condition, fc.nat(), (list, text, cut) => {
@@ -79,7 +79,7 @@ test('what happens was possible, for any rows and any condition', () => {
   expect(Math.min(tally.never, tally.always)).toBeGreaterThan(20)
 })
 
-test('nor is it otherwise for types of less use, beside each other, cast, and moved', () => {
+test('pruning matches evaluation for decimals, combined types and casts', () => {
   const decimal = (scale: number): DataType => ({ kind: 'decimal', bits: 128, precision: 12, scale })
   const kinds: Readonly<Record<string, readonly [DataType, fc.Arbitrary<unknown>]>> = {
     d2: [decimal(2), fc.constantFrom('-1.00', '0.99', '1.00', '1.01', '300.00')],
@@ -347,13 +347,13 @@ test.each<[string, string]>([
   expect(letters(possibleTruth(bindFilter(text, schema).expr, known))).toBe(expected)
 })
 
-describe('nodes that are written otherwise', () => {
+describe('nodes in another form', () => {
   const column = (name: string, type = types[name]!): ColumnNode => ({ kind: 'column', path: [name], type })
   const literal = (type: DataType, value: Scalar): Bound => ({ kind: 'literal', type, value })
   const truth = (node: Bound, zone: Zone | null = null) =>
     letters(possibleTruth(node, each => (each.path[0] === 'x' ? { zone, rows: 100 } : known(each))))
 
-  test('CASE takes the branches that may be met', () => {
+  test('CASE uses the branches that are possible', () => {
     const when = (text: string) => bindFilter(text, schema).expr
     const choose = (...branches: readonly [Bound, Bound][]): Bound => ({
       kind: 'case',
@@ -403,7 +403,7 @@ describe('nodes that are written otherwise', () => {
     expect(truth(less(stamp('Europe/Paris'), literal(stamp(null), 100n)), zone)).toBe('TF')
   })
 
-  test('a pattern that is no constant, or NULL', () => {
+  test('a pattern that is not constant, or is NULL', () => {
     const like = (pattern: Bound): Bound => ({
       kind: 'like',
       ignoreCase: false,

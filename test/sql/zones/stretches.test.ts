@@ -37,7 +37,7 @@ const batch = rowsToBatch(
   schema,
 )
 
-test('those that are kept are those of the rows of each stretch, in whatever pieces a batch comes', () =>
+test('zone maps of stretches are those of their rows, for any pieces of a batch', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(fc.integer({ min: 1, max: rows - 1 }), { maxLength: 5 }), {
@@ -113,7 +113,7 @@ test.each<[string, boolean, readonly Zone[]]>([
   expect(tellApart(zones)).toBe(kept)
 })
 
-test.each([[[3, 2, 'x']], [['a', 'b', 0]], [[null, 2, 0]]])('%j is no zone of numbers', records => {
+test.each([[[3, 2, 'x']], [['a', 'b', 0]], [[null, 2, 0]]])('%j is not a zone map of numbers', records => {
   const read = () => readStretches([1, 2, 0, ...records], types.id!)
   expect(read).toThrow(expect.objectContaining({ code: 18 }))
 })

@@ -60,7 +60,7 @@ function order(a: Exclude<Scalar, null>, b: Exclude<Scalar, null>): number {
 const columns = batches.filter(({ batches }) => batches.length > 0)
 
 describe('of random columns', () => {
-  test('every value lies between the bounds, which occur where they are not cut', () => {
+  test('every value lies between the bounds, which occur as values unless they are cut', () => {
     fc.assert(
       fc.property(columns, ({ batches: [batch] }) => {
         for (const each of batch!.columns) {
@@ -100,7 +100,7 @@ describe('of random columns', () => {
     )
   })
 
-  test('a zone that was written is read back', () => {
+  test('a zone map that was written is read back', () => {
     fc.assert(
       fc.property(columns, ({ batches: [batch] }) => {
         for (const each of batch!.columns) {
@@ -271,7 +271,7 @@ test.each<[string, DataType, readonly unknown[], Zone]>([
   expect(zone(type, values)).toEqual(expected)
 })
 
-test('bytes that are no text do not make a bound wrong', () => {
+test('bytes that are not text do not make a bound wrong', () => {
   const text = column(utf8, ['abcd', 'b'])
   const values = (text.values as Uint8Array).slice()
   values[1] = 0xff
@@ -297,7 +297,7 @@ describe('of a dictionary column', () => {
     expect(zoneOf(of(['a', 'm', 'z', 'p'], [3, 1, 3]))).toEqual({ least: 'm', greatest: 'p', nulls: 0 })
   })
 
-  test('nor does what stands under a null', () => {
+  test('values under a null do not count', () => {
     expect(zoneOf(of(['a', 'm', 'z'], [0, 1, 2], 0b010))).toEqual({ least: 'm', greatest: 'm', nulls: 2 })
   })
 

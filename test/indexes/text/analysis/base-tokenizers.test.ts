@@ -56,7 +56,7 @@ describe('whitespace', () => {
   ])('%j', (text, expected) => expect(words(text, 'whitespace')).toEqual(expected))
 })
 
-test('raw takes the text as it is', () => {
+test('raw returns the text as one token', () => {
   expect(words(' The end. ', 'raw')).toEqual([' The end. '])
 })
 
@@ -80,7 +80,7 @@ describe('ngram', () => {
       '3yo',
     ])
   })
-  test('only those at the beginning', () => {
+  test('only n-grams at the beginning of words', () => {
     expect(grams('hεllo', { ngramMin: 2, ngramMax: 9, prefixOnly: true })).toEqual([
       '0hε',
       '0hεl',
@@ -92,11 +92,11 @@ describe('ngram', () => {
   test('counts code points', () => {
     expect(grams('👍𐐀x', { ngramMin: 2, ngramMax: 2 })).toEqual(['0👍𐐀', '1𐐀x'])
   })
-  test('of texts that are too short there are none', () => {
+  test('texts that are too short have no n-grams', () => {
     expect(grams('', {})).toEqual([])
     expect(grams('ab', {})).toEqual([])
   })
-  test('does not cut what would be dropped for its length', () => {
+  test('does not cut tokens that their length would drop', () => {
     expect(grams('abcdef', { ngramMin: 2, ngramMax: 1e9, maxTokenLength: 4, prefixOnly: true })).toEqual([
       '0ab',
       '0abc',
@@ -111,14 +111,14 @@ describe('ngram', () => {
 })
 
 describe('icu', () => {
-  test('finds words where there are no spaces', () => {
+  test('finds words in text without spaces', () => {
     expect(words('東京都は、日本の首都です。', 'icu')).toEqual(
       expect.arrayContaining(['日本', '首都', 'です']),
     )
     expect(words("can't stop, 3.14 👍", 'icu')).toEqual(["can't", 'stop', '3.14'])
     expect(words('', 'icu')).toEqual([])
   })
-  test('a long text is cut into chunks where no word is cut', () => {
+  test('a long text is cut into chunks between words', () => {
     const sentence = '彼は東京に住んでいる。'
     const once = words(sentence, 'icu')
     const often = words(sentence.repeat(500), 'icu')
@@ -157,7 +157,7 @@ describe('registered', () => {
     const found = cut('A cat, a CÁT; İzmir ΟΔΟΣ.', () => ['cat', 'cat', 'izmir', 'οδος'])
     expect(found.map(({ at }) => at)).toEqual(['cat', 'CÁT', 'İzmir', 'ΟΔΟΣ'])
   })
-  test('what is not in the text stands without length where the search is', () => {
+  test('an encoder token that is not in the text has length 0 at the search position', () => {
     const base = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'mine' }, [
       by(() => ['b', 'x', 'c', '']),
     ])
@@ -170,7 +170,7 @@ describe('registered', () => {
       [3, 5, 5],
     ])
   })
-  test('tokens that are nowhere in a long text do not read all of it each', () => {
+  test('tokens that are missing in a long text do not each scan all of it', () => {
     const many = Array.from({ length: 100_000 }, (_, i) => `q${i}`)
     expect(cut('word '.repeat(200_000), () => many)).toHaveLength(many.length)
   })
@@ -205,7 +205,7 @@ describe('registered', () => {
       message: expect.stringMatching(message),
     })
   })
-  test('one that others know is asked for by name', () => {
+  test('a registered tokenizer is used by its name', () => {
     expect(() => checkTokenizers([lettersTokenizer])).not.toThrow()
     for (const name of [
       'jieba/default',

@@ -24,7 +24,7 @@ test('folds within words', () => {
   expect(asciiFolded('йод и café が')).toBe('йод и cafe が')
 })
 
-test('leaves no letter of the Latin languages beyond ASCII', () => {
+test('folding leaves no letter of the Latin languages beyond ASCII', () => {
   const beyond = /[^\0-\x7f]/
   for (const [from, to] of [
     [0xc0, 0x17f],
@@ -41,14 +41,14 @@ test('leaves no letter of the Latin languages beyond ASCII', () => {
 /** Halves of surrogate pairs too. */
 const anyText = fc.array(fc.nat(0xffff)).map(units => String.fromCharCode(...units))
 
-test('leaves other scripts and marks as they are', () => {
+test('folding leaves other scripts and marks unchanged', () => {
   const other = anyText.map(text => text.replace(/[\p{sc=Latin}\p{P}\p{S}\p{N}]/gu, ''))
   fc.assert(fc.property(other, text => asciiFolded(text) === text))
   for (const text of ['йёЙ', 'がぱガ', 'άέΰ', 'اَلْ', 'हिन्दी', '한국어', '東京', 'e\u0301', '😀', '\ud800'])
     expect(asciiFolded(text)).toBe(text)
 })
 
-test('gives ASCII as it is, and folds only once', () => {
+test('folding leaves ASCII unchanged, and is idempotent', () => {
   fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), text => asciiFolded(text) === text))
   fc.assert(fc.property(anyText, text => asciiFolded(asciiFolded(text)) === asciiFolded(text)))
 })

@@ -49,7 +49,7 @@ test('numbers and positions are those of the tokens', () => {
   )
 })
 
-test('bytes that are no UTF-8 are read as a decoder does', () => {
+test('bytes that are not UTF-8 are decoded as TextDecoder does', () => {
   const bytes = fc.array(
     fc.oneof(fc.constantFrom(0x20, 0x41, 0xe9, 0xc3, 0xa9, 0xf0, 0x9f, 0xed, 0xa0, 0x80, 0xff), fc.nat(255)),
     {
@@ -70,7 +70,7 @@ test('bytes that are no UTF-8 are read as a decoder does', () => {
   )
 })
 
-describe('of every length', () => {
+describe('texts of every length', () => {
   test.each(['simple', 'whitespace', 'raw'])('%s: long tokens, and texts of a megabyte', baseTokenizer => {
     for (const maxTokenLength of [40, null]) {
       const analyzer = plainAnalyzer({ baseTokenizer, maxTokenLength })
@@ -100,7 +100,7 @@ describe('of every length', () => {
   })
 })
 
-test('more distinct tokens than a table has room for at first', () => {
+test('more distinct tokens than the initial table holds', () => {
   const analyzer = plainAnalyzer()
   const numbering = analyzer.numbering()
   const before = numbering.bytes
@@ -114,7 +114,7 @@ test('more distinct tokens than a table has room for at first', () => {
   expect(numbering.bytes - before).toBeGreaterThan(20_000 * 80)
 })
 
-test('regular expressions are texts', () => {
+test('texts that look like regular expressions are plain texts', () => {
   check(plainAnalyzer({ baseTokenizer: 'whitespace' }), [
     '(.*)+ [a-z]{2} \\p{L} $& $1 ^|',
     '__proto__ constructor',

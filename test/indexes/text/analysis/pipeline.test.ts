@@ -12,7 +12,7 @@ function terms(text: string, options: Partial<TextOptions> = {}): string[] {
 
 const nothing = { stem: false, removeStopWords: false, asciiFolding: false, lowerCase: false }
 
-test('what is dropped leaves its position empty', () => {
+test('a dropped token leaves its position empty', () => {
   expect(plainAnalyzer().tokens('The Cats of Crête')).toEqual([
     { term: 'cat', position: 1, start: 4, end: 8 },
     { term: 'crete', position: 3, start: 12, end: 17 },
@@ -24,7 +24,7 @@ test.each(['', ' ', '.,-', 'the', 'The, OF the', '\n\t'])('%j has no terms', tex
 })
 
 describe('the order of things', () => {
-  test('length counts bytes of UTF-8, of the token as it came', () => {
+  test('length counts bytes of UTF-8 of the original token', () => {
     expect(terms('abcde abcd éé ééé 語 𐐀', { maxTokenLength: 5 })).toEqual(['abcd', 'ee', '語', '𐐨'])
     expect(terms('a'.repeat(39))).toHaveLength(1)
     expect(terms('a'.repeat(40))).toHaveLength(0)
@@ -38,7 +38,7 @@ describe('the order of things', () => {
     expect(terms('this thi these')).toEqual(['these'])
     expect(terms('this', { stem: false })).toEqual(['this'])
   })
-  test("custom stop words take the language's place", () => {
+  test('custom stop words replace those of the language', () => {
     expect(terms('the cat', { customStopWords: ['cat'] })).toEqual(['the'])
     expect(terms('the cat', { customStopWords: [] })).toEqual(['the', 'cat'])
     expect(terms('the cat', { customStopWords: ['cat'], removeStopWords: false })).toEqual(['the', 'cat'])
@@ -46,7 +46,7 @@ describe('the order of things', () => {
   test('folding comes last', () => {
     expect(terms('thé catś')).toEqual(['the', 'cats'])
   })
-  test('what is empty in the end is dropped', () => {
+  test('empty tokens are dropped at the end', () => {
     expect(plainAnalyzer({ baseTokenizer: 'whitespace' }).tokens('a \u0301 b')).toEqual([
       { term: 'a', position: 0, start: 0, end: 1 },
       { term: 'b', position: 2, start: 4, end: 5 },
@@ -101,7 +101,7 @@ test('a text of a megabyte', () => {
   expect(plainAnalyzer().tokens(text)).toHaveLength(150_000)
 })
 
-test('the identity names what is used, and nothing else', () => {
+test('the identity names exactly the parts in use', () => {
   expect(plainAnalyzer().identity).toBe('simple/1 stem:plain/1 stop:few/2 fold:marks/3')
   expect(plainAnalyzer({ language: 'French', asciiFolding: false, customStopWords: [] }).identity).toBe(
     'simple/1 stem:plain/1',

@@ -35,9 +35,9 @@ test.each(Object.entries(lists) as [Language, readonly [number, string]][])(
   },
 )
 
-test('are made once', () => expect(stopWordsOf('English')).toBe(stopWordsOf('English')))
+test('stop word sets are built once', () => expect(stopWordsOf('English')).toBe(stopWordsOf('English')))
 
-test('are no stems: what has another stem survives, as in Lance', () => {
+test('stop words are not stemmed: one with another stem survives, as in Lance', () => {
   const stem = stemmerOf('English')
   const survivors = [...stopWordsOf('English')].filter(word => !stopWordsOf('English').has(stem(word)))
   expect(survivors).toContain('because')

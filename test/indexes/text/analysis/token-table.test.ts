@@ -19,7 +19,7 @@ function numbered(keys: readonly string[]): (key: string) => number {
   return read
 }
 
-test('what was added is found, and nothing else', () => {
+test('added tokens are found, and no others', () => {
   const key = fc.string({ maxLength: 3 })
   fc.assert(
     fc.property(fc.array(key, { maxLength: 2000 }), fc.array(key), (keys, others) => {
@@ -34,7 +34,7 @@ test('what was added is found, and nothing else', () => {
   )
 })
 
-test('keys that were chosen for their hash are found as well, and soon', () => {
+test('keys chosen for equal hashes are found as well, quickly', () => {
   const table = new TokenTable()
   const before = process.cpuUsage()
   const keys = Array.from({ length: 40_000 }, (_, i) => encoder.encode(`k${i}`))

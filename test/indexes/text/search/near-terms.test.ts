@@ -25,7 +25,7 @@ function editsBetween(a: readonly string[], b: readonly string[]): number {
 const letters = ['a', 'b', 'c', 'é', '\uffff', '🎉', '🎈']
 const word = fc.array(fc.constantFrom(...letters), { maxLength: 9 }).map(all => all.join(''))
 
-test('a distance is that of the whole table', () => {
+test('an edit distance is that of the full table', () => {
   fc.assert(
     fc.property(
       word,
@@ -59,11 +59,11 @@ test('long terms after short ones', () => {
   expect(matcher.distance(`${'x'.repeat(100)}yy${'x'.repeat(98)}`)).toBe(2)
 })
 
-test('the edits a word may have where nobody says', () => {
+test('the default number of edits for a word', () => {
   expect(['', 'ab', 'abc', 'abcde', 'abcdef', '🎉🎉'].map(automaticDistance)).toEqual([0, 0, 1, 1, 2, 0])
 })
 
-test('the nearest of all segments come first, equally near ones by code points', async () => {
+test('the nearest terms of all segments come first, equally near ones by code points', async () => {
   const one = await segmentOfTexts(['cart card bat dog', 'cat'])
   const two = await segmentOfTexts(['cat c🎉t c\uffffts', 'bat at'])
   const terms = async (most: number, segments = [one, two]) =>

@@ -87,7 +87,7 @@ async function best(segment: TextSegment, query: SegmentQuery, corpus: Corpus, k
 }
 
 describe('small corpora', () => {
-  test('the best rows and every row are those that loops find', async () => {
+  test('the best rows and all rows are those of plain loops', async () => {
     await fc.assert(
       fc.asyncProperty(
         corpus,
@@ -120,7 +120,7 @@ function someOf(length: number, seed: number): Bitset {
   return some
 }
 
-test('terms are added up in the order of the query, whichever leads', async () => {
+test('term scores are added in the order of the query, whichever term leads', async () => {
   // Rows of 4 terms get half of a weight, exactly: then the order of additions shows in a float32.
   let averageLength = 4 / 0.7777777777777777
   while (saturation(1, 4, { averageLength }) !== 0.5) averageLength += 2 ** -50
@@ -194,7 +194,7 @@ describe('a skewed corpus of many ranges', async () => {
     }
   })
 
-  test('any queries, any rows allowed', async () => {
+  test('any queries, with any allowed rows', async () => {
     const weighted = fc.record({
       term: fc.integer({ min: 0, max: 29 }).map(i => `w${Math.floor(i ** 2 / 3)}`),
       weight: fc.double({ min: 0.1, max: 5, noNaN: true }),
@@ -218,7 +218,7 @@ describe('a skewed corpus of many ranges', async () => {
     await fc.assert(property, { numRuns: 25 })
   })
 
-  test('searches that take turns do not disturb each other', async () => {
+  test('interleaved searches do not disturb each other', async () => {
     const some = queries.filter(({ kind }) => kind === 'terms')
     const found = await Promise.all(
       some.map(query => runTask(bestRows(segment, query, means, 10, null, new Pacer(undefined, hurried)))),
@@ -232,7 +232,7 @@ describe('a skewed corpus of many ranges', async () => {
     await expect(search).rejects.toThrow('enough')
   })
 
-  test('rows below the floor do not come, those at it do', async () => {
+  test('rows below the score threshold are left out, rows at it are returned', async () => {
     const query = any('w0', 'w1', 'w2')
     const all = bestByLoops(matchesByLoops(texts, query, means), 40)
     const floor = all[20]!.score
@@ -240,7 +240,7 @@ describe('a skewed corpus of many ranges', async () => {
     expect(await best(segment, query, means, 40, floor)).toEqual(expected)
   })
 
-  test('blocks that cannot matter are not loaded', async () => {
+  test('blocks that cannot change the result are not loaded', async () => {
     const loads = { count: 0 }
     const counted = countingLoads(segment, loads)
     const loadsOf = async (work: () => unknown) => {

@@ -57,7 +57,7 @@ async function places(segment: TextSegment, term: string): Promise<Record<number
   return found
 }
 
-test('ordinals number the rows that were taken, of one column after the other', async () => {
+test('ordinals number the given rows, one column after another', async () => {
   const segment = await scanned([
     { column: textColumn(['a b', 'b', null, 'c  a']), rows: Uint32Array.of(3, 0) },
     { column: textColumn([null, 'b a b', '']), rows: null },
@@ -69,7 +69,7 @@ test('ordinals number the rows that were taken, of one column after the other', 
   expect(await places(segment, 'b')).toEqual({ 1: [1], 3: [0, 2] })
 })
 
-test('words that an earlier scan met are not in the next', async () => {
+test('words of an earlier scan are not in the next', async () => {
   await scanned([{ column: textColumn(['a b', 'd']), rows: null }])
   const segment = await scanned([{ column: textColumn(['c a']), rows: null }])
   expect(segment.facts).toMatchObject({ docs: 1, tokens: 2, terms: 2 })
@@ -77,7 +77,7 @@ test('words that an earlier scan met are not in the next', async () => {
   expect(await places(segment, 'a')).toEqual({ 0: [1] })
 })
 
-test('elements of a list are one row, each 100 behind the one before, be that empty or null', async () => {
+test('elements of a list are one row, each 100 positions after the one before, also if empty or null', async () => {
   const values = [['a b', null, 'a', '', 'b a'], null, [], ['b']]
   for (const type of [list, codedList]) {
     const segment = await scanned([{ column: columnOf(type, values), rows: null }])
@@ -93,7 +93,7 @@ test('texts of a dictionary', async () => {
   expect(await places(segment, 'b')).toEqual({ 0: [1], 1: [0], 2: [1] })
 })
 
-test('only accepted terms are found, and each is asked about once; all count', async () => {
+test('only accepted terms are found, each is tested once, and all are counted', async () => {
   const asked: string[] = []
   const texts = Array.from({ length: 300 }, (_, i) => `a w${i % 40}`)
   const segment = await scanned([{ column: textColumn(texts), rows: null }], term => {
@@ -123,7 +123,7 @@ test('terms are numbered in the order of their code points', async () => {
   expect(['a', 'b', '\uffff', '🎉'].map(term => segment.find(term)!.number)).toEqual([0, 1, 2, 3])
 })
 
-test('what is further on than the last position stands there, in a segment that is built as in one that is scanned', async () => {
+test('a position beyond the maximum becomes the maximum, in a built segment as in a scanned one', async () => {
   const far = 2 ** 32 - 50
   const analyzer: Analyzer = {
     ...spaceAnalyzer,

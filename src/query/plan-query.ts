@@ -1,6 +1,6 @@
 /**
- * Request and schema in, plan out: every default decided, every name resolved, nothing read. What cannot be
- * answered is refused here, with the field that asks for it.
+ * Plans a query: resolves every name and every default of a request against a schema. Reads no data. Refuses what cannot be
+ * answered, and names the field of the request in the error.
  */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
@@ -12,14 +12,14 @@ import { ParameterList } from '../sql/binding/parameters.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { type Binding, type BindingOptions, bindingOf, hasExpressions } from './binding.js'
 import { highlightsName, type OutputColumn, type Plan, type VectorSearch } from './plan.js'
-import { settleFusion } from './settle-fusion.js'
-import type { NearIndex } from './settle-near.js'
-import { type SettledOutput, settleOutput } from './settle-output.js'
-import { type OpenAnalyzer, settleHighlights, settleText, type TextIndex } from './settle-text.js'
-import { settleVector } from './settle-vector.js'
+import { planFusion } from './plan-fusion.js'
+import type { NearIndex } from './plan-near-search.js'
+import { type PlannedOutput, planOutput } from './plan-output.js'
+import { type OpenAnalyzer, planHighlights, planTextSearch, type TextIndex } from './plan-text-search.js'
+import { planVectorSearch } from './plan-vector-search.js'
 import { queryIndexField, type SearchedBy, searchedFields, sourceSchema } from './source.js'
 
-/** What a version has to search by. */
+/** The indexes of a version that a search may use. */
 export interface Searchable {
   readonly vectors: readonly NearIndex[]
   readonly texts: readonly TextIndex[]
@@ -33,10 +33,11 @@ const unindexed: Searchable = {
 }
 
 /**
- * `binding`: null for a query without expressions (`hasExpressions`). Throws code 12 for unknown columns, 13 for what does not fit the
- * table, 20 for types that do not fit, 0 for what this engine does not do.
+ * Make a plan of a request. `binding` is null for a query without expressions (`hasExpressions`). Throws `ColumnNotFound` for
+ * unknown columns, `InvalidInput` for values that do not fit the table, `SchemaValidation` for types that do not fit, and
+ * `Unsupported` for options that this engine does not have.
  */
-export function settleQuery(
+export function planQuery(
   request: QueryRequest,
   schema: TableSchema,
   binding: Binding | null,
@@ -44,12 +45,12 @@ export function settleQuery(
   searchable: Searchable = unindexed,
 ): Plan {
   if (request.parameters !== undefined && !hasExpressions(request)) {
-    throw invalidInput('parameters are given, but no expression that could take them')
+    throw invalidInput('parameters are given, but no expression that uses them')
   }
-  const search = settleVector(request, schema, searchable.vectors)
-  const text = settleText(request, schema, searchable.texts, searchable.analyzer)
+  const search = planVectorSearch(request, schema, searchable.vectors)
+  const text = planTextSearch(request, schema, searchable.texts, searchable.analyzer)
   if (search !== null && search.batch !== null && text !== null) {
-    throw unsupported('a full_text_query goes with one vector, not with several (multi_vector)')
+    throw unsupported('a full_text_query can be combined with one vector, not with several (multi_vector)')
   }
   const by = searchedBy(search !== null, text !== null)
   const filterFirst = request.prefilter ?? true
@@ -57,15 +58,15 @@ export function settleQuery(
   const options = { parameters, clock, binding }
   const filter =
     request.filter === undefined ? null : boundFilter(request.filter, schema, by, filterFirst, options)
-  const output = settleOutput(request, schema, by, options, clock)
+  const output = planOutput(request, schema, by, options, clock)
   parameters.checkUsed()
   const isOfAll = readsAll(output, search, text !== null)
-  const highlights = settleHighlights(request, text, schema)
-  if (highlights.length > 0) checkMade(output.output, highlightsName, 'an answer with highlight')
+  const highlights = planHighlights(request, text, schema)
+  if (highlights.length > 0) checkNameIsFree(output.output, highlightsName, 'an answer with highlight')
   if (search !== null && search.batch !== null) {
-    checkMade(output.output, queryIndexField.name, 'an answer to several vectors')
+    checkNameIsFree(output.output, queryIndexField.name, 'an answer to several vectors')
   }
-  // Without a condition, rows to skip are rows of the version to pass over.
+  // Without a condition, the offset counts rows of the version, so the scan can begin after them.
   const isWhole = by === 'nothing' && filter === null && request.differs_from === undefined
   const isPlain = isWhole && output.grouping === null && !output.distinct
   const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
@@ -74,7 +75,7 @@ export function settleQuery(
     filterFirst,
     search,
     text,
-    fusion: settleFusion(request, isOfAll),
+    fusion: planFusion(request, isOfAll),
     highlights,
     grouping: output.grouping,
     distinct: output.distinct,
@@ -94,7 +95,7 @@ function searchedBy(byVector: boolean, byText: boolean): SearchedBy {
   return byText ? 'text' : 'nothing'
 }
 
-/** `filterFirst`: whether it chooses the rows to search, which have no distance and no score yet. */
+/** `filterFirst`: whether the filter selects the rows to search. Those rows have no distance and no score yet. */
 function boundFilter(
   text: string,
   schema: TableSchema,
@@ -107,12 +108,12 @@ function boundFilter(
   try {
     return bindFilter(text, sourceSchema(schema, 'nothing'), options)
   } catch (error) {
-    throw readsFound(text, schema, by, options, error) ?? error
+    throw readsComputed(text, schema, by, options, error) ?? error
   }
 }
 
-/** The error for a filter that reads what a search finds out; undefined where another one is right. */
-function readsFound(
+/** The error for a filter that reads a column which the search computes. Undefined: the original error is right. */
+function readsComputed(
   text: string,
   schema: TableSchema,
   by: SearchedBy,
@@ -129,22 +130,22 @@ function readsFound(
   const name = searchedFields[by].map(field => field.name).find(made => columns.includes(made))
   if (name === undefined) return
   return invalidInput(
-    `the filter reads ${quote(name)}, which no row has before the search: the filter chooses the rows to search`,
+    `the filter reads ${quote(name)}, which the search computes, but the filter runs before the search`,
     {
       at: error.at,
       hint:
         `${by === 'text' ? '' : 'bound the distances with distanceRange (lower_bound, upper_bound), or '}` +
-        'filter the rows found with postfilter (prefilter: false)',
+        'filter the found rows with postfilter (prefilter: false)',
     },
   )
 }
 
 /**
- * Whether the answer is made of all rows that the search finds: groups, distinct rows, and rows in an order. The nearest rows are as many
- * as are asked for, so they can only be put in an order. Throws code 13 for anything else of them.
+ * Whether the answer needs all rows that match: for groups, distinct rows, and sorted rows. A vector search without a range of
+ * distances returns only the nearest rows: they can be sorted, and anything else throws `InvalidInput`.
  */
 function readsAll(
-  { grouping, distinct, order }: SettledOutput,
+  { grouping, distinct, order }: PlannedOutput,
   search: VectorSearch | null,
   byText: boolean,
 ): boolean {
@@ -155,22 +156,22 @@ function readsAll(
   }
   if (!isNearest) return true
   throw invalidInput(
-    `${grouping === null ? 'distinct rows' : 'groups and aggregates'} are made of all rows that match, but without a range of distances a search by vector has no matching rows, only nearest ones`,
+    `${grouping === null ? 'distinct rows' : 'groups and aggregates'} need all matching rows, but a vector search without a range of distances returns only the nearest rows`,
     {
-      hint: 'say which rows match with distanceRange (lower_bound, upper_bound), or compute with the rows found',
+      hint: 'set the range with distanceRange (lower_bound, upper_bound), or compute with the returned rows',
     },
   )
 }
 
-/** What is added to the columns of an answer has a name of its own. */
-function checkMade(output: readonly OutputColumn[], name: string, what: string): void {
+/** Check that no selected column has the name of a column that the answer adds. */
+function checkNameIsFree(output: readonly OutputColumn[], name: string, what: string): void {
   if (output.every(({ field }) => field.name !== name)) return
-  throw invalidInput(`${what} has a column ${quote(name)}, and another of that name is selected`, {
+  throw invalidInput(`${what} has a column ${quote(name)}, but a selected column has the same name`, {
     hint: 'select it under another name, or leave it out',
   })
 }
 
-/** Metadata of the columns of an answer about what differs: who compares two versions knows columns by their field ids. */
+/** Metadata key of columns in an answer about a difference: a comparison of two versions matches columns by field id. */
 export const fieldIdKey = 'sheaf:field'
 
 function withIds(output: readonly OutputColumn[], { fields }: TableSchema): readonly OutputColumn[] {
@@ -183,7 +184,7 @@ function withIds(output: readonly OutputColumn[], { fields }: TableSchema): read
   })
 }
 
-/** The values of parameters as they travel, for expressions to take. */
+/** Parameters of a request, decoded, for expressions to use. */
 export function parametersOf(json: QueryRequest['parameters']): ParameterList {
   return new ParameterList(json === undefined ? undefined : readParameters(json))
 }

@@ -1,4 +1,4 @@
-/** Takes rows out of a table: offsets of those that die, and fragments that lose the last of theirs. */
+/** Stages deletions: deletion vectors, and fragments that lose all their rows. */
 import { asBytes } from '../arrow/layout.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { InlineRoom } from './inline-room.js'
@@ -6,15 +6,21 @@ import { countIn, type RowSet } from './matched-rows.js'
 import type { StageTarget } from './stage.js'
 import { type RunsDraft, stageRuns } from './stage-runs.js'
 
-export interface KilledRows {
-  /** Offsets by fragment id, of fragments that keep some rows. */
+/** Staged deletions, for a change. */
+export interface StagedDeletions {
+  /** Deletion vectors by fragment id, for fragments that keep some rows. */
   readonly dead: ReadonlyMap<number, RunsDraft>
-  /** Ids of fragments that lose all their rows: they leave the table whole. */
+  /** Ids of fragments that lose all their rows: the whole fragment is removed from the table. */
   readonly drop: readonly number[]
   readonly count: number
 }
 
-export async function killRows(rows: RowSet, target: StageTarget, signal?: AbortSignal): Promise<KilledRows> {
+/** Stage the deletion of `rows`, which must be live. */
+export async function stageDeletions(
+  rows: RowSet,
+  target: StageTarget,
+  signal?: AbortSignal,
+): Promise<StagedDeletions> {
   const dead = new Map<number, RunsDraft>()
   const drop: number[] = []
   const room = new InlineRoom()

@@ -1,33 +1,31 @@
-/** How rows found by vector and by text become one list, and how many of each are looked at (rule A-070). */
+/** Plans how a hybrid search merges its two results, and how many candidates each search returns (rule A-070). */
 import { invalidInput } from '../errors.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type { Fusion } from './text-plan.js'
 
 const defaultRrf = 60
 
-/** Rows that each search gives where the caller does not say: so many at least, and so many times the limit. */
+/** Default number of candidates: this many at least, and this multiple of the limit. */
 const fewestCandidates = 200
 const candidatesPerRow = 4
 
 /**
- * By reciprocal ranks where nothing is said; null for a query that is not hybrid. `isOfAll`: whether the answer is made of all rows
- * that the search finds (groups, distinct rows, an order).
+ * Plan the fusion: by default reciprocal rank fusion. Null for a query that is not hybrid. `isOfAll`: whether the answer needs all
+ * rows that the search returns (groups, distinct rows, an order).
  */
-export function settleFusion(
+export function planFusion(
   { fusion, vector, full_text_query, k, offset = 0 }: QueryRequest,
   isOfAll: boolean,
 ): Fusion | null {
   if (vector == null || full_text_query === undefined) {
     if (fusion === undefined) return null
-    throw invalidInput(
-      'it is said how rows are joined, but there are not both a vector and a text whose rows could be',
-    )
+    throw invalidInput('fusion is given, but the query does not have both a vector and a text')
   }
   const { rrf, weighted, candidates: given } = fusion ?? {}
   if (isOfAll && given === undefined) {
     throw invalidInput(
       'aggregates, groups, distinct rows and an order read all rows that a search finds, and a hybrid search finds as many as its candidates',
-      { hint: 'say how many each of its searches may find: fuse({ candidates: 1000 })' },
+      { hint: 'set the number of candidates of each search: fuse({ candidates: 1000 })' },
     )
   }
   const candidates = isOfAll ? given! : candidatesFor(given, k, offset)
@@ -42,8 +40,8 @@ export function settleFusion(
 }
 
 /**
- * Rows that each search gives for a page of `limit` rows. It does not depend on the offset, so the pages of one limit are pages of
- * one list. Throws code 13 for a page that ends beyond the candidates.
+ * Return the number of candidates of each search, for pages of `limit` rows. Does not depend on the offset, so that pages with the
+ * same limit are pages of one list. Throws `InvalidInput` for a page that ends beyond the candidates.
  */
 export function candidatesFor(given: number | undefined, limit: number, offset: number): number {
   const candidates = given ?? Math.max(fewestCandidates, candidatesPerRow * limit)

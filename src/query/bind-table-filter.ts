@@ -1,14 +1,14 @@
-/** A condition on the rows of a table, for who asks for nothing else. */
+/** Binds a filter for operations that need only a filter. */
 import type { TableSchema } from '../manifest/table-schema.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { parametersOf } from './settle.js'
+import { parametersOf } from './plan-query.js'
 import { sourceSchema } from './source.js'
 
-/** Binds a filter to the columns of a table and those every query makes. `parameters` are as they travel. */
-export function settleFilter(
+/** Bind a filter to the columns of a table, `_rowid` and `_rowoffset`. `parameters`: as in the request, not decoded. */
+export function bindTableFilter(
   text: string,
   schema: TableSchema,
   parameters?: QueryRequest['parameters'],

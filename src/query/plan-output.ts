@@ -1,9 +1,9 @@
 /**
- * The columns of an answer, its groups and its order.
+ * Plans the columns of an answer, its groups and its order.
  *
- * A select with an aggregate in it, or with `group_by`, is one of groups: its expressions may read the keys and the
- * aggregates, and nothing else. They are bound over the columns of the table, with a column in the place of every
- * aggregate; then each part that is equal to a key becomes a column too.
+ * A query with `group_by` or with an aggregate in its columns returns groups. Its expressions may read only keys and aggregates.
+ * They are bound to the table's columns, with a placeholder column for every aggregate. Then each subexpression that equals
+ * a key also becomes a column.
  */
 
 import { typeName } from '../arrow/type-name.js'
@@ -38,7 +38,7 @@ import { inColumn } from './in-column.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
 import {
-  madeFields,
+  computedFields,
   rowIdField,
   rowOffsetField,
   type SearchedBy,
@@ -46,39 +46,40 @@ import {
   sourceSchema,
 } from './source.js'
 
-export interface SettledOutput {
+/** The parts of a plan that depend on the selected columns. */
+export interface PlannedOutput {
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
   readonly distinct: boolean
   readonly order: readonly OrderKey[]
 }
 
-/** `by`: what rows are searched by. Throws code 12, 13 or 20 with the name at fault. */
-export function settleOutput(
+/** `by`: the kind of search. Throws `ColumnNotFound`, `InvalidInput` or `SchemaValidation` and names the column. */
+export function planOutput(
   request: QueryRequest,
   schema: TableSchema,
   by: SearchedBy,
   options: BindingOptions,
   chance: Chance,
-): SettledOutput {
+): PlannedOutput {
   const source = sourceSchema(schema, by)
   const aliases = aliasesOf(request)
   const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
   refuseIgnored(request, isGrouped)
   const { grouping, output, readable } = isGrouped
-    ? settleGroups(request, aliases, source, options, chance)
-    : settleRows(request, schema, aliases, by, options, chance)
+    ? planGroups(request, aliases, source, options, chance)
+    : planRows(request, schema, aliases, by, options, chance)
   const distinct = request.distinct === true
   const order = (request.order_by ?? []).map((key): OrderKey => {
     const name = key.column_name
-    // A column of the table that is called exactly that comes before one of the answer that is so but for case.
+    // A column of the table with exactly this name has priority over a column of the answer that equals it without case.
     const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
     const column = isOfTable ? undefined : outputNamed(name, output)
     if (column === undefined && !isOfTable) refuseDirection(name)
     const value = distinct ? ownColumn(name, output, chance) : (column?.value ?? readable(name))
     if (!isOrdered(value.type)) throw unordered('an order', name, value.type)
     if (costOf(value.expr).isVolatile) {
-      throw unsupported(`the order names ${quote(name)}, which would be computed anew for the answer`)
+      throw unsupported(`the order uses ${quote(name)}, whose value changes with every evaluation`)
     }
     return { value, ascending: key.ascending ?? true, nullsFirst: key.nulls_first ?? false }
   })
@@ -89,13 +90,13 @@ export function settleOutput(
   return { grouping, output, distinct, order }
 }
 
-/** Throws code 12 where a name is one of SQL's orders. */
+/** Throw `ColumnNotFound` with a hint if the name ends with an SQL direction (`asc`, `desc`). */
 function refuseDirection(name: string): void {
   const [, column, direction] = /^(.*\S)\s+(asc|desc)\b/i.exec(name) ?? []
   if (column === undefined) return
   const ascending = direction!.toLowerCase() === 'asc'
   throw new SheafError(ErrorCode.ColumnNotFound, `no column named ${quote(name)}`, {
-    hint: `name the column alone, ${quote(column)}, and say ascending: ${ascending} beside it`,
+    hint: `name only the column, ${quote(column)}, and set ascending: ${ascending}`,
   })
 }
 
@@ -103,16 +104,16 @@ function unordered(what: string, name: string, type: DataType) {
   return schemaMismatch(`${what} cannot compare values of ${quote(name)}, which is ${typeName(type)}`)
 }
 
-/** What an answer of groups or of distinct rows has no place for. */
+/** Refuse options that groups, distinct rows or searches cannot have. */
 function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   const whole = isGrouped ? 'groups' : request.distinct === true ? 'distinct rows' : null
   const hasOrder = (request.order_by ?? []).length > 0
   if (whole !== null && request.with_row_id === true) {
-    throw invalidInput(`with_row_id asks for ids of rows, but the answer is of ${whole}`)
+    throw invalidInput(`with_row_id cannot be combined with ${whole}, which have no row ids`)
   }
   if (request.resume_at !== undefined && (whole !== null || hasOrder || isSearch(request))) {
     throw invalidInput(
-      'resume_at goes on with a scan: not with a vector, a text, an order, groups or distinct rows',
+      'resume_at continues a scan: it cannot be combined with a vector, a text, an order, groups or distinct rows',
     )
   }
 }
@@ -121,7 +122,7 @@ function isSearch({ vector, full_text_query }: QueryRequest): boolean {
   return vector != null || full_text_query !== undefined
 }
 
-/** The column of the answer of exactly this name, else the only one that equals it when case is ignored. */
+/** The column of the answer with exactly this name; else the only one that is equal without case. */
 function outputNamed(name: string, output: readonly OutputColumn[]): OutputColumn | undefined {
   const exact = output.find(({ field }) => field.name === name)
   if (exact !== undefined) return exact
@@ -129,7 +130,7 @@ function outputNamed(name: string, output: readonly OutputColumn[]): OutputColum
   return similar.length === 1 ? similar[0] : undefined
 }
 
-/** Expressions of one answer. */
+/** Maximum number of expressions of an answer. */
 const maxExpressions = 1000
 
 interface Alias {
@@ -144,7 +145,7 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (aliases.length === 0) throw invalidInput('columns.column_aliases names no column')
   if (aliases.length > maxExpressions) {
     throw invalidInput(`${aliases.length} expressions are selected, more than ${maxExpressions}`, {
-      hint: 'select fewer at a time; columns as they are can be named in an array, as many as there are',
+      hint: 'select fewer expressions; an array of plain column names has no limit',
     })
   }
   return aliases.map(([name, text]) => {
@@ -158,41 +159,41 @@ function bound(tree: Expr, name: string, schema: Schema, options: BindingOptions
   return inColumn(name, () => bindingOf(options).bindExpression(tree, schema, options))
 }
 
-// ---- a row of the answer for every row
+// ---- one row of the answer for every row
 
-/** `readable`: a column that is not one of the answer, by name, for an order. */
-interface Settled {
+/** `readable` resolves an order key that is not a column of the answer. */
+interface PlannedColumns {
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
   readonly readable: (name: string) => BoundExpression
 }
 
-function settleRows(
+function planRows(
   request: QueryRequest,
   schema: TableSchema,
   aliases: readonly Alias[],
   by: SearchedBy,
   options: BindingOptions,
   chance: Chance,
-): Settled {
+): PlannedColumns {
   const source = sourceSchema(schema, by)
   const readable = (name: string) => columnExpression(namedColumn(name, source), chance)
-  const settle = () => outputOfRows(request, schema, aliases, by, options, chance)
-  const output = aliases.length > 0 ? settle() : namedBefore(request, source, settle)
+  const planColumns = () => outputOfRows(request, schema, aliases, by, options, chance)
+  const output = aliases.length > 0 ? planColumns() : cachedOutput(request, source, planColumns)
   return { grouping: null, output, readable }
 }
 
 /**
- * Columns that were asked for by their names, of each schema, the ones that came last at the end: the same ones are asked for
- * again, and are then the same to all that follows.
+ * Cache of outputs that name plain columns, by schema, oldest first. Queries with the same columns share one output, so that
+ * caches that depend on an output (such as its encoded schema) apply.
  */
 const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
 const namedAtMost = 16
 
-function namedBefore(
+function cachedOutput(
   request: QueryRequest,
   source: Schema,
-  settle: () => readonly OutputColumn[],
+  planColumns: () => readonly OutputColumn[],
 ): readonly OutputColumn[] {
   const { distinct, with_row_id, resume_at } = request
   const made = [distinct === true, with_row_id === true, resume_at !== undefined]
@@ -204,7 +205,7 @@ function namedBefore(
   }
   let output = ofSchema.get(asked)
   if (output === undefined) {
-    output = settle()
+    output = planColumns()
     if (ofSchema.size === namedAtMost) ofSchema.delete(ofSchema.keys().next().value!)
     ofSchema.set(asked, output)
   }
@@ -225,24 +226,24 @@ function outputOfRows(
     aliases.length > 0
       ? aliases.map(({ name, tree }) => outputOf(name, bound(tree, name, source, options), source))
       : (namesOf(request) ?? schema.fields.map(field => field.name)).map(named)
-  // A row is equal to no other once it has a distance or an id: those are added only where all rows are wanted.
+  // With a distance or an id, no two rows would be equal: these are added only without distinct.
   if (request.distinct === true) return output
   const computed = [
     ...searchedFields[by].map(({ name }) => name),
     ...(request.with_row_id === true ? [rowIdField.name] : []),
     ...(request.resume_at !== undefined ? [rowOffsetField.name] : []),
   ]
-  for (const { field, value } of output) checkMadeName(field.name, value)
+  for (const { field, value } of output) checkComputedName(field.name, value)
   const missing = computed.filter(name => output.every(column => column.field.name !== name))
   return [...output, ...missing.map(named)]
 }
 
-/** The names of what a query makes are not those of anything else. */
-function checkMadeName(name: string, { expr }: BoundExpression): void {
-  const isMade = madeFields.some(field => field.name === name)
+/** Refuse a selected column that has the name of a computed column. */
+function checkComputedName(name: string, { expr }: BoundExpression): void {
+  const isComputed = computedFields.some(field => field.name === name)
   const isItself = expr.kind === 'column' && expr.path[0] === name
-  if (isMade && !isItself)
-    throw invalidInput(`${quote(name)} is the name of what a query makes, not of another column`)
+  if (isComputed && !isItself)
+    throw invalidInput(`${quote(name)} is the name of a column that queries compute: choose another name`)
 }
 
 function namesOf({ columns }: QueryRequest): readonly string[] | undefined {
@@ -254,7 +255,7 @@ function namedOutput(name: string, schema: Schema, chance: Chance): OutputColumn
   return outputOf(column.path.join('.'), columnExpression(column, chance), schema)
 }
 
-/** A column that is handed on keeps the metadata of its field. */
+/** A plain column keeps the metadata of its field. */
 function outputOf(name: string, value: BoundExpression, schema: Schema): OutputColumn {
   const { expr, type } = value
   const field =
@@ -284,17 +285,17 @@ function metadataAt(path: readonly string[], { fields }: Schema): Field['metadat
   return found?.metadata
 }
 
-// ---- a row of the answer for every group
+// ---- one row of the answer for every group
 
-function settleGroups(
+function planGroups(
   request: QueryRequest,
   aliases: readonly Alias[],
   source: Schema,
   options: BindingOptions,
   chance: Chance,
-): Settled {
+): PlannedColumns {
   if (aliases.length === 0 && namesOf(request) === undefined) {
-    throw invalidInput('groups are asked for, but no columns', {
+    throw invalidInput('group_by is given, but no columns are selected', {
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }
@@ -352,7 +353,7 @@ function settleGroups(
   }
 }
 
-/** What no column's name begins with. */
+/** A prefix that no column's name has. */
 function freshPrefix({ fields }: Schema): string {
   let prefix = '#'
   while (fields.some(field => field.name.startsWith(prefix))) prefix += '#'
@@ -364,13 +365,13 @@ function nameTree(name: string): Expr {
   return { kind: 'column', path: [{ name, quote: '`', at }], at }
 }
 
-/** A key is a column, a column of the answer, or an expression. */
+/** A key is a column of the table, a column of the answer, or an expression. */
 function keyTree(text: string, aliases: readonly Alias[], source: Schema): Expr {
   if (source.fields.some(field => field.name === text)) return nameTree(text)
   return aliases.find(({ name }) => name === text)?.tree ?? inColumn(text, () => parseExpression(text))
 }
 
-/** `node` with a column in the place of everything that is equal to a key. */
+/** Replace every subexpression that equals a key by the key's column. */
 function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly printed: string }[]): Bound {
   if (node.kind === 'literal') return node
   const printed = printBound(node)

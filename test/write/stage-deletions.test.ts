@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 
-test('offsets of dead rows that do not fit into the slot together go into files', async () => {
+test('offsets of deleted rows that do not fit into the slot together go into files', async () => {
   const store = new MemoryStore()
   const ns = await connect('memory://', { store })
   const rows = (from: number) => Array.from({ length: 20_000 }, (_, i) => ({ id: from + i }))

@@ -1,4 +1,4 @@
-/** The vector of a query and the column it is near to. */
+/** Plans a vector search: its query vectors and the column to search. */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
@@ -16,10 +16,10 @@ import {
 } from '../table/vector-column.js'
 import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
-import { type NearIndex, settleNear } from './settle-near.js'
+import { type NearIndex, planNearSearch } from './plan-near-search.js'
 
-/** Null for a query without a vector. `indexes`: those that the version has. Throws code 12 and 13 where it fits no column. */
-export function settleVector(
+/** Null for a query without a vector. `indexes`: those of the version. Throws `ColumnNotFound` or `InvalidInput` if no column fits. */
+export function planVectorSearch(
   request: QueryRequest,
   schema: TableSchema,
   indexes: readonly NearIndex[],
@@ -43,23 +43,23 @@ export function settleVector(
     )
   }
   const field = fieldToSearch(request.vector_column, query.length, schema)
-  // A column of lists takes all vectors as one query, another one each as a query (rule A-042).
+  // A column of lists takes all vectors as one query. Other columns take each vector as a query (rule A-042).
   const multi = holdsVectorLists(field.type) ? queries : null
   const batch = multi === null && single_vector === undefined ? queries : null
   if (batch !== null) checkBatch(request)
-  const near = settleNear(request, field, indexes)
+  const near = planNearSearch(request, field, indexes)
   if (near.metric === 'hamming') checkBits(field, queries)
   const { lower_bound: lower, upper_bound: upper } = request
   return { field, query, lower, upper, batch, multi, ...near }
 }
 
-/** Bits are counted in columns of bytes, and in queries of them. */
+/** Hamming distance needs a column of uint8 vectors, and queries of bytes. */
 function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]): void {
   const vectors = vectorType(type)!
   if (elementKind(vectors) !== 'u8') {
     throw invalidInput(
       `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(name)} is ${typeName(type)}`,
-      { hint: 'by l2, cosine or dot it can be searched' },
+      { hint: 'use l2, cosine or dot' },
     )
   }
   const wrong = queries.findIndex(query => !holdsBytes(query))
@@ -72,16 +72,16 @@ function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]
   )
 }
 
-/** `given`: finite, and of this request alone. */
+/** `given`: finite numbers that only this request refers to. */
 function queryOf(given: ArrayLike<number>, name: string): Float32Array {
   if (given instanceof Float32Array) return given
   const query = new Float32Array(given)
   const overflow = query.findIndex(value => !Number.isFinite(value))
   if (overflow === -1) return query
-  throw invalidInput(`${name} holds ${given[overflow]} at ${overflow}, which is no finite 32-bit float`)
+  throw invalidInput(`${name} holds ${given[overflow]} at ${overflow}, which is not a finite 32-bit float`)
 }
 
-/** Each query of a batch has its own nearest rows: what is done with all rows of an answer has no meaning for them. */
+/** Each query of a batch has its own list of nearest rows, so the batch cannot be grouped, deduplicated or sorted as a whole. */
 function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   const asked = {
     group_by,
@@ -92,7 +92,7 @@ function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
-/** The field asked for, or the only one whose vectors have the query's dimension, be it inside of structs (rule A-043). */
+/** The named field; or else the only field with vectors of the query's dimension, also inside structs (rule A-043). */
 function fieldToSearch(name: string | undefined, dimension: number, schema: TableSchema): VectorField {
   if (name !== undefined) {
     const field = vectorField(schema, findFieldByNames(schema, namedColumn(name, schema).path)!)
@@ -110,7 +110,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
     throw invalidInput(
       `columns ${fitting.map(field => quote(field.name)).join(', ')} all fit the query vector`,
       {
-        hint: 'say which one in vector_column',
+        hint: 'name one of them in vector_column',
       },
     )
   }
@@ -122,7 +122,7 @@ function fieldToSearch(name: string | undefined, dimension: number, schema: Tabl
   )
 }
 
-/** Why a column cannot be searched by a vector. Only a column of the table can be made one when a table is created. */
+/** The error for a column without vectors. The hint applies to columns of the table, whose type is set when the table is created. */
 function holdsNoVectors({ name, type }: Pick<VectorField, 'name' | 'type'>): SheafError {
   const hint = `vectors have one length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
   return invalidInput(
@@ -135,7 +135,7 @@ function isListOfNumbers(type: DataType): boolean {
   return type.kind === 'list' && (type.child.type.kind === 'float' || type.child.type.kind === 'int')
 }
 
-/** Numbers per vector, or null for a column that holds none, neither as values nor in lists. */
+/** Elements per vector; null for a column without vectors or lists of vectors. */
 function vectorDimension({ type }: VectorField): number | null {
   return vectorType(type)?.size ?? null
 }

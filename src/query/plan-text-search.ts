@@ -1,4 +1,4 @@
-/** The text of a query: which columns are searched by which index, and what is looked for in terms of them (rules A-065 to A-070). */
+/** Plans a full-text search: the columns, their indexes, and the query as terms (rules A-065 to A-070). */
 import { typeName } from '../arrow/type-name.js'
 import { invalidInput, quote } from '../errors.js'
 import type { Analyzer, Token } from '../indexes/text/analysis/analyzer.js'
@@ -10,38 +10,41 @@ import { holdsText } from '../table/text-column.js'
 import { namedColumn } from './named-column.js'
 import type { Highlighting, QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
-/** What of a text index decides whether a query asks it. */
+/** The properties of a text index that decide whether a query can use it. */
 export interface TextIndex {
   readonly name: string
-  /** Of the column: top-level, or inside of structs. */
+  /** Path of the column: top-level, or inside structs. */
   readonly path: readonly string[]
   readonly options: TextOptions
-  /** Why rows that it has are not looked for in it; null: they are. */
+  /** Why the index is not used for the rows that it covers; null: it is used. */
   readonly reason: string | null
-  /** Whether it is still being built: its terms are those of its column, but every row is read. */
+  /** Whether it is still being built: queries use its analyzer, but read every row. */
   readonly isAwaited?: boolean
 }
 
-/** Makes the analyzer for some options; throws code 13 where there is none. */
+/** Make an analyzer for some options. Throws `InvalidInput` if there is none. */
 export type OpenAnalyzer = (options: TextOptions) => Analyzer
 
-/** Levels of operators within operators. */
+/** Maximum nesting of operators. */
 const depthMax = 64
 
-/** Throws code 13 for operators within more of them than are looked into. */
+/** Throw `InvalidInput` if operators are nested too deeply. */
 export function checkDepth(depth: number): void {
-  if (depth > depthMax) throw invalidInput(`a query for text has operators within operators, ${depth} deep`)
+  if (depth > depthMax)
+    throw invalidInput(
+      `operators of a full-text query are nested ${depth} deep, at most ${depthMax} are allowed`,
+    )
 }
 
 const fuzzinessMax = 2
-/** Words that may be others in one query: each is compared with every term there is. */
+/** Maximum number of fuzzy words of a query: each is compared with every term of the index. */
 const fuzzyMax = 64
 
-/** Scores of any text are far from what a float32 holds. */
+/** Maximum boost: scores stay far below the maximum of a float32. */
 const boostMax = 1e9
 
-/** Null for a query without a text. `indexes`: those of text that the version has, then those that are being built. Throws code 12 and 13. */
-export function settleText(
+/** Null for a query without a text. `indexes`: those of the version, then those being built. Throws `ColumnNotFound`, `InvalidInput`. */
+export function planTextSearch(
   request: QueryRequest,
   schema: TableSchema,
   indexes: readonly TextIndex[],
@@ -50,7 +53,7 @@ export function settleText(
   const { full_text_query: asked, fast_search, require_index } = request
   if (asked === undefined) return null
   const { structured_query: structured } = asked
-  const settling = new Settling(
+  const planner = new TextPlanner(
     schema,
     indexes,
     open,
@@ -58,17 +61,17 @@ export function settleText(
   )
   const query =
     asked.string_query !== undefined
-      ? settling.plain(asked.string_query.query, asked.string_query.columns)
-      : settling.node(structured!.query, 0)
-  const bare = require_index === true ? settling.columns.find(({ index }) => index === null) : undefined
+      ? planner.plain(asked.string_query.query, asked.string_query.columns)
+      : planner.node(structured!.query, 0)
+  const bare = require_index === true ? planner.columns.find(({ index }) => index === null) : undefined
   if (bare !== undefined) {
     const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
-      `column ${quote(bare.path.join('.'))} has no index of text${isAwaited ? ' yet' : ''}, and require_index is given`,
+      `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and require_index is given`,
       { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create one of type FTS' },
     )
   }
-  return { columns: settling.columns, query, fast: fast_search === true, unused: settling.unused }
+  return { columns: planner.columns, query, fast: fast_search === true, unused: planner.unused }
 }
 
 function hasPhrase({ phrase, boost, boolean }: FtsQuery): boolean {
@@ -77,17 +80,17 @@ function hasPhrase({ phrase, boost, boolean }: FtsQuery): boolean {
   return phrase !== undefined || [...must, ...must_not, ...should].some(hasPhrase)
 }
 
-class Settling {
+class TextPlanner {
   readonly columns: TextColumn[] = []
   readonly unused: { readonly index: string; readonly reason: string }[] = []
   readonly #schema: TableSchema
   readonly #indexes: readonly TextIndex[]
   readonly #open: OpenAnalyzer
   readonly #needsPositions: boolean
-  /** Words so far that may be off by some edits. */
+  /** Number of fuzzy words so far. */
   #fuzzy = 0
 
-  /** `needsPositions`: whether there is a phrase in the query. */
+  /** `needsPositions`: whether the query has a phrase. */
   constructor(
     schema: TableSchema,
     indexes: readonly TextIndex[],
@@ -123,7 +126,7 @@ class Settling {
     }
     const { must = [], must_not = [], should = [] } = query.boolean!
     if (must.length === 0 && should.length === 0) {
-      throw invalidInput('a boolean query says in must or should what to find, this one has neither')
+      throw invalidInput('a boolean query must have must or should, this query has neither')
     }
     const nodes = (queries: readonly FtsQuery[]) => queries.map(each => this.node(each, depth + 1))
     return { kind: 'boolean', must: nodes(must), mustNot: nodes(must_not), should: nodes(should) }
@@ -137,7 +140,7 @@ class Settling {
   #match(path: readonly string[], query: MatchQuery): TextNode {
     const { terms, operator = 'Or', fuzziness = 0, prefix_length = 0, max_expansions = 50, boost = 1 } = query
     if (fuzziness !== null && fuzziness > fuzzinessMax) {
-      throw invalidInput(`fuzziness is ${fuzziness}, at most ${fuzzinessMax} edits are looked for`, {
+      throw invalidInput(`fuzziness must be at most ${fuzzinessMax} edits, got ${fuzziness}`, {
         hint: 'an index of n-grams finds parts of words',
       })
     }
@@ -148,8 +151,8 @@ class Settling {
     const found = counted(this.columns[column]!.analyzer.tokens(terms))
     if (fuzziness !== 0) this.#fuzzy += found.length
     if (this.#fuzzy > fuzzyMax) {
-      throw invalidInput(`a query has more than ${fuzzyMax} words that may be off by some edits`, {
-        hint: 'look for fewer, or without fuzziness',
+      throw invalidInput(`a query may have at most ${fuzzyMax} fuzzy words, this query has more`, {
+        hint: 'use fewer words, or no fuzziness',
       })
     }
     return {
@@ -176,42 +179,41 @@ class Settling {
     )
   }
 
-  /** The columns that are searched where none is named: those that have an index, be it one that is being built, or else all with text. */
+  /** The columns to search if none is named: those with an index, also one being built; without indexes all text columns. */
   #paths(): readonly (readonly string[])[] {
     const indexed = new Map(this.#indexes.map(({ path }) => [path.join('\0'), path]))
     if (indexed.size > 0) return [...indexed.values()]
     const paths = this.#schema.fields.filter(({ type }) => holdsText(type)).map(({ name }) => [name])
     if (paths.length > 0) return paths
-    throw invalidInput('the table has no column of text to search')
+    throw invalidInput('the table has no text column to search')
   }
 
   #pathOf(name: string): readonly string[] {
     const { path, type } = namedColumn(name, this.#schema)
     if (holdsText(type)) return path
     throw invalidInput(
-      `column ${quote(name)} is of type ${typeName(type)}: text is searched in strings, and lists of them`,
+      `column ${quote(name)} is of type ${typeName(type)}: full-text search needs strings or lists of strings`,
     )
   }
 
   /**
-   * The number of a column among those of the search. All of a query asks one index of it: where it has a choice and a phrase, one that
-   * knows positions.
+   * The number of a column in the search, added if needed. A query uses one index per column. If the query has a phrase, an index
+   * with positions is preferred.
    */
   #column(path: readonly string[], forPhrase: boolean): number {
     const own = this.#indexes.filter(index => isSame(index.path, path))
     const index = (this.#needsPositions ? own.find(({ options }) => options.positions) : undefined) ?? own[0]
     if (forPhrase && index !== undefined && !index.options.positions) {
-      throw invalidInput(
-        `index ${quote(index.name)} does not keep positions, without which no phrase is found`,
-        { hint: 'create it again with with_position (withPosition: true)' },
-      )
+      throw invalidInput(`index ${quote(index.name)} has no positions, which a phrase query needs`, {
+        hint: 'create it again with with_position (withPosition: true)',
+      })
     }
     const known = this.columns.findIndex(column => isSame(column.path, path))
     if (known !== -1) return known
     const name = index === undefined || index.isAwaited ? null : index.name
     for (const { name: other, reason, isAwaited } of own) {
       if (isAwaited) this.unused.push({ index: other, reason: 'it is being built' })
-      else if (other !== name) this.unused.push({ index: other, reason: `${name ?? index!.name} is asked` })
+      else if (other !== name) this.unused.push({ index: other, reason: `${name ?? index!.name} is used` })
       else if (reason !== null) this.unused.push({ index: other, reason })
     }
     const options = index?.options ?? defaultTextOptions
@@ -237,8 +239,8 @@ function best(nodes: readonly TextNode[]): TextNode {
   return nodes.length === 1 ? nodes[0]! : { kind: 'best', of: nodes }
 }
 
-/** Which columns are shown with the words marked that were looked for; none where nobody asks. Throws code 13 for those that are not searched. */
-export function settleHighlights(
+/** Plan the highlighted columns; empty without `highlight`. Throws `InvalidInput` for a column that is not searched. */
+export function planHighlights(
   { highlight, group_by, distinct }: QueryRequest,
   text: TextSearch | null,
   schema: TableSchema,

@@ -1,11 +1,14 @@
-/** A store that tells of what is deleted through it, so that nothing that was read of it is kept in memory. */
+/**
+ * A store that reports every deletion made through it, so that caches can drop what was read from the deleted blobs.
+ */
 import type { MaybePromise } from '../primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
 
-export class TellingStore implements BlobStore {
+/** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
+export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** There when the other store's is. */
+  /** Defined if the wrapped store defines it. The same holds for `sync` and `processes`. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly processes?: Processes
