@@ -1,4 +1,4 @@
-/** Lists that have their place in one arena for good. Those of a file are read when they are brought for the first time. */
+/** All lists of a segment in one arena, each at a fixed address. A list of a file is read when a search needs it for the first time. */
 import type { Arena } from '../../kernels/arena.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { type ListPlaces, mapPartition } from './list-places.js'
@@ -6,7 +6,7 @@ import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
 import type { StoredList } from './stored-list.js'
 
-/** Bytes that are copied in one step: less than a millisecond. */
+/** Bytes copied per step: less than a millisecond. */
 const stepBytes = 4 * 1024 * 1024
 
 export class ArenaLists implements Lists, ListView {
@@ -15,13 +15,13 @@ export class ArenaLists implements Lists, ListView {
   readonly bytes: number
   readonly #counts: Uint32Array
   readonly #reader: ListReader | null
-  /** By partition: 1 once its list is there as a whole. Threads that share the arena see it. */
+  /** By partition: 1 after its whole list is in the arena. Visible to all threads that share the arena. */
   readonly #isThere: Int32Array
   readonly #partitionOf: Uint32Array
-  /** What is being read, by partition. */
+  /** Reads in progress, by partition. */
   readonly #coming = new Map<number, Promise<void>>()
 
-  /** `reader`: of the file that the lists come from; null: all lists are there, and the map from rows to partitions is. */
+  /** `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions. */
   constructor(
     arena: Arena,
     places: ListPlaces,
@@ -69,7 +69,7 @@ export class ArenaLists implements Lists, ListView {
     const lists = await reader.read(run)
     const pacer = new Pacer()
     for (const [i, p] of run.entries()) {
-      // Another thread may have been faster. One that is as fast writes the same bytes.
+      // Another thread may have written the list already. A concurrent thread writes the same bytes, so the race is harmless.
       if (this.#isMissing(p)) await this.#put(p, lists[i]!, pacer)
     }
   }
