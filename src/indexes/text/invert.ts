@@ -1,13 +1,13 @@
-/** From the terms of each row to the rows of each term. */
+/** Inverts the collected terms: from the terms of each row to the rows of each term. */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Collector } from './collect.js'
 import type { TermRows } from './encode-postings.js'
 import { numbersUpTo } from './narrow.js'
 
-/** Rows and terms handled between two looks at the clock. */
+/** Rows and terms processed between two checks of the clock. */
 const atOnce = 16 * 1024
 
-/** `order`: numbers of the terms in the order in which their rows come. What was collected is used up. */
+/** Invert the collected terms. `order`: term numbers, in the order of the result. Consumes `collected`. */
 export async function inverted(collected: Collector, order: Uint32Array, pacer: Pacer): Promise<TermRows> {
   const { rows, postings, tokens, mostFrequent, longest, stream, positions } = collected
   const lengths = numbersUpTo(longest, rows)
@@ -43,7 +43,7 @@ export async function inverted(collected: Collector, order: Uint32Array, pacer: 
   return out
 }
 
-/** By number of a term, where its own begin, in the order of the terms. */
+/** Return the start of each term's entries, by term number. */
 async function startsOf(counts: Uint32Array, order: Uint32Array, pacer: Pacer): Promise<Uint32Array> {
   const starts = new Uint32Array(order.length)
   let start = 0

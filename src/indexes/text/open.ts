@@ -1,4 +1,4 @@
-/** A segment that lies in a file: terms and lengths in memory, postings where they are asked for. */
+/** Opens a segment from its file. Terms and row lengths stay in memory; postings are read on demand. */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type MaybePromise, type Task, whenResolved } from '../../primitives/task.js'
@@ -11,12 +11,12 @@ import { openPostings, type TermBytes } from './postings.js'
 import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
 import { Terms } from './terms.js'
 
-/** Of those, so many are remembered. */
-const mostLooked = 64
+/** Most recent term lookups that are cached. */
+const mostLookups = 64
 
 /**
- * Reads everything but the postings into memory of its own.
- * @throws corrupted (code 18) when it is not one over `rows` rows.
+ * Open a segment: read everything except postings and positions into memory.
+ * @throws Internal if the file is damaged or is not a text segment over `rows` rows.
  */
 export async function openTextSegment(
   file: SectionFile,
@@ -48,8 +48,8 @@ class StoredTextSegment implements TextSegment {
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
-  /** Terms that were looked for lately: every query does so twice, for what they are worth and for their rows. */
-  readonly #looked = new Map<string, TermEntry | null>()
+  /** Recent term lookups: every query looks up each term twice, for its weight and for its postings. */
+  readonly #lookups = new Map<string, TermEntry | null>()
 
   constructor(
     facts: TextFacts,
@@ -73,11 +73,11 @@ class StoredTextSegment implements TextSegment {
   }
 
   find(term: string): TermEntry | null {
-    let entry = this.#looked.get(term)
+    let entry = this.#lookups.get(term)
     if (entry === undefined) {
       entry = this.#terms.find(term)
-      if (this.#looked.size === mostLooked) this.#looked.clear()
-      this.#looked.set(term, entry)
+      if (this.#lookups.size === mostLookups) this.#lookups.clear()
+      this.#lookups.set(term, entry)
     }
     return entry
   }
@@ -91,7 +91,7 @@ class StoredTextSegment implements TextSegment {
     positions: boolean,
     signal: AbortSignal | undefined,
   ): MaybePromise<Postings> {
-    assert(!positions || this.facts.positions, 'a segment without positions was asked for some')
+    assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
     const { docs, at, end, positionsAt, positionsEnd } = this.#terms.place(number)
     const rows = this.#read(this.#postings, at, end, signal)
     if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
