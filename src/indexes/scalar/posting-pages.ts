@@ -24,7 +24,7 @@ import {
 } from './paging.js'
 import { segmentSchema } from './segment-schema.js'
 
-/** Most values of a page. Each page adds a few hundred bytes to the footer, which every open reads. */
+/** Maximum number of values of a page. Each page adds a few hundred bytes to the footer, which every open reads. */
 const pageRows = 1024
 const cut: Cut = { rows: pageRows, textBytes: 16 * 1024 }
 /** A page is full when its encoded sets reach this many bytes. */

@@ -6,7 +6,7 @@ import type { ScalarKind } from './probe.js'
 
 /** Strides per page of BTREE values. The last page may have fewer. */
 export const stridesPerPage = 64
-/** Most values of a stride. A stride of 64-bit values is one block of the file. */
+/** Maximum number of values of a stride. A stride of 64-bit values is one block of the file. */
 export const strideRows = 128
 /** Rows per page of BTREE nulls. The last page may have fewer. */
 export const nullsPerPage = stridesPerPage * strideRows
@@ -18,7 +18,7 @@ export function ordinalAt(bytes: Uint8Array, i: number): number {
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)
 }
 
-/** Most rows of a segment. Ordinals fit three bytes, and a bitmap of all rows takes 1 MiB. */
+/** Maximum number of rows of a segment. Ordinals fit three bytes, and a bitmap of all rows takes 1 MiB. */
 export const maxSegmentRows = 2 ** 23
 
 /** Whether a column of this type can have an index of this kind. */

@@ -31,7 +31,7 @@ export interface TextSegmentBytes extends SegmentBytes {
   readonly rows: number
 }
 
-/** Most rows of one segment. */
+/** Maximum number of rows of one segment. */
 export const maxTextSegmentRows = 2 ** 21
 
 /**

@@ -18,7 +18,7 @@ export interface HighlightOptions {
   readonly escape?: 'none' | 'html' | undefined
   /** Return snippets of at most this many UTF-16 units each, not counting `pre` and `post`. At least 1. Default: the whole text. */
   readonly snippetLength?: number | undefined
-  /** Most snippets, 1 to 100. Ignored without `snippetLength`. Default 1. */
+  /** Maximum number of snippets, 1 to 100. Ignored without `snippetLength`. Default 1. */
   readonly snippets?: number | undefined
 }
 
@@ -65,7 +65,7 @@ export function highlighted(
   return { text: marked(text, ranges, shown, options), ranges }
 }
 
-/** Most snippets: each one takes another pass over the rest of the text. */
+/** Maximum number of snippets: each one takes another pass over the rest of the text. */
 const snippetsMax = 100
 
 /** Check the snippet options. Throws InvalidInput if the length is not a positive integer, or the number is not from 1 to 100. */

@@ -11,7 +11,7 @@ import { openPostings, type TermBytes } from './postings.js'
 import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
 import { Terms } from './terms.js'
 
-/** Most recent term lookups that are cached. */
+/** Number of cached term lookups at which the cache is cleared. */
 const mostLookups = 64
 
 /**

@@ -17,9 +17,11 @@ export interface TextOptions {
   /** Stop words that replace those of the language. Null (default): the stop words of the language. */
   readonly customStopWords: readonly string[] | null
   readonly asciiFolding: boolean
-  /** `ngram` only: least and most code points of an n-gram (default 3), and whether to use only n-grams at the start of the text. */
+  /** `ngram` only: minimum length of an n-gram, in code points. Default 3. */
   readonly ngramMin: number
+  /** `ngram` only: maximum length of an n-gram, in code points. Default 3. */
   readonly ngramMax: number
+  /** `ngram` only: whether to use only the n-grams at the start of the text. Default false. */
   readonly prefixOnly: boolean
 }
 

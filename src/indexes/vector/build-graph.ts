@@ -119,7 +119,7 @@ interface Asked {
   readonly cellOf: Uint32Array
 }
 
-/** Most cells. A filtered question excludes a tenth of the cells. */
+/** Maximum number of cells. A filtered question excludes a tenth of the cells. */
 const cellsMax = 40
 /** Sampled rows per cell. */
 const cellRows = 50

@@ -23,7 +23,7 @@ export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding'
 /** Progress callback. `done`: rows finished in the phase so far. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
-/** Most bytes of memory per segment. The limit is far below the maximum of a WebAssembly memory, so that a process can hold several. */
+/** Maximum bytes of memory per segment: far below the limit of a WebAssembly memory, so that a process can hold several segments. */
 const memoryMax = 1.5 * 2 ** 30
 
 /** Minimum number of rows for which several threads build lists: fewer rows are finished before threads have started. */
@@ -43,7 +43,7 @@ export function isExtendable({ kind }: VectorSpec): boolean {
  * Build a segment and return the bytes of its file. Works for any number of rows, including none, and for equal vectors.
  *
  * - `base`: the segment to extend; null: build a new segment.
- * - `threads`: most threads that work on a large segment, default 1. With several threads, a graph differs between builds.
+ * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, a graph differs between builds.
  */
 export async function buildSegment(
   spec: VectorSpec,

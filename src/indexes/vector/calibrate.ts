@@ -62,7 +62,7 @@ type TunedFacts = Pick<SegmentFacts, 'recall' | 'recalls' | 'poor' | 'unsettled'
 /** Search a segment with an effort, and return at least `count` candidates if there are that many. */
 export type Propose = (question: Question, effort: number, count: number) => Promise<Candidates>
 
-/** Most candidates that a trial requests. */
+/** Maximum number of candidates that a trial requests. */
 export const mostCandidates = 960
 /** A trial that needs more candidates repeats the search with at least this multiple of the previous number. */
 const moreCandidates = 4

@@ -45,7 +45,7 @@ export interface GraphEffort extends WalkEffort {
   readonly candidates: number
 }
 
-/** Most candidates that a walk keeps; such a walk takes about ten milliseconds. For more candidates, measuring every row is as cheap. */
+/** Maximum number of candidates that a walk keeps, in about ten milliseconds. For more candidates, measuring every row is as cheap. */
 export const walkMax = 4096
 
 /** Seeds of a filtered walk, per square root of the number of passing rows. */

@@ -31,9 +31,9 @@ export interface VectorParameters {
   readonly bits?: number
   /** Training rows per centroid. */
   readonly sampleRate?: number
-  /** Most k-means iterations. */
+  /** Maximum number of k-means iterations. */
   readonly maxIterations?: number
-  /** HNSW: most edges of a node on each level above the lowest; on the lowest level twice as many. */
+  /** HNSW: maximum number of edges of a node on each level above the lowest. Nodes of the lowest level have twice as many. */
   readonly m?: number
   /** HNSW: candidates that a walk keeps while rows are inserted. */
   readonly efConstruction?: number

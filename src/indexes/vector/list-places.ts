@@ -44,7 +44,7 @@ export interface FramePlaces extends Scratch {
   readonly end: number
 }
 
-/** Most candidates that a scan keeps. For more candidates, measuring every row is as cheap. */
+/** Maximum number of candidates that a scan keeps. For more candidates, measuring every row is as cheap. */
 export const candidatesMax = 16 * 1024
 /** Rows mapped between two checks of the clock. Few, because each row may touch a new memory page. */
 const mappedRows = 4 * 1024

@@ -60,7 +60,7 @@ const offeredRows = 16
 const firstCentroids = 32
 /** Bytes scanned between two checks of the clock: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
-/** Most lists, and most bytes of codes, that a search loads together. A search holds no more in addition to the cache. */
+/** Maximum number of lists and of bytes of codes that a search loads together. A search holds no more in addition to the cache. */
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 

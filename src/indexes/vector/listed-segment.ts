@@ -8,7 +8,7 @@ import { partitionPoint } from '../../primitives/partition-point.js'
 import type { Blur } from './saturation.js'
 import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 
-/** Most rows that a search proposes. */
+/** Maximum number of rows that a search proposes. */
 const proposedMax = 2 ** 19
 
 /**

@@ -3,7 +3,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentFacts } from './segment.js'
 import { type Survey, someOf } from './survey.js'
 
-/** Most sampled rows. */
+/** Maximum number of sampled rows. */
 const mostRows = 2048
 /** Share of the rows within the radius. The others are outliers. */
 const withinShare = 0.9

@@ -15,7 +15,7 @@ export const usualFactors = { lists: 3, graph: 2 }
 
 /** The watched rows must have at least `leastPoints` distinct points, because copies of a row add no information. */
 export const leastPoints = 10
-/** Most rows to watch while looking for enough points. */
+/** Maximum number of rows to watch while looking for enough points. */
 export const crowdMost = 1024
 
 /** Parameters of the stopping rule. */

@@ -14,7 +14,7 @@ export interface Effort {
   readonly ef?: number
   /** Minimum number of partitions to search. */
   readonly leastPartitions?: number
-  /** Most partitions to search if candidates are missing. */
+  /** Maximum number of partitions to search if candidates are missing. */
   readonly mostPartitions?: number
 }
 

@@ -46,7 +46,7 @@ const codecRows: Readonly<Record<CodecName, number>> = {
 const questionRows = 2048
 /** Centroids of bit vectors are float vectors: comparing one takes as long as comparing this many rows. */
 const bitCentroidRows = 8
-/** Most bytes of training rows. */
+/** Maximum number of bytes of training rows. */
 const trainingBytes = 256 * 1024 * 1024
 
 /** Estimate the bytes of memory per row of a segment during its build; for graphs, also during searches. */

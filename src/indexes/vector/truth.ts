@@ -10,9 +10,9 @@ import { bringToLength, type Space } from './space.js'
 
 /** Neighbours per question: recall is recall@10. */
 export const truthDepth = 10
-/** Most rows kept per question, including rows as near as the tenth: a search may return any of these instead of the tenth. */
+/** Maximum number of rows kept per question, including rows as near as the tenth: a search may return any of these instead of the tenth. */
 const tiedMost = 256
-/** Most rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is below 0.01. */
+/** Maximum number of rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is below 0.01. */
 const queriesMax = 100
 /** With fewer sampled rows than this, there are no questions. */
 const rowsMin = 500

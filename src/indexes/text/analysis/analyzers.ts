@@ -4,7 +4,7 @@ import type { TextOptions } from '../options.js'
 import type { Analyzer, CustomTokenizer } from './analyzer.js'
 import { openAnalyzer } from './open-analyzer.js'
 
-/** Most cached analyzers. Most requests use the options of a few indexes, but a request can have any options. */
+/** Maximum number of cached analyzers. Most requests use the options of a few indexes, but a request can have any options. */
 const keptMax = 64
 
 /** The analyzers of one root. */

@@ -23,7 +23,7 @@ export function icuTokenizer(): BaseTokenizer {
   }
 }
 
-/** Most UTF-16 units per call of ICU (at most 4 KB in any script). The time of ICU grows faster than the length of the text. */
+/** UTF-16 units per call of ICU (at most 4 KB in any script). The time of ICU grows faster than the length of the text. */
 const chunkLength = 1024
 
 /** Characters after which no word continues: whitespace, and full stops and commas of scripts without spaces. */

@@ -14,7 +14,7 @@ const dropped = -1
 /** Values from this one downwards stand for lists of values, for runs with no token or several tokens. */
 const firstList = -2
 
-/** Most bytes of a non-ASCII run in the table. A longer run is probably a sentence in a script without spaces, which does not recur. */
+/** Maximum bytes of a non-ASCII run in the table. A longer run is probably a sentence in a script without spaces, and does not recur. */
 const longestKept = 64
 
 /** Approximate overhead in bytes of a term (string, element of `terms`, map entry) and of a list. */

@@ -84,7 +84,7 @@ function hasBytes(token: string, limit: number): boolean {
   return token.length * 3 >= limit && Buffer.byteLength(token) >= limit
 }
 
-/** Most cached stems. */
+/** Number of cached stems at which the cache is cleared. */
 const mostRemembered = 1 << 14
 
 /** Longest cached word. V8 stores a longer substring as a slice, which would keep the whole text in memory. */

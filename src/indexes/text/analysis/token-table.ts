@@ -9,8 +9,8 @@ export const absent = -0x80000000
 const firstSlots = 1024
 
 /**
- * Most slots that a lookup probes. At a load of at most one half, runs of this length hardly occur, unless an attacker has chosen
- * keys with equal hashes. Keys beyond the limit go into a map, whose hashes are not predictable.
+ * Maximum number of slots that a lookup probes. At a load of at most one half, runs of this length hardly occur, unless an attacker has
+ * chosen keys with equal hashes. Keys beyond the limit go into a map, whose hashes are not predictable.
  */
 const reach = 256
 

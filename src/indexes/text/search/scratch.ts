@@ -5,7 +5,7 @@ import { type BlockBuffer, newBlockBuffer } from '../segment.js'
 export const mostRangeBits = 14
 /** A scratch with longer arrays than this is not kept for the next search. */
 const mostKept = 256 * 1024
-/** Most block buffers that a scratch keeps. */
+/** Maximum number of block buffers that a scratch keeps. */
 const mostBlocks = 256
 
 /** The scratch memory of one search. */

@@ -11,7 +11,7 @@ import { codedRows, Scratches } from './scratches.js'
 /** Rows of a sample split between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** Most parts. With more parts, the u16 sums over 4-bit codes would have too few steps per part. */
+/** Maximum number of parts. With more parts, the u16 sums over 4-bit codes would have too few steps per part. */
 const maxParts = 32_768
 
 /** u32s before the counts: dim, parts, bits. */

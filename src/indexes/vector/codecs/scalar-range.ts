@@ -7,7 +7,7 @@ const steps = 255
 /** The largest float32. */
 const largest = (2 - 2 ** -23) * 2 ** 127
 
-/** Most sampled vectors. */
+/** Maximum number of sampled vectors. */
 const mostRows = 16_384
 
 /** Per this many values of a dimension, the lowest and the highest value are ignored, so that outliers do not enlarge the step. */
@@ -18,7 +18,7 @@ const leastRows = 64
 /** Integers are stored exactly if they fit the codes from one of these offsets on (uint8 and int8). */
 const wholeFrom = [0, -128]
 
-/** If `lastIsRest`, most bytes of the last dimension: the greater of `restBytes` and `restBytesPerDim` per other dimension. */
+/** If `lastIsRest`, maximum number of bytes of the last dimension: the greater of `restBytes` and `restBytesPerDim` per other dimension. */
 const restBytes = 16
 const restBytesPerDim = 1 / 8
 

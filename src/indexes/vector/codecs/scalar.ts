@@ -17,7 +17,7 @@ import { rangeOf } from './scalar-range.js'
 /** The highest code. */
 export const topCode = 255
 
-/** Most share of a query's squared length, from the middle of the codes, that may lie outside the codes: an eighth of its length. */
+/** Maximum share of a query's squared length, from the middle of the codes, outside the codes: an eighth of its length. */
 const beyondMost = 1 / 64
 
 /** Train a codec on a sample of `rows` vectors. */
