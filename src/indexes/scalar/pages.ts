@@ -22,7 +22,7 @@ export interface Run {
 }
 
 /** A segment keeps a directory of at most this many bytes, in addition to the cache. */
-const keptBytes = 16 * 1024
+const keptDirectoryBytes = 16 * 1024
 
 /** Keys whose strides are read together. */
 const keysAtOnce = 256
@@ -117,7 +117,7 @@ export class Pages {
     const firsts = yield* wait(this.directory(0, pacer))
     const ordinals = this.#stridesPerPage === 1 ? null : yield* wait(this.directory(1, pacer))
     const directory = { firsts, starts: ordinals === null ? null : (ordinals.values as Uint8Array) }
-    if (columnBytes(firsts) <= keptBytes) this.#directory = directory
+    if (columnBytes(firsts) <= keptDirectoryBytes) this.#directory = directory
     return directory
   }
 

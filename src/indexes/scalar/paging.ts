@@ -52,7 +52,7 @@ export function valuesOf(values: Column, rows: Uint32Array): Column {
 }
 
 /** Return the rows below `length` that are not in `order`: the rows with a null value. */
-export async function rowsBeside(order: Uint32Array, length: number, pacer: Pacer): Promise<Uint32Array> {
+export async function rowsNotIn(order: Uint32Array, length: number, pacer: Pacer): Promise<Uint32Array> {
   if (order.length === length) return new Uint32Array(0)
   const missing = Bitset.full(length)
   for (let from = 0; from < order.length; from += rowsAtOnce) {

@@ -18,7 +18,7 @@ import {
   endOfPiece,
   type Ordered,
   rowsAtOnce,
-  rowsBeside,
+  rowsNotIn,
   valuesBetween,
   valuesOf,
 } from './paging.js'
@@ -64,7 +64,7 @@ export async function* postingPages(
     counts.push(Math.min(page.rows, length))
     yield page.take(values)
   }
-  const nulls = lists === null ? await rowsBeside(order, length, pacer) : []
+  const nulls = lists === null ? await rowsNotIn(order, length, pacer) : []
   if (nulls.length > 0) {
     for (let i = 0; i < nulls.length; i++) {
       page.addRow(nulls[i]!)
@@ -133,9 +133,9 @@ class PostingPage {
     const { count } = this.#encoder
     if (count === 0) return
     const at = this.#offsets[this.length]!
-    const room = at + this.#encoder.bound()
-    if (room > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(room, 2 * this.#bytes.length))
+    const needed = at + this.#encoder.bound()
+    if (needed > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#bytes.length))
       larger.set(this.#bytes.subarray(0, at))
       this.#bytes = larger
     }

@@ -16,6 +16,7 @@ const rowsColumn = 2
 /** If all sets together have few rows, up to this many sets are united pairwise; more sets are concatenated and sorted. */
 const fewSets = 4
 
+/** An opened BITMAP or LABEL_LIST segment. */
 export class PostingSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages

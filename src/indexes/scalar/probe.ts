@@ -1,6 +1,7 @@
 /** Lookups that a scalar index supports. */
 import type { Scalar } from '../../sql/values/scalar.js'
 
+/** BTREE and BITMAP index single values; LABEL_LIST indexes the elements of lists. */
 export type ScalarKind = 'BTREE' | 'BITMAP' | 'LABEL_LIST'
 
 /** A bound of a range. */

@@ -9,7 +9,7 @@
 import type { Batch, Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type Cut, endOfPiece, type Ordered, rowsBeside, valuesBetween, valuesOf } from './paging.js'
+import { type Cut, endOfPiece, type Ordered, rowsNotIn, valuesBetween, valuesOf } from './paging.js'
 import { nullsPerPage, ordinalBytes, segmentSchema, strideRows, stridesPerPage } from './segment-schema.js'
 
 const stride: Cut = { rows: strideRows, textBytes: 4 * 1024 }
@@ -32,7 +32,7 @@ export async function* sortedPages(ordered: Ordered, pacer: Pacer): AsyncGenerat
     from = to
     await pacer.turn()
   }
-  const nulls = await rowsBeside(order, values.length, pacer)
+  const nulls = await rowsNotIn(order, values.length, pacer)
   for (let from = 0; from < nulls.length; from += nullsPerPage) {
     const rows = nulls.subarray(from, from + nullsPerPage)
     yield page(nullColumn(schema.fields[0]!.type, rows.length), rows)

@@ -12,6 +12,7 @@ import type { ScalarProbe } from './probe.js'
 import type { RowRun, ScalarSegment, SegmentFile } from './segment.js'
 import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } from './segment-schema.js'
 
+/** An opened BTREE segment. */
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages
@@ -102,7 +103,7 @@ export class SortedSegment implements ScalarSegment {
       }
       if (pacer.due()) yield pacer.pause()
     }
-    for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#beyond(numbers[i]!)
+    for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#invalidOrdinal(numbers[i]!)
     return numbers
   }
 
@@ -114,7 +115,7 @@ export class SortedSegment implements ScalarSegment {
         const piece = pieces[i]!
         const ordinals = column.values as Uint8Array
         const largest = addOrdinals(ordinals, piece.from - from, piece.to - from, bits.words)
-        if (largest >= this.rows) throw this.#beyond(largest)
+        if (largest >= this.rows) throw this.#invalidOrdinal(largest)
       }
       if (pacer.due()) yield pacer.pause()
     }
@@ -127,7 +128,7 @@ export class SortedSegment implements ScalarSegment {
     for (let i = 0; i < pieces.length; i += piecesAtOnce) yield pieces.slice(i, i + piecesAtOnce)
   }
 
-  #beyond(ordinal: number) {
+  #invalidOrdinal(ordinal: number) {
     return damaged(`of ${this.rows} rows has the ordinal ${ordinal}`)
   }
 }

@@ -26,6 +26,7 @@ export interface TextHead {
   readonly facts: TextFacts
 }
 
+/** The bytes of a segment's file, and its number of rows. */
 export interface TextSegmentBytes extends SegmentBytes {
   /** Number of rows in the segment: the first rows of the input. */
   readonly rows: number
@@ -71,7 +72,7 @@ export async function buildTextSegment(
   const written = await writeTerms(terms, order, collected.termDocs, termRows, pacer, done =>
     progress(Math.floor((done / collected.postings) * rows), 'writing'),
   )
-  const { postings, places, sections } = written
+  const { postings, positionPages, sections } = written
   const facts: TextFacts = { docs, tokens, terms: count, positions, identity: analyzer.identity }
   const head: TextHead = { shape: 'text', rows, facts }
   const { lengths } = termRows
@@ -83,9 +84,9 @@ export async function buildTextSegment(
       { name: 'entries', bytes: sections.entries },
       { name: 'blocks', bytes: bytesOf(sections.blocks) },
       { name: 'postingPages', bytes: postings.table() },
-      { name: 'positionPages', bytes: places.table() },
+      { name: 'positionPages', bytes: positionPages.table() },
       { name: 'postings', bytes: postings.pages },
-      { name: 'positions', bytes: places.pages },
+      { name: 'positions', bytes: positionPages.pages },
     ],
     pacer,
   )
@@ -134,7 +135,7 @@ async function encodedTerms(terms: readonly string[], pacer: Pacer): Promise<Byt
 
 interface Written {
   readonly postings: PageWriter
-  readonly places: PageWriter
+  readonly positionPages: PageWriter
   readonly sections: TermSections
 }
 
@@ -148,29 +149,29 @@ async function writeTerms(
   progress: (done: number) => void,
 ): Promise<Written> {
   const postings = new PageWriter(true)
-  const places = new PageWriter(false)
-  const encoder = new PostingsEncoder(rows, postings.page, places.page)
+  const positionPages = new PageWriter(false)
+  const encoder = new PostingsEncoder(rows, postings.page, positionPages.page)
   const terms = new TermsWriter(order.length, rows.positions !== null)
   let from = 0
   for (let i = 0; i < order.length; i++) {
     const number = order[i]!
     const docs = termDocs[number]!
     if (docs >= frequentDocs) postings.cut()
-    const positionsAt = places.length
+    const positionsAt = positionPages.length
     const at = postings.before + encoder.begin(from, from + docs)
     while (encoder.step()) await pacer.turn()
     from += docs
     terms.add(bytes.subarray(offsets[number]!, offsets[number + 1]!), docs, at, positionsAt)
     postings.cutIfFull()
-    places.cutIfFull()
+    positionPages.cutIfFull()
     if (i % 64 === 0 && pacer.due()) {
       progress(from)
       await pacer.pause()
     }
   }
   postings.cut()
-  places.cut()
-  return { postings, places, sections: terms.take(postings.length, places.length) }
+  positionPages.cut()
+  return { postings, positionPages, sections: terms.take(postings.length, positionPages.length) }
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Numbers): Uint8Array {

@@ -4,6 +4,7 @@ import { varintBytes, writeVarint } from '../../primitives/varint.js'
 /** Initial capacity in bytes. */
 const firstBytes = 256
 
+/** Collects bytes; doubles its capacity when it is full. */
 export class ByteSink {
   /** The first `length` bytes are written, the others are zeros. */
   bytes = new Uint8Array(firstBytes)

@@ -31,8 +31,8 @@ export class Collector {
   #terms = new Uint32Array(256)
   #counts = new Uint32Array(256)
   /** For each token of the current row: its index in `#terms`, and its position. */
-  #slots = new Uint32Array(256)
-  #places = new Uint32Array(256)
+  #tokenTerms = new Uint32Array(256)
+  #tokenPositions = new Uint32Array(256)
   #rowTerms = 0
   #rowTokens = 0
 
@@ -88,8 +88,8 @@ export class Collector {
     }
     if (this.positions !== null) {
       for (let i = 0; i < count; i++) {
-        this.#slots[this.#rowTokens + i] = seen[numbers[i]!]! - before - 1
-        this.#places[this.#rowTokens + i] = storedPosition(start, positions[i]!)
+        this.#tokenTerms[this.#rowTokens + i] = seen[numbers[i]!]! - before - 1
+        this.#tokenPositions[this.#rowTokens + i] = storedPosition(start, positions[i]!)
       }
     }
     this.#rowTerms = distinct
@@ -146,8 +146,8 @@ export class Collector {
       next += count
     }
     for (let i = 0; i < tokens; i++) {
-      const at = counts[this.#slots[i]!]!++
-      out.words[at] = this.#places[i]!
+      const at = counts[this.#tokenTerms[i]!]!++
+      out.words[at] = this.#tokenPositions[i]!
     }
     out.at = next
   }
@@ -164,8 +164,8 @@ export class Collector {
     if (tokens <= this.#terms.length) return
     this.#terms = grown(this.#terms, tokens)
     this.#counts = grown(this.#counts, tokens)
-    this.#slots = grown(this.#slots, tokens)
-    this.#places = grown(this.#places, tokens)
+    this.#tokenTerms = grown(this.#tokenTerms, tokens)
+    this.#tokenPositions = grown(this.#tokenPositions, tokens)
   }
 }
 

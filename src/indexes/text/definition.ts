@@ -76,6 +76,7 @@ export function holdsNoText(column: string, type: DataType): SheafError {
   )
 }
 
+/** Whether two indexes have equal text options, or both are not text indexes. */
 export function isSameText(a: TextOptions | undefined, b: TextOptions | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return optionNames.every(name => JSON.stringify(a[name]) === JSON.stringify(b[name]))
@@ -83,13 +84,11 @@ export function isSameText(a: TextOptions | undefined, b: TextOptions | undefine
 
 /** Return the options as clients read them, in `index_details`. */
 export function textJson(options: TextOptions): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    optionNames.map(name => [detailNames[name] ?? textWireNames[name], options[name]]),
-  )
+  return Object.fromEntries(optionNames.map(name => [jsonNames[name] ?? textWireNames[name], options[name]]))
 }
 
 /** Names that differ from the names in requests. */
-const detailNames: { readonly [name in keyof TextOptions]?: string } = {
+const jsonNames: { readonly [name in keyof TextOptions]?: string } = {
   ngramMin: 'min_ngram_length',
   ngramMax: 'max_ngram_length',
 }

@@ -37,7 +37,7 @@ export class PostingsEncoder {
   #positionAt = 0
   #positionsStart = 0
   /** Offsets of the positions of the term's blocks, except the first. */
-  readonly #places = new ByteSink()
+  readonly #blockOffsets = new ByteSink()
 
   /** `postings`, `positions`: the outputs. `positions` stays empty if the rows have no positions. */
   constructor(rows: TermRows, postings: ByteSink, positions: ByteSink) {
@@ -73,7 +73,7 @@ export class PostingsEncoder {
       this.#at = end
     }
     if (this.#at < this.#to) return true
-    if (start < this.#to && this.#places.length > 0) this.#positions.append(this.#places.take())
+    if (start < this.#to && this.#blockOffsets.length > 0) this.#positions.append(this.#blockOffsets.take())
     return false
   }
 
@@ -81,7 +81,7 @@ export class PostingsEncoder {
   #writePositions(end: number): void {
     const { frequencies, positions } = this.#rows
     const out = this.#positions
-    if (this.#before !== -1) writeNumber(this.#places, out.length - this.#positionsStart)
+    if (this.#before !== -1) writeNumber(this.#blockOffsets, out.length - this.#positionsStart)
     let at = this.#positionAt
     for (let i = this.#at; i < end; i++) {
       let last = 0
@@ -95,6 +95,7 @@ export class PostingsEncoder {
   }
 }
 
+/** The encoded postings of one term. */
 export interface EncodedPostings {
   readonly postings: Uint8Array
   /** Null: not stored. */

@@ -13,6 +13,7 @@ export interface TextPiece {
   readonly column: Column
 }
 
+/** The texts of a segment. */
 export interface TextInput {
   readonly rows: number
   /** Iterate over all rows in order, in pieces of at most a few thousand rows. Each call reads the column again. */

@@ -30,10 +30,10 @@ export async function inverted(collected: Collector, order: Uint32Array, pacer: 
     done += 1 + distinct
     if (distinct > 0) {
       stream.advance()
-      if (positions === null) placeRow(stream, row, distinct, next, out)
+      if (positions === null) invertRow(stream, row, distinct, next, out)
       else {
         positions.advance()
-        placeWithPositions(collected, row, distinct, next, nextPosition!, out)
+        invertRowWithPositions(collected, row, distinct, next, nextPosition!, out)
       }
     }
     if (done < atOnce) continue
@@ -56,7 +56,7 @@ async function startsOf(counts: Uint32Array, order: Uint32Array, pacer: Pacer): 
   return starts
 }
 
-function placeRow(
+function invertRow(
   stream: Collector['stream'],
   row: number,
   distinct: number,
@@ -67,14 +67,14 @@ function placeRow(
   let { at } = stream
   for (let i = 0; i < distinct; i++) {
     const word = words[at++]!
-    const place = next[word >>> 1]!++
-    ordinals[place] = row
-    frequencies[place] = (word & 1) === 0 ? 1 : words[at++]!
+    const index = next[word >>> 1]!++
+    ordinals[index] = row
+    frequencies[index] = (word & 1) === 0 ? 1 : words[at++]!
   }
   stream.at = at
 }
 
-function placeWithPositions(
+function invertRowWithPositions(
   { stream, positions }: Collector,
   row: number,
   distinct: number,
@@ -90,9 +90,9 @@ function placeWithPositions(
     const word = words[at++]!
     const number = word >>> 1
     const frequency = (word & 1) === 0 ? 1 : words[at++]!
-    const place = next[number]!++
-    ordinals[place] = row
-    frequencies[place] = frequency
+    const index = next[number]!++
+    ordinals[index] = row
+    frequencies[index] = frequency
     let target = nextPosition[number]!
     for (let rest = frequency; rest > 0; rest--) out![target++] = from[positionAt++]!
     nextPosition[number] = target

@@ -25,7 +25,9 @@ export async function openTextSegment(
 ): Promise<TextSegment> {
   const head = file.footer.head as unknown as TextHead
   if (head.shape !== 'text' || head.rows !== rows) {
-    throw corrupted(`${file.name} numbers ${head.rows} rows of ${head.shape}, not ${rows} of text`)
+    throw corrupted(
+      `${file.name} is a ${head.shape} segment over ${head.rows} rows, not a text segment over ${rows}`,
+    )
   }
   const { facts } = head
   const lengths = await readLengths(file, rows)
@@ -92,13 +94,13 @@ class StoredTextSegment implements TextSegment {
     signal: AbortSignal | undefined,
   ): MaybePromise<Postings> {
     assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
-    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.place(number)
+    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.locate(number)
     const rows = this.#read(this.#postings, at, end, signal)
     if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
-    const places = this.#read(this.#positions, positionsAt, positionsEnd, signal)
+    const positionBytes = this.#read(this.#positions, positionsAt, positionsEnd, signal)
     const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
-    if (!(rows instanceof Promise) && !(places instanceof Promise)) return open(rows, places)
-    return Promise.all([rows, places]).then(([bytes, of]) => open(bytes, of))
+    if (!(rows instanceof Promise) && !(positionBytes instanceof Promise)) return open(rows, positionBytes)
+    return Promise.all([rows, positionBytes]).then(([bytes, of]) => open(bytes, of))
   }
 
   #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): MaybePromise<TermBytes> {

@@ -1,9 +1,9 @@
 /**
  * Decodes the postings of a term, which encode-postings.ts writes (docs/format.md, "Text indexes").
  *
- * Rows form packed blocks of 128 (packed.ts). The remaining rows form a last block of varints. Postings with at least one full
- * block begin with a header that has the statistics and the position of every block, so that blocks can be decoded individually.
- * Shorter postings have no header; opening them decodes the rows to compute the statistics.
+ * Rows form packed blocks of 128 (packed.ts). The remaining rows form a last block of varints. Postings with a full block begin with a
+ * header. It has the statistics and the position of every block, so that blocks can be decoded individually. Shorter postings have no
+ * header; opening them decodes the rows to compute the statistics.
  */
 import { assert } from '../../errors.js'
 import { packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
@@ -197,7 +197,7 @@ class PositionReader {
   readonly #reader: Reader
   readonly #start: number
   /** Offsets of the positions of all blocks except the first, relative to `#start` (u32). */
-  readonly #places: DataView
+  readonly #offsets: DataView
   /** The reader is at the positions of this row of the block. */
   #row = 0
   #blockAt = 0
@@ -206,12 +206,12 @@ class PositionReader {
   constructor({ bytes, at, end }: TermBytes, blocks: number) {
     this.#reader = new Reader(bytes, at)
     this.#start = at
-    const places = 4 * Math.max(0, blocks - 1)
-    this.#places = new DataView(bytes.buffer, bytes.byteOffset + end - places, places)
+    const offsetBytes = 4 * Math.max(0, blocks - 1)
+    this.#offsets = new DataView(bytes.buffer, bytes.byteOffset + end - offsetBytes, offsetBytes)
   }
 
   enter(block: number): void {
-    this.#blockAt = this.#start + (block === 0 ? 0 : this.#places.getUint32(4 * (block - 1), true))
+    this.#blockAt = this.#start + (block === 0 ? 0 : this.#offsets.getUint32(4 * (block - 1), true))
     this.#reader.at = this.#blockAt
     this.#row = 0
   }

@@ -36,6 +36,7 @@ export interface TermMatcher {
   distance(term: string): number | null
 }
 
+/** A matching term and its edit distance from the word. */
 export interface NearTerm {
   readonly entry: TermEntry
   readonly distance: number

@@ -28,7 +28,7 @@ export interface TermSections {
 }
 
 /** Number of rows of a term, and the ranges of its postings and positions. `end` is where the next term begins. */
-export interface TermPlace {
+export interface TermAddress {
   readonly docs: number
   readonly at: number
   readonly end: number
@@ -161,8 +161,8 @@ export class Terms {
     return found
   }
 
-  /** Return the entry of the term `number`. */
-  place(number: number): TermPlace {
+  /** Return the number of rows and the byte ranges of the term `number`. */
+  locate(number: number): TermAddress {
     const { entries, blocks } = this.#sections
     const block = Math.floor(number / blockTerms)
     const reader = new VarintReader(entries, blocks[block * blockNumbers + 1]!)
@@ -180,7 +180,7 @@ export class Terms {
   }
 
   #entry(number: number, term: string): TermEntry {
-    return { number, term, docs: this.place(number).docs }
+    return { number, term, docs: this.locate(number).docs }
   }
 
   /** Return the last block whose first term is not greater than `term`; -1 if all terms are greater. */

@@ -9,6 +9,7 @@ interface Chunk {
   used: number
 }
 
+/** A stream of u32s. Write first, then call `rewind` and read. */
 export class WordStream {
   /** The next word to write or read is `words[at]`. The caller advances `at`. */
   words = new Uint32Array(0)

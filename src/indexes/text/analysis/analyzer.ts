@@ -31,6 +31,7 @@ export interface CustomTokenizer {
   readonly tokenize: (text: string) => readonly string[]
 }
 
+/** The shape of a registered tokenizer, for checks of `connect` options. */
 export const tokenizerShape = kept(
   options<CustomTokenizer>()(
     { name: string('nonEmpty'), version: string(), tokenize: callback<CustomTokenizer['tokenize']>() },

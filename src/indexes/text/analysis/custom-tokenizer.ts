@@ -55,7 +55,7 @@ function tokensOf(custom: CustomTokenizer, text: string): readonly string[] {
  * UTF-16 units after the previous token within which a token is located. Without this limit, each token that does not occur in a long
  * text would be searched in the whole text.
  */
-const reach = 4096
+const searchedUnits = 4096
 
 /**
  * Return a function that locates tokens in text order, ignoring case and accents of Latin letters. For a token that does not occur,
@@ -65,7 +65,7 @@ function locatorIn(text: string): (token: string) => { start: number; end: numbe
   const searched = comparable(text)
   let from = 0
   return token => {
-    const found = searched.slice(from, from + token.length + reach).indexOf(comparable(token))
+    const found = searched.slice(from, from + token.length + searchedUnits).indexOf(comparable(token))
     if (found < 0) return { start: from, end: from }
     const start = from + found
     from = start + token.length

@@ -61,13 +61,13 @@ function firstBeyondAscii(text: string): number {
 }
 
 function pagesOf(pairs: string): Pages {
-  const made: (string | undefined)[][] = []
+  const result: (string | undefined)[][] = []
   const words = pairs.trim().split(/\s+/)
   for (let i = 0; i < words.length; i += 2)
     for (const character of words[i + 1]!) {
       const code = character.charCodeAt(0)
-      made[code >> 8] ??= new Array<string | undefined>(256).fill(undefined)
-      made[code >> 8]![code & 255] = words[i]!
+      result[code >> 8] ??= new Array<string | undefined>(256).fill(undefined)
+      result[code >> 8]![code & 255] = words[i]!
     }
-  return made
+  return result
 }

@@ -198,14 +198,14 @@ const lists: Readonly<Record<Language, string>> = {
     için ile ise kez ki kim mı mu mü nasıl ne neden nerde nerede nereye niçin niye o sanki şey siz şu tüm ve veya ya yani`,
 }
 
-const made = new Map<Language, ReadonlySet<string>>()
+const sets = new Map<Language, ReadonlySet<string>>()
 
 /** Return the stop words of a language, in lower case. */
 export function stopWordsOf(language: Language): ReadonlySet<string> {
-  let words = made.get(language)
+  let words = sets.get(language)
   if (words === undefined) {
     words = new Set(lists[language].trim().split(/\s+/))
-    made.set(language, words)
+    sets.set(language, words)
   }
   return words
 }

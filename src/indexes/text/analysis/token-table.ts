@@ -12,7 +12,7 @@ const firstSlots = 1024
  * Maximum number of slots that a lookup probes. At a load of at most one half, runs of this length hardly occur, unless an attacker has
  * chosen keys with equal hashes. Keys beyond the limit go into a map, whose hashes are not predictable.
  */
-const reach = 256
+const maxProbes = 256
 
 /** Words per slot: hash of the key, start of the key, length of the key plus 1 (0: empty slot), value. */
 const slotWords = 4
@@ -39,7 +39,7 @@ export class TokenTable {
   find(bytes: Uint8Array, from: number, to: number, rolled: number): number {
     const slots = this.#slots
     const hash = mixed(rolled)
-    for (let slot = hash & this.#mask, left = reach; left > 0; slot = (slot + 1) & this.#mask, left--) {
+    for (let slot = hash & this.#mask, left = maxProbes; left > 0; slot = (slot + 1) & this.#mask, left--) {
       const at = slotWords * slot
       const length = slots[at + 2]! - 1
       if (length < 0) break
@@ -78,7 +78,7 @@ export class TokenTable {
 
   /** Return the first empty slot that `find` probes; `absent` if there is none. */
   #emptySlot(hash: number): number {
-    for (let slot = hash & this.#mask, left = reach; left > 0; slot = (slot + 1) & this.#mask, left--) {
+    for (let slot = hash & this.#mask, left = maxProbes; left > 0; slot = (slot + 1) & this.#mask, left--) {
       if (this.#slots[slotWords * slot + 2] === 0) return slot
     }
     return absent

@@ -5,6 +5,7 @@ import type { PostingCursor, Postings } from '../segment.js'
 import type { Norms } from './norms.js'
 import type { Scratch } from './scratch.js'
 
+/** One term of a query. */
 export class Leaf {
   readonly weight: number
   /** Number of rows with the term. */
@@ -36,7 +37,7 @@ export class Leaf {
   readonly #cursor: PostingCursor
 
   constructor({ term, weight }: WeightedTerm, postings: Postings, norms: Norms, scratch: Scratch) {
-    assert(weight >= 0 && weight < Infinity, `the term ${term} weighs ${weight}`)
+    assert(weight >= 0 && weight < Infinity, `the term ${term} has the weight ${weight}`)
     this.weight = weight
     this.rows = postings.docs
     this.blocks = postings.blocks

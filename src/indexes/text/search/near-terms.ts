@@ -20,6 +20,7 @@ export function editDistanceMatcher(word: string, distance: number, prefixLength
   return new EditDistance(prefix, points.subarray(prefixLength), distance)
 }
 
+/** A term and its edit distance from the word. */
 export interface ExpandedTerm {
   readonly term: string
   readonly distance: number

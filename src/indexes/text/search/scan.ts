@@ -46,9 +46,9 @@ export function* scannedSegment(
     const { column, rows } = each
     const count = rows === null ? column.length : rows.length
     for (let i = 0; i < count; i++) {
-      const asked = scan.asked
+      const checked = scan.checked
       read += rowBytes + scan.row(column, rows === null ? i : rows[i]!)
-      read += termBytes * (scan.asked - asked)
+      read += termBytes * (scan.checked - checked)
       if (read < bytesAtOnce) continue
       read = 0
       if (pacer.due()) yield pacer.pause()
@@ -69,12 +69,12 @@ const mostLearned = 2 * 1024 * 1024
 
 class Scan {
   /** Number of calls of `accept`. */
-  asked = 0
+  checked = 0
   readonly #numbering: TermNumbering
   readonly #accept: (term: string) => boolean
   readonly #positions: boolean
   /** By term number: 0: not checked yet; -1: not accepted; otherwise the index in `#terms` plus 1. */
-  #places = new Int32Array(1024)
+  #indexes = new Int32Array(1024)
   readonly #terms: GrowingTerm[] = []
   readonly #lengths = new Numbers()
   #docs = 0
@@ -149,26 +149,26 @@ class Scan {
     const ordinal = this.#lengths.count
     for (let i = 0; i < count; i++) {
       const number = numbers[i]!
-      const place = (number < this.#places.length ? this.#places[number]! : 0) || this.#ask(number)
-      if (place > 0) this.#terms[place - 1]!.add(ordinal, storedPosition(this.#base, positions[i]!))
+      const index = (number < this.#indexes.length ? this.#indexes[number]! : 0) || this.#register(number)
+      if (index > 0) this.#terms[index - 1]!.add(ordinal, storedPosition(this.#base, positions[i]!))
     }
     this.#length += count
     if (count > 0) this.#base += positions[count - 1]! + 1
     return to - from
   }
 
-  #ask(number: number): number {
-    this.asked++
+  #register(number: number): number {
+    this.checked++
     this.#distinct++
-    if (number >= this.#places.length) {
+    if (number >= this.#indexes.length) {
       const longer = new Int32Array(2 * number)
-      longer.set(this.#places)
-      this.#places = longer
+      longer.set(this.#indexes)
+      this.#indexes = longer
     }
     const term = this.#numbering.terms[number]!
-    const place = this.#accept(term) ? this.#terms.push(new GrowingTerm(term, this.#positions)) : -1
-    this.#places[number] = place
-    return place
+    const index = this.#accept(term) ? this.#terms.push(new GrowingTerm(term, this.#positions)) : -1
+    this.#indexes[number] = index
+    return index
   }
 }
 

@@ -121,20 +121,20 @@ class Search {
     this.#bounds[this.#firstBound + range] = -Infinity
     const start = range << this.#bits
     const end = start + (1 << this.#bits)
-    this.#lead(range, end)
+    this.#chooseLeading(range, end)
     const leaves = this.#leaves
     for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
     const first = this.#clauses[0]!
     if (this.#leading === 1 && first.leaves.length === 1) {
-      this.#stream(first.leaves[0]!, range, start, end)
+      this.#offerLeading(first.leaves[0]!, range, start, end)
       return
     }
     for (let i = 0; i < leaves.length; i++) {
       const leaf = leaves[i]!
-      if (leaf.clause < this.#leading) this.#add(leaf, range, start, end, bound - leaf.top)
+      if (leaf.clause < this.#leading) this.#addScores(leaf, range, start, end, bound - leaf.top)
     }
     for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
-    this.#take(start)
+    this.#offerSums(start)
   }
 
   /** Add the bounds of a clause to the ranges, and set the first block of each range in its leaves. Call before the first `visit`. */
@@ -174,7 +174,7 @@ class Search {
   }
 
   /** Determine the leading clauses of a range. */
-  #lead(range: number, end: number): void {
+  #chooseLeading(range: number, end: number): void {
     const [clauses, rest, { least }] = [this.#clauses, this.#rest, this.#found]
     let sum = 0
     let leading = clauses.length
@@ -183,7 +183,7 @@ class Search {
       const { leaves } = clauses[c]!
       for (let i = 0; i < leaves.length; i++) {
         const leaf = leaves[i]!
-        leaf.top = topOf(leaf, range, end)
+        leaf.top = boundOf(leaf, range, end)
         sum += leaf.top
       }
       rest[c] = sum
@@ -194,7 +194,7 @@ class Search {
   }
 
   /** Add the scores of a term to the sums of its rows. `others`: upper bound of the scores of all other terms. */
-  #add(leaf: Leaf, range: number, start: number, end: number, others: number): void {
+  #addScores(leaf: Leaf, range: number, start: number, end: number, others: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const { least } = this.#found
     const lengths = this.#lengths
@@ -205,7 +205,7 @@ class Search {
       if (!(others + bounds[firstBound + block]! < least)) {
         if (block !== leaf.block) leaf.load(block)
         const { docs, frequencies, count } = leaf
-        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+        for (let i = docs[0]! >= start ? 0 : lowerBound(docs, count, start); i < count; i++) {
           const row = docs[i]!
           if (row >= end) return
           const frequency = frequencies[i]!
@@ -221,7 +221,7 @@ class Search {
   }
 
   /** Offer the rows of the only leading term. */
-  #stream(leaf: Leaf, range: number, start: number, end: number): void {
+  #offerLeading(leaf: Leaf, range: number, start: number, end: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const found = this.#found
     const allowed = this.#allowed
@@ -233,7 +233,7 @@ class Search {
       if (!(rest + bounds[firstBound + block]! < found.least)) {
         if (block !== leaf.block) leaf.load(block)
         const { docs, frequencies, count } = leaf
-        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+        for (let i = docs[0]! >= start ? 0 : lowerBound(docs, count, start); i < count; i++) {
           const row = docs[i]!
           if (row >= end) return
           const frequency = frequencies[i]!
@@ -243,7 +243,7 @@ class Search {
           if (sum + rest < found.least) continue
           if (allowed !== null && ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 0) continue
           leaf.at = i
-          this.#follow(row, sum)
+          this.#lookUp(row, sum)
         }
       }
       if (last[block]! >= end - 1) return
@@ -251,7 +251,7 @@ class Search {
   }
 
   /** Offer the rows with sums, and reset the sums to 0. */
-  #take(start: number): void {
+  #offerSums(start: number): void {
     const { sums, touched } = this.#scratch
     const found = this.#found
     const allowed = this.#allowed
@@ -269,7 +269,7 @@ class Search {
         const at = (w << 5) + 31 - Math.clz32(low)
         const sum = sums[at]!
         sums[at] = 0
-        if (sum + rest >= found.least && (permitted & low) !== 0) this.#follow(start + at, sum)
+        if (sum + rest >= found.least && (permitted & low) !== 0) this.#lookUp(start + at, sum)
       }
     }
   }
@@ -278,7 +278,7 @@ class Search {
    * Look up a row in the other clauses while it may reach the required score, and offer the row if it does. If a single leaf leads, its
    * `at` must be at the row.
    */
-  #follow(row: number, sum: number): void {
+  #lookUp(row: number, sum: number): void {
     const clauses = this.#clauses
     const rest = this.#rest
     const found = this.#found
@@ -331,7 +331,7 @@ function endOf({ clauses, all }: Clauses): number {
 }
 
 /** Return the upper bound of scores for a term in a range. */
-function topOf(leaf: Leaf, range: number, end: number): number {
+function boundOf(leaf: Leaf, range: number, end: number): number {
   const { bounds, firstBound, last, blocks } = leaf
   let top = 0
   for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
@@ -342,7 +342,7 @@ function topOf(leaf: Leaf, range: number, end: number): number {
 }
 
 /** Return the index of the first of `count` ascending rows that is at least `least`; `count` if there is none. */
-function firstFrom(rows: Uint32Array, count: number, least: number): number {
+function lowerBound(rows: Uint32Array, count: number, least: number): number {
   let low = 0
   let high = count
   while (low < high) {
