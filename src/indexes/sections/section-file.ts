@@ -10,6 +10,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 /** A value in a footer. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
+/** A section, as the footer lists it. */
 export interface Section {
   readonly name: string
   /** Offset in the file; a multiple of 64. */
@@ -18,6 +19,7 @@ export interface Section {
   readonly crc: number
 }
 
+/** The parsed footer of a file. */
 export interface SectionFooter {
   readonly format: number
   /** Metadata that the writer of the segment needs to interpret the sections. */

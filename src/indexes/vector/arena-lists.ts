@@ -9,6 +9,7 @@ import type { StoredList } from './stored-list.js'
 /** Bytes copied per step: less than a millisecond. */
 const stepBytes = 4 * 1024 * 1024
 
+/** Lists and view in one: all searches see the same arena. */
 export class ArenaLists implements Lists, ListView {
   readonly arena: Arena
   readonly places: ListPlaces
@@ -16,10 +17,10 @@ export class ArenaLists implements Lists, ListView {
   readonly #counts: Uint32Array
   readonly #reader: ListReader | null
   /** By partition: 1 after its whole list is in the arena. Visible to all threads that share the arena. */
-  readonly #isThere: Int32Array
+  readonly #isLoaded: Int32Array
   readonly #partitionOf: Uint32Array
   /** Reads in progress, by partition. */
-  readonly #coming = new Map<number, Promise<void>>()
+  readonly #reads = new Map<number, Promise<void>>()
 
   /** `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions. */
   constructor(
@@ -34,7 +35,7 @@ export class ArenaLists implements Lists, ListView {
     this.bytes = arena.buffer.byteLength + (reader?.bytes ?? 0)
     this.#counts = counts
     this.#reader = reader
-    this.#isThere = new Int32Array(arena.buffer, places.isThere, counts.length)
+    this.#isLoaded = new Int32Array(arena.buffer, places.isThere, counts.length)
     this.#partitionOf = new Uint32Array(arena.buffer, places.partitionOf, rows)
   }
 
@@ -50,19 +51,19 @@ export class ArenaLists implements Lists, ListView {
       if (this.#isMissing(partitions[i]!)) missing.push(partitions[i]!)
     if (missing.length === 0) return null
     const wanted = reader.isSmall ? Array.from(this.#counts.keys()).filter(p => this.#isMissing(p)) : missing
-    for (const run of reader.runs(wanted.filter(p => !this.#coming.has(p)))) {
-      const coming = this.#fill(reader, run)
-      for (const p of run) this.#coming.set(p, coming)
+    for (const run of reader.runs(wanted.filter(p => !this.#reads.has(p)))) {
+      const reading = this.#fill(reader, run)
+      for (const p of run) this.#reads.set(p, reading)
       const end = () => {
-        for (const p of run) this.#coming.delete(p)
+        for (const p of run) this.#reads.delete(p)
       }
-      coming.then(end, end)
+      reading.then(end, end)
     }
-    return Promise.all(missing.map(p => this.#coming.get(p))).then(() => {})
+    return Promise.all(missing.map(p => this.#reads.get(p))).then(() => {})
   }
 
   #isMissing(partition: number): boolean {
-    return this.#counts[partition]! > 0 && Atomics.load(this.#isThere, partition) === 0
+    return this.#counts[partition]! > 0 && Atomics.load(this.#isLoaded, partition) === 0
   }
 
   async #fill(reader: ListReader, run: readonly number[]): Promise<void> {
@@ -84,7 +85,7 @@ export class ArenaLists implements Lists, ListView {
     }
     this.ordinals(partition).set(ordinals)
     await mapPartition(this.#partitionOf, partition, ordinals, pacer)
-    Atomics.store(this.#isThere, partition, 1)
+    Atomics.store(this.#isLoaded, partition, 1)
   }
 
   ordinals(partition: number): Uint32Array {

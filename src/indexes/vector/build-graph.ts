@@ -44,7 +44,7 @@ type OnRows = (rows: number) => void
 export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
   const { space, settings } = survey
   const { codec: name, partitions, m, efConstruction } = settings
-  assert(name !== 'binary' && name !== 'bits', 'nodes are never coded by bits')
+  assert(name !== 'binary' && name !== 'bits', 'graphs do not support codecs of bits')
   const codec = await nodeCodec(name, survey, pacer)
   const plan = { space, codec, m, efConstruction }
   if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
@@ -80,13 +80,13 @@ export async function newGraph(
   onInserted: OnRows,
   threads: number,
 ): Promise<SegmentBytes> {
-  const asked = await questionsFor(plan, input.rows, survey, pacer)
-  const { truth } = asked
+  const tuning = await questionsFor(plan, input.rows, survey, pacer)
+  const { truth } = tuning
   // PQ codes are too coarse to choose edges by, so the graph is built over scalar codes.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
   const built = await emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads, pacer)
-  const { partitionOf, apart } = await readNodes(building, input, built, asked, pacer, onRead)
+  const { partitionOf, apart } = await readNodes(building, input, built, tuning, pacer, onRead)
   const result = isCoarse
     ? { ...(await emptyGraph(plan, input.rows, 1, pacer)), entries: built.entries }
     : built
@@ -96,22 +96,22 @@ export async function newGraph(
   for (const row of truth.rows) {
     leftOut[row] = partitionOf[row]!
     partitionOf[row] = noPartition
-    asked.cellOf[row] = noPartition
+    tuning.cellOf[row] = noPartition
   }
-  const first = await partitioned(partitionOf, 0, building.partitions, pacer)
+  const first = await rowsByPartition(partitionOf, 0, building.partitions, pacer)
   await insert(building, built, first, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   const vectors = survey.placed + apart.length
   const spread = await spreadOf(survey, pacer)
-  const { facts, effort } = await tuned(plan, result, apart, { vectors, ...spread }, asked, pacer)
-  const last = await partitioned(leftOut, 0, building.partitions, pacer)
+  const { facts, effort } = await tuned(plan, result, apart, { vectors, ...spread }, tuning, pacer)
+  const last = await rowsByPartition(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   return graphFile(plan, result, apart, facts, effort, input.ends, pacer)
 }
 
 /** The sampled queries that tune a graph during its build. */
-interface Asked {
+interface TuningQuestions {
   readonly truth: Truth
   /** Assigns rows to cells. Filtered questions exclude the rows of some cells. */
   readonly cells: Divider
@@ -129,7 +129,7 @@ async function questionsFor(
   rows: number,
   survey: Survey,
   pacer: Pacer,
-): Promise<Asked> {
+): Promise<TuningQuestions> {
   const { innerDim } = space
   const some = await someOf(survey, cellsMax * cellRows, pacer)
   const sampled = some.length / innerDim
@@ -167,7 +167,7 @@ export async function extendedGraph(
   await readGraph(file, base, built.arena.buffer, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
-  const rows = await partitioned(read.partitionOf, input.first, plan.partitions, pacer)
+  const rows = await rowsByPartition(read.partitionOf, input.first, plan.partitions, pacer)
   await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
   return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), input.ends, pacer)
@@ -218,7 +218,7 @@ async function readNodes(
   { space, codec, centroids, partitions }: GraphPlan,
   input: VectorInput,
   { arena, places }: BuiltGraph,
-  asked: Asked | null,
+  tuning: TuningQuestions | null,
   pacer: Pacer,
   onRead: OnRows,
 ): Promise<Read> {
@@ -243,10 +243,10 @@ async function readNodes(
       partitionOf[row - input.first] = numbers[i]!
     }
     await pacer.turn()
-    if (asked !== null && asked.truth.rows.size > 0) {
-      const cells = await asked.cells.partitionsOf(some, count, pacer)
-      for (let i = 0; i < count; i++) asked.cellOf[ordinals[i]!] = cells[i]!
-      await asked.truth.pass(vectors, ordinals, cells, count, pacer)
+    if (tuning !== null && tuning.truth.rows.size > 0) {
+      const cells = await tuning.cells.partitionsOf(some, count, pacer)
+      for (let i = 0; i < count; i++) tuning.cellOf[ordinals[i]!] = cells[i]!
+      await tuning.truth.pass(vectors, ordinals, cells, count, pacer)
     }
     placed += count
     onRead(count)
@@ -258,7 +258,7 @@ async function readNodes(
  * Return the rows of each partition, in a scattered order. If sorted input were inserted in order, the first rows would link only to
  * similar rows, and pruning would remove the edges between clusters.
  */
-async function partitioned(
+async function rowsByPartition(
   partitionOf: Uint32Array,
   first: number,
   partitions: number,
@@ -363,7 +363,7 @@ async function tuned(
   { arena, shape, graph, entries }: BuiltGraph,
   apart: Uint32Array,
   known: Pick<SegmentFacts, 'vectors' | 'radius'>,
-  { truth, cellOf }: Asked,
+  { truth, cellOf }: TuningQuestions,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: GraphEffort }> {
   const { partitions, codec, centroids } = plan

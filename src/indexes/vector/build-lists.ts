@@ -94,7 +94,7 @@ export async function storedLists(
   const slots = openSlots(plan, input, workers)
   const task = { space, centroids, codec: { name: codecName, parameters: codec.parameters }, questions }
   await workers.callEach('begin', [{ ...task, kind: input.kind, slots: slots.map(({ buffer }) => buffer) }])
-  const { partitionOf, counts, apart } = await assigned(
+  const { partitionOf, counts, apart } = await assignRows(
     plan,
     input,
     base,
@@ -107,8 +107,8 @@ export async function storedLists(
   const places = listPlaces(codec, counts, rows)
   const arena = openArena(places.end)
   const next = new Uint32Array(counts.length)
-  if (base !== null) next.set(copied(base, codec, arena, places, counts))
-  await encoded(
+  if (base !== null) next.set(copyLists(base, codec, arena, places, counts))
+  await encodeRows(
     plan,
     input,
     arena,
@@ -152,7 +152,7 @@ function openSlots(
  * Pass all rows of the input through slots. `fill` initializes the partitions of a slot, `work` hands the slot to a free worker, and
  * `take` consumes the results in row order.
  */
-async function throughSlots<T>(
+async function processInSlots<T>(
   { dim, pieces }: Pick<VectorInput, 'dim' | 'pieces'>,
   slots: readonly OwnSlot[],
   pacer: Pacer,
@@ -187,7 +187,7 @@ async function throughSlots<T>(
 }
 
 /** Assign every row of the input to a partition. */
-async function assigned(
+async function assignRows(
   { centroids }: ListPlan,
   input: VectorInput,
   base: StoredLists | null,
@@ -199,7 +199,7 @@ async function assigned(
   const partitionOf = new Uint32Array(input.rows)
   const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
   const apart = base === null ? [] : [...base.apart]
-  await throughSlots(
+  await processInSlots(
     input,
     slots,
     pacer,
@@ -221,7 +221,7 @@ async function assigned(
 }
 
 /** Copy the lists of `base` to the beginnings of the longer lists. Return the number of rows that each list had. */
-function copied(
+function copyLists(
   { counts: before, ordinals, lists, places: old }: StoredLists,
   codec: Codec,
   { buffer }: Arena,
@@ -240,7 +240,7 @@ function copied(
 }
 
 /** Encode the rows of the input and append them to the lists. */
-async function encoded(
+async function encodeRows(
   { codec }: ListPlan,
   input: VectorInput,
   { buffer }: Arena,
@@ -252,7 +252,7 @@ async function encoded(
   onRows: OnRows,
 ): Promise<void> {
   const numbers = new Uint32Array(buffer, places.ordinals)
-  await throughSlots(
+  await processInSlots(
     input,
     slots,
     pacer,
@@ -262,7 +262,7 @@ async function encoded(
     },
     ({ number }, _first, rows) => workers.call('encode', [number, rows]),
     async ({ partitions, order, codes }, first, rows, count) => {
-      let looked = 0
+      let lastTurn = 0
       for (let from = 0, to: number; from < count; from = to) {
         const p = partitions[order[from]!]!
         for (to = from + 1; to < count && partitions[order[to]!] === p; ) to++
@@ -271,8 +271,8 @@ async function encoded(
         const at = places.rowAt[p]! + next[p]!
         for (let i = from; i < to; i++) numbers[at + i - from] = first + order[i]!
         next[p]! += to - from
-        if (to - looked < listedRows) continue
-        looked = to
+        if (to - lastTurn < listedRows) continue
+        lastTurn = to
         await pacer.turn()
       }
       onRows(rows)
@@ -324,7 +324,7 @@ async function tuned(
       // The candidates include the rows of questions, which do not count as neighbours.
       const count = wanted + truth.rows.size
       if (excluded !== null && !passingOf.has(excluded))
-        passingOf.set(excluded, await outside(excluded, rows, arena, places, counts, pacer))
+        passingOf.set(excluded, await rowsOutside(excluded, rows, arena, places, counts, pacer))
       const { allowed, passing } = (excluded && passingOf.get(excluded)) ?? {
         allowed: null,
         passing: guess.vectors,
@@ -353,7 +353,7 @@ interface PassingRows {
 }
 
 /** Return the rows outside the excluded partitions. */
-async function outside(
+async function rowsOutside(
   excluded: ReadonlySet<number>,
   rows: number,
   { buffer }: Arena,

@@ -150,7 +150,7 @@ async function answersOf(
       const ordinals = candidates.ordinals.filter(ordinal => !truth.rows.has(ordinal))
       const ranks: number[] = []
       for (const [i, ordinal] of ordinals.entries()) if (neighbours.has(ordinal)) ranks.push(i + 1)
-      const depth = settledDepth(ranks, copies, blur)
+      const depth = measuredDepth(ranks, copies, blur)
       const mayGoOn = ended === 'saturated' && count < mostCandidates && ordinals.length >= count
       if (depth <= ordinals.length || !mayGoOn) {
         // After an unsettled search the query measures all rows, so it finds all neighbours.
@@ -202,7 +202,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
  * Return the number of candidates that a search measures. `ranks`: ranks of the nearest rows among the candidates, ascending, from 1.
  * `copies`: rows per distinct point.
  */
-function settledDepth(ranks: readonly number[], copies: number, { factor, more }: Blur): number {
+function measuredDepth(ranks: readonly number[], copies: number, { factor, more }: Blur): number {
   const each = factor > 1 ? copies : 1
   const rule = { factor, more: more * each }
   let depth = enoughWork(rule, Math.max(truthDepth, Math.min(crowdMost, Math.ceil(each * leastPoints))))

@@ -47,8 +47,10 @@ export interface Codec {
   ): void
 }
 
+/** flat: float32; scalar: a byte per element; product: PQ; binary: RaBitQ; bits: the bits of hamming vectors. */
 export type CodecName = 'flat' | 'scalar' | 'product' | 'binary' | 'bits'
 
+/** Settings for training a codec. */
 export interface CodecSettings {
   readonly name: CodecName
   readonly dim: number

@@ -10,6 +10,7 @@ import type { ListAddress, Lists, ListView } from './lists.js'
 import type { KeepList } from './segment-memory.js'
 import type { StoredList } from './stored-list.js'
 
+/** Lists that are cached one by one. */
 export class FramedLists implements Lists {
   readonly arena: Arena
   readonly places: FramePlaces
@@ -64,7 +65,7 @@ export class FramedLists implements Lists {
 class FrameView implements ListView {
   readonly #lists: FramedLists
   /** Lists loaded by the last `bring`. */
-  #brought = new Map<number, StoredList>()
+  #loaded = new Map<number, StoredList>()
   /** Rows of the lists scanned since the last `partitionsOf`. */
   #scanned = new Map<number, Uint32Array>()
   /** Partitions of the rows that the search kept at the last `partitionsOf`. */
@@ -75,12 +76,12 @@ class FrameView implements ListView {
   }
 
   bring(partitions: Uint32Array): Promise<void> | null {
-    const brought = new Map<number, StoredList>()
-    this.#brought = brought
+    const loaded = new Map<number, StoredList>()
+    this.#loaded = loaded
     const lists = this.#lists.get(Array.from(partitions))
     const coming: Promise<void>[] = []
     for (const [i, list] of lists.entries()) {
-      const put = (came: StoredList) => void brought.set(partitions[i]!, came)
+      const put = (stored: StoredList) => void loaded.set(partitions[i]!, stored)
       if (list instanceof Promise) coming.push(list.then(put))
       else put(list)
     }
@@ -88,11 +89,11 @@ class FrameView implements ListView {
   }
 
   ordinals(partition: number): Uint32Array {
-    return this.#brought.get(partition)!.ordinals
+    return this.#loaded.get(partition)!.ordinals
   }
 
   lay(partition: number): ListAddress {
-    const { codes, ordinals } = this.#brought.get(partition)!
+    const { codes, ordinals } = this.#loaded.get(partition)!
     const { arena, places } = this.#lists
     new Uint8Array(arena.buffer, places.codes, codes.length).set(codes)
     new Uint32Array(arena.buffer, places.ordinals, ordinals.length).set(ordinals)

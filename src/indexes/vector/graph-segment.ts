@@ -1,7 +1,7 @@
 /**
  * A segment whose partitions are graphs. A walk starts from seeds: allowed rows that are spread evenly over all allowed rows. The walk
- * ends when its nearest rows no longer change (saturation.ts). The seeds are needed because the only path in the graph to the
- * nearest allowed row may lead through thousands of excluded rows, or no path may exist.
+ * ends when its nearest rows no longer change (saturation.ts). Without seeds, a walk might miss the nearest allowed row: the path to it
+ * may lead through thousands of excluded rows, or no path may exist.
  */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
@@ -53,9 +53,9 @@ const seedsPerRoot = 4
 /** An unfiltered walk starts from the entry points and from this share of the seeds of a filtered walk, at least `leastSeeds`. */
 const usualSeeds = 1 / 4
 const leastSeeds = 512
-/** If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least `leastToldSeeds`. */
-const toldSeeds = 1 / 8
-const leastToldSeeds = 64
+/** If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least `leastEfSeeds`. */
+const efSeeds = 1 / 8
+const leastEfSeeds = 64
 /**
  * Rows that a walk measures after its nearest rows last changed: `moreRows`, plus `moreGaps` times the number of passing rows per
  * possible seed.
@@ -103,8 +103,9 @@ interface Seeds {
   readonly rows: Uint32Array
 }
 
-const nothing = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
+const empty = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
 
+/** An opened segment of graphs. */
 export class GraphSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -180,10 +181,10 @@ export class GraphSegment implements VectorIndexSegment {
   allKept({ query, k, count, allowed, passing, effort }: Probe): Candidates {
     const { ef } = effort
     const partitions = this.#entries.length
-    if (ef === undefined && count > walkMax) return { ...nothing, ended: 'unsettled' }
+    if (ef === undefined && count > walkMax) return { ...empty, ended: 'unsettled' }
     // A query outside the space is equally far from every row, so any vector will do.
     const placed = placeQuery(this.#space, query) ?? new Float32Array(this.#space.innerDim)
-    if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...nothing, ended: 'unsettled' }
+    if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...empty, ended: 'unsettled' }
     this.#graph.query.set(this.#codec.query(placed))
     const isFiltered = allowed !== null
     const seeds = this.#seedsFor(allowed, seedCount(passing, isFiltered, ef))
@@ -301,7 +302,7 @@ function mostSeeds(rows: number): number {
 function seedCount(passing: number, isFiltered: boolean, ef: number | undefined): number {
   const most = mostSeeds(passing)
   if (ef !== undefined)
-    return Math.min(most, isFiltered ? Math.max(leastToldSeeds, ef) : Math.ceil(ef * toldSeeds))
+    return Math.min(most, isFiltered ? Math.max(leastEfSeeds, ef) : Math.ceil(ef * efSeeds))
   return isFiltered ? most : Math.min(most, Math.max(leastSeeds, Math.ceil(usualSeeds * most)))
 }
 

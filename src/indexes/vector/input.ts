@@ -13,6 +13,7 @@ export interface VectorPiece {
   readonly present: Bitset | null
 }
 
+/** The vectors of a segment. */
 export interface VectorInput {
   /** Ordinal of the first row: 0, or the number of rows of the segment to extend. */
   readonly first: number

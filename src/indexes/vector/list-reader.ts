@@ -15,6 +15,7 @@ interface ListSums {
   readonly ordinals: Uint32Array
 }
 
+/** Reads lists of one segment. */
 export class ListReader {
   readonly counts: Uint32Array
   readonly #file: SectionFile

@@ -64,6 +64,7 @@ const turnBytes = 16 * 1024 * 1024
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
+/** An opened segment of lists. */
 export class ListSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -135,7 +136,7 @@ export class ListSegment implements VectorIndexSegment {
     const found =
       placed === null
         ? {
-            ordinals: yield* this.#first(count, allowed, pacer),
+            ordinals: yield* this.#firstRows(count, allowed, pacer),
             partitions: 0,
             measured: 0,
             ended: 'saturated' as const,
@@ -184,10 +185,10 @@ export class ListSegment implements VectorIndexSegment {
     const seenAt = new Float64Array(partitions)
     const view = this.#lists.view()
     let nearest = this.#nearestPartitions(query, Math.min(partitions, Math.max(firstCentroids, 2 * least)))
-    let looked = 0
+    let scanned = 0
     let seen = 0
     /** Rows of the partitions so far, including rows that the filter excludes. */
-    let met = 0
+    let visited = 0
     let measured = 0
     let bytes = 0
     let goal = 0
@@ -195,39 +196,39 @@ export class ListSegment implements VectorIndexSegment {
     let ready = 0
     let ended: Ending = 'saturated'
     let found: Hits | null = null
-    this.#begin(kept, allowed)
+    this.#openHeap(kept, allowed)
     for (let next = 0; next < partitions && seen < all; next++) {
       if (next === nearest.length) nearest = this.#nearestPartitions(query, Math.min(partitions, 2 * next))
       const partition = nearest[next]!
       if (this.#counts[partition] === 0) continue
       /** Value of `seen` before which the search will not end. */
       let due = Math.max(goal, enough)
-      if (looked >= least && (seen >= goal || looked >= most)) {
-        const held: Hits = heldNearest(this.#arena)
-        if (looked >= most) {
+      if (scanned >= least && (seen >= goal || scanned >= most)) {
+        const best: Hits = heldNearest(this.#arena)
+        if (scanned >= most) {
           ended = 'limited'
           break
         }
-        const missing = enough - held.ordinals.length
+        const missing = enough - best.ordinals.length
         if (missing > 0) due = seen + missing
         else if (leastPartitions !== undefined) {
           ended = 'limited'
           break
         } else {
           const least = watchedRows(k, leastWatched)
-          const partitionOf = view.partitionsOf(held.ordinals)
-          const watched = this.#watchedAmong(held, partitionOf, least)
+          const partitionOf = view.partitionsOf(best.ordinals)
+          const watched = this.#watchedAmong(best, partitionOf, least)
           if (watched === null && mayKeepMore) return null
           const late = lateRows(least)
-          const last = watched ?? held.ordinals.length
-          goal = enoughWork(rule, this.#settledAt(held, partitionOf, last, late, seenAt))
+          const last = watched ?? best.ordinals.length
+          goal = enoughWork(rule, this.#lastChangeAt(best, partitionOf, last, late, seenAt))
           if (seen >= goal) break
           due = goal
         }
         if (
           !isLimited &&
           Math.max(seen, goal) >= passing * mostShare &&
-          !this.#isWorthGoingOn(measured, passing)
+          !this.#isScanningCheaper(measured, passing)
         ) {
           ended = 'unsettled'
           break
@@ -236,26 +237,26 @@ export class ListSegment implements VectorIndexSegment {
       if (next >= ready) {
         // Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from the rows so far, so the
         // search loads at most as many partitions as it has visited.
-        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, met)
+        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, visited)
         const far = allowed === null ? batchLists : Math.max(least, next)
-        const wanted = Math.max(least - looked, 1)
-        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - looked))
+        const wanted = Math.max(least - scanned, 1)
+        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - scanned))
         ready = batch.end
         const coming = view.bring(batch.partitions)
         if (coming !== null) {
           found = closeNearest(this.#arena)
           view.keep(found.ordinals)
           yield orAborted(coming, pacer.signal)
-          this.#begin(kept, allowed)
+          this.#openHeap(kept, allowed)
           this.#offer(found)
         }
       }
       const rows = this.#passingIn(view, partition, allowed)
-      met += this.#counts[partition]!
+      visited += this.#counts[partition]!
       if (rows === 0) continue
       bytes += this.#scanList(view, query, partition)
       measured += this.#counts[partition]!
-      looked++
+      scanned++
       seen += rows
       seenAt[partition] = seen
       if (bytes < turnBytes) continue
@@ -264,11 +265,11 @@ export class ListSegment implements VectorIndexSegment {
       // Queries share the arena, so the heap is closed before the event loop gets a turn.
       found = closeNearest(this.#arena)
       yield pacer.pause()
-      this.#begin(kept, allowed)
+      this.#openHeap(kept, allowed)
       this.#offer(found)
     }
     const { ordinals } = closeNearest(this.#arena)
-    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: looked, measured, ended }
+    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: scanned, measured, ended }
   }
 
   /**
@@ -300,7 +301,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return how many of the nearest held rows are watched: `least`, or more if these have too few distinct points. Return null if all held
+   * Return how many of the nearest kept rows are watched: `least`, or more if these have too few distinct points. Return null if all kept
    * rows have too few points. Rows of one partition at one distance count as one point, because copies of a row are such rows.
    */
   #watchedAmong({ ordinals, distances }: Hits, partitionOf: Uint32Array, least: number): number | null {
@@ -322,10 +323,10 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the number of rows seen when the `watched` nearest held rows last changed, ignoring the last `late` of the changes.
+   * Return the number of rows seen when the `watched` nearest kept rows last changed, ignoring the last `late` of the changes.
    * Of rows at the same distance as the last watched row, those that were seen first count as watched.
    */
-  #settledAt(
+  #lastChangeAt(
     { ordinals, distances }: Hits,
     partitionOf: Uint32Array,
     watched: number,
@@ -350,7 +351,7 @@ export class ListSegment implements VectorIndexSegment {
    * Whether scanning all remaining lists costs less than measuring the passing rows. Never for codecs of residuals, because encoding the
    * query again for each partition costs more than scanning the rows.
    */
-  #isWorthGoingOn(measured: number, passing: number): boolean {
+  #isScanningCheaper(measured: number, passing: number): boolean {
     if (this.#codec.ofResiduals) return false
     const { metric, dim } = this.#space
     const { rowBytes } = this.facts
@@ -383,7 +384,7 @@ export class ListSegment implements VectorIndexSegment {
     return searchSegment(this.#centroids, query, { metric: 'l2', k: count }).ordinals
   }
 
-  #begin(k: number, allowed: Bitset | null): void {
+  #openHeap(k: number, allowed: Bitset | null): void {
     const { heap, allowed: bits } = this.#places
     if (allowed !== null && allowed !== this.#laid.allowed) {
       new Uint32Array(this.#arena.buffer, bits, allowed.words.length).set(allowed.words)
@@ -415,7 +416,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** Return the first `count` allowed rows by ordinal: all rows are equally far from a query outside the space. */
-  *#first(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
+  *#firstRows(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
     const view = this.#lists.view()
     const all = Uint32Array.from(this.#counts.keys())
     let first = new Uint32Array(0)

@@ -21,6 +21,7 @@ export interface ListCall {
   readonly args: readonly unknown[]
 }
 
+/** Workers that run calls of `ListWork`. */
 export interface ListWorkers {
   /** Number of calls that run concurrently. */
   readonly count: number

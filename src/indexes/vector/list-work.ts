@@ -65,10 +65,12 @@ function slotPlaces({ space, kind, codec }: SlotShape) {
   }
 }
 
+/** Return the bytes of a slot. */
 export function slotSize(shape: SlotShape): number {
   return slotPlaces(shape).bytes
 }
 
+/** Return views of a slot's parts in its memory. */
 export function slotIn(buffer: ArrayBufferLike, shape: SlotShape): Slot {
   const { rows, values, partitions, order, codes } = slotPlaces(shape)
   const elements = rows * shape.space.dim
@@ -201,7 +203,7 @@ class RowsWork {
     let count = 0
     for (let row = 0; row < rows; row++) {
       if (partitions[row] === nowhere) continue
-      if (!this.#place(slot, row, count)) {
+      if (!this.#toSpace(slot, row, count)) {
         partitions[row] = apartFromAll
         continue
       }
@@ -229,7 +231,7 @@ class RowsWork {
     for (let i = 0; i < count; i++) {
       const row = keys[i]! % slotRowsMost
       order[i] = row
-      this.#place(slot, row, i)
+      this.#toSpace(slot, row, i)
       if (codec.ofResiduals) subtractCentroid(this.#vectors, i, this.#centroids, partitions[row]!)
     }
     await this.#pacer.turn()
@@ -249,7 +251,7 @@ class RowsWork {
   }
 
   /** Convert a row of a slot to the space, as vector `number`. Return false if its vector lies outside the space. */
-  #place(slot: number, row: number, number: number): boolean {
+  #toSpace(slot: number, row: number, number: number): boolean {
     const { values } = this.#slots[slot]!
     const { dim, innerDim } = this.#space
     const square = squaredLength(values, row * dim, dim)

@@ -24,6 +24,7 @@ interface AllowedVectors {
   readonly count: number
 }
 
+/** An opened segment over lists of vectors. */
 export class ListedSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -75,7 +76,7 @@ export class ListedSegment implements VectorIndexSegment {
         rows.push(this.#rowsOf(ordinals))
         await pacer.turn()
       }
-      const ordinals = merged(rows)
+      const ordinals = mergeByRank(rows)
       const isAll = lists.every(list => list.ordinals.length >= passing)
       // The inner segment keeps a limited number of candidates, so it may propose fewer vectors than pass.
       const isFull = count === passing || lists.every(list => list.ordinals.length < count)
@@ -114,7 +115,7 @@ export class ListedSegment implements VectorIndexSegment {
 }
 
 /** Merge ranked lists by rank, without duplicates: the first row of each list, then the second row of each list, and so on. */
-function merged(lists: readonly Uint32Array[]): Uint32Array {
+function mergeByRank(lists: readonly Uint32Array[]): Uint32Array {
   if (lists.length === 1) return lists[0]!
   const rows = new Set<number>()
   const longest = lists.reduce((most, { length }) => Math.max(most, length), 0)

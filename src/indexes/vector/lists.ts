@@ -8,6 +8,7 @@ export interface ListAddress {
   readonly ordinals: number
 }
 
+/** The lists of a segment. */
 export interface Lists {
   readonly arena: Arena
   readonly places: Scratch

@@ -8,6 +8,7 @@ import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
 export type NodeCodecName = Exclude<CodecName, 'binary' | 'bits'>
 
+/** A trained codec for nodes. Immutable. */
 export interface NodeCodec {
   readonly name: NodeCodecName
   readonly kind: NodeKind

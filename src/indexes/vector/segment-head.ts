@@ -4,6 +4,7 @@ import type { SectionFile } from '../sections/section-file.js'
 import type { SegmentFacts } from './segment.js'
 import type { Space } from './space.js'
 
+/** Metadata of a segment, in its footer. */
 export interface SegmentHead {
   readonly shape: 'lists' | 'graph'
   /** Number of vectors. If rows hold lists of vectors, each vector counts. */
@@ -19,7 +20,7 @@ export function checkedHead({ name, footer }: SectionFile, rows: number, dim: nu
   const head = footer.head as unknown as SegmentHead
   const { rows: vectors, lists = vectors, space } = head
   if (lists === rows && space.dim === dim) return head
-  throw corrupted(`${name} numbers ${lists} rows of ${space.dim} elements, not ${rows} of ${dim}`)
+  throw corrupted(`${name} is a segment over ${lists} rows of ${space.dim} elements, not ${rows} of ${dim}`)
 }
 
 /** Name of the section with the end of the vectors of each row, if rows hold lists of vectors. */

@@ -9,6 +9,7 @@ import type { StoredList } from './stored-list.js'
 /** Return the list of a partition from the cache, or load and cache it with `load`. */
 export type KeepList = (partition: number, load: Load<StoredList>) => MaybePromise<StoredList>
 
+/** Opens the memory of segments. */
 export interface SegmentMemory {
   /** Number of threads that share the memory. */
   readonly seats: number

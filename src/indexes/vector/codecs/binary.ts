@@ -45,6 +45,7 @@ interface Scratch {
   readonly rounded: number
 }
 
+/** The RaBitQ codec. */
 export class BinaryCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false
@@ -164,6 +165,7 @@ export class BinaryCodec implements Codec {
   }
 }
 
+/** Return a codec. RaBitQ needs no training. */
 export async function trainBinary({ dim }: CodecSettings): Promise<BinaryCodec> {
   return new BinaryCodec(dim)
 }

@@ -5,10 +5,12 @@ import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { RowLists } from './row-lists.js'
 
+/** Return a codec. Bits need no training. */
 export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
   return new BitsCodec(dim)
 }
 
+/** Restore a codec. Throws Internal if `parameters` are not empty. */
 export function openBits(dim: number, parameters: Uint8Array): Codec {
   if (parameters.length !== 0)
     throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)

@@ -28,6 +28,7 @@ interface Scratch {
   readonly parts: readonly Columns[]
 }
 
+/** The codebooks of all parts. */
 export class Codebooks {
   readonly dim: number
   readonly parts: number

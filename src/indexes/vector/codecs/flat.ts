@@ -5,10 +5,12 @@ import { scanBlockBytes, scanFloats } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { RowLists } from './row-lists.js'
 
+/** Return a codec. Plain vectors need no training. */
 export async function trainFlat({ dim }: CodecSettings): Promise<Codec> {
   return new FlatCodec(dim)
 }
 
+/** Restore a codec. Throws Internal if `parameters` are not empty. */
 export function openFlat(dim: number, parameters: Uint8Array): Codec {
   if (parameters.length !== 0)
     throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)

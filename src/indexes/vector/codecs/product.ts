@@ -13,6 +13,7 @@ import { Codebooks } from './codebooks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 import { codedRows } from './scratches.js'
 
+/** The PQ codec, with 4 or 8 bits per part. */
 export class ProductCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false

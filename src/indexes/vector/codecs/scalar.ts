@@ -46,6 +46,7 @@ export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
   return new ScalarCodec(dim, range)
 }
 
+/** The scalar codec. */
 export class ScalarCodec extends RowLists implements Codec {
   readonly parameters: Uint8Array
   readonly ofResiduals = false
