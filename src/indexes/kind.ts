@@ -1,13 +1,14 @@
-/** The kinds of indexes. */
+/** Index kinds and their families. */
 import type { ScalarKind } from './scalar/probe.js'
 import { isTextKind, type TextKind } from './text/kind.js'
 import { isVectorKind, type VectorKind } from './vector/kind.js'
 
 export type IndexKind = ScalarKind | VectorKind | TextKind
 
-/** What an index finds rows by: values, nearness, terms. */
+/** How an index finds rows: by values (scalar), by distance (vector) or by terms (text). */
 export type IndexFamily = 'scalar' | 'vector' | 'text'
 
+/** Return the family of an index kind. */
 export function familyOf(kind: IndexKind): IndexFamily {
   if (isVectorKind(kind)) return 'vector'
   return isTextKind(kind) ? 'text' : 'scalar'

@@ -435,8 +435,8 @@ test('a function or tokenizer made by a class may have names of its own', async 
 describe('an option of another engine gets an error with the name of Sheaf’s option', () => {
   const cases: readonly (readonly [what: string, call: () => unknown, hint: string])[] = [
     ['orderBy({ desc })', () => search().orderBy({ column: 'id', desc: true } as never), 'ascending: false'],
-    ["orderBy('id DESC')", () => t.search().orderBy('id DESC').toArray(), 'ascending: false beside it'],
-    ["orderBy('id asc')", () => t.search().orderBy('id asc').toArray(), 'ascending: true beside it'],
+    ["orderBy('id DESC')", () => t.search().orderBy('id DESC').toArray(), 'set ascending: false'],
+    ["orderBy('id asc')", () => t.search().orderBy('id asc').toArray(), 'set ascending: true'],
     ["orderBy(['id'])", () => search().orderBy(['id'] as never), 'write orderBy("id")'],
     [
       "mergeInsert(['id', 'name'])",

@@ -279,7 +279,7 @@ test('a search without search parameters measures all rows: the recall of the in
         .slice(0, 10)
         .map(({ id }) => id),
     )
-    expect(await search.explain()).toContain('all rows measured')
+    expect(await search.explain()).toContain('all rows are measured')
   }
   expect(await table.indexStats('v_idx')).not.toHaveProperty('recall')
 })

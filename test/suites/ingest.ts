@@ -302,7 +302,7 @@ export function ingestSuite(door: Door): void {
           expect(await failure(later(row))).toMatchObject({
             code: 20,
             message: expect.stringMatching(message),
-            hint: expect.stringMatching(/first 65536 rows; give a schema/),
+            hint: expect.stringMatching(/first 65536 rows; pass a schema/),
           })
         }
         await refused({ id: 'x' }, /^row 70000: column "id" is float64, got "x"$/)
@@ -418,7 +418,7 @@ export function ingestSuite(door: Door): void {
         const options = { badVectors: 'skip', vectorColumns: ['v'] } as const
         expect(await failure(ns.createTable('w', lengths.values(), options))).toMatchObject({
           code: 13,
-          message: expect.stringMatching(/^column "v" holds 2 vectors of 2 numbers and as many of 3/),
+          message: expect.stringMatching(/^column "v" has 2 vectors of length 2 and/),
         })
         const all = await ns.createTable('x', [{ vector: [Number.NaN, 1] }], { badVectors: 'skip' })
         expect((await all.schema()).fields[0]!.type).toMatchObject({ kind: 'fixed_size_list', size: 2 })

@@ -1,4 +1,4 @@
-/** The batches of a segment's file, made from a column and the order of its values. */
+/** Builds the record batches of a scalar segment's file from a column and its sort order. */
 import type { Batch, Column } from '../../arrow/column.js'
 import { assert } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -8,12 +8,12 @@ import { maxSegmentRows } from './segment-schema.js'
 import { sortedPages } from './sorted-pages.js'
 
 /**
- * Batches of `segmentSchema(kind, values.type)`, made as they are asked for.
+ * Build the batches of a segment, with schema `segmentSchema(kind, values.type)`. Each batch is built when the consumer asks for it.
  *
- * - `values`: what is indexed, at most `maxSegmentRows` rows; a row's number is its ordinal.
- * - `order`: the rows that are not null, ascending by value, equal ones by row. For a LABEL_LIST: the elements, of all
- *   lists one after the other, that are not null (write/sort-column gives both this and `sorted`).
- * - `sorted`: the values of `order`, where they are at hand; else they are looked up.
+ * - `values`: the indexed column, at most `maxSegmentRows` rows. The row number is the ordinal.
+ * - `order`: the non-null rows, ascending by value; equal values ascend by row. For a LABEL_LIST: the non-null elements of
+ *   the concatenated lists. write/sort-column returns `order` and `sorted`.
+ * - `sorted`: the values in the order of `order`; null (the default): the builder looks them up.
  */
 export function buildSegment(
   kind: ScalarKind,

@@ -1,9 +1,9 @@
-/** From where on another way to the same rows is cheaper. */
+/** Thresholds at which another algorithm for the same rows is cheaper. */
 
-/** Values of which each is looked up only to say how many rows there are. */
+/** Maximum number of values that an estimate looks up one by one. For more values, it counts whole strides or pages. */
 export const exactMembers = 1024
 
-/** Whether so many of `length` rows are sorted sooner than a bitmap of all is filled and read. */
+/** Whether sorting `count` of `length` rows is faster than filling and reading a bitmap of all rows. */
 export function fewRows(count: number, length: number): boolean {
   return count * 1024 <= length || count <= 64
 }

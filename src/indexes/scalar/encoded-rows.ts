@@ -1,11 +1,12 @@
 /**
- * Sets of rows as bytes. A tag, then, of whatever is shortest:
+ * Encodes sets of rows as bytes. A tag byte names the encoding; the encoder picks the shortest one:
  *
- * - 0, gaps: for each row a varint of how many rows lie between it and the one before
- * - 1, runs: two varints for each run of consecutive rows, of the rows between it and the run before, and of its rows less one
- * - 2, bits: a varint of the bytes left out in front, then a bitmap as Arrow's up to the byte of the last row
+ * - 0, gaps: for each row, a varint with the number of rows between the previous row and this row
+ * - 1, runs: for each run of consecutive rows, a varint with the number of rows between the previous run and this run,
+ *   then a varint with the length of the run minus one
+ * - 2, bits: a varint with the number of omitted leading zero bytes, then an Arrow bitmap up to the byte of the last row
  *
- * How many rows there are is kept beside them.
+ * The number of rows is stored separately.
  */
 import { corrupted } from '../../errors.js'
 import { type Bitset, popcount } from '../../primitives/bitset.js'
@@ -15,28 +16,28 @@ const gapsTag = 0
 const runsTag = 1
 const bitsTag = 2
 
-/** Collects sets one after the other; rows may be added to the last one in any number of steps, ascending. */
+/** Encodes sets one after the other. Add the rows of a set in ascending order, then call `write`. */
 export class RowsEncoder {
   #rows: Uint32Array
   #count = 0
-  /** The last row, -1 before there is one. */
+  /** The last row of the set; -1 while the set is empty. */
   #last = -1
   #gapBytes = 0
   #runBytes = 0
-  /** The first row of the last run. */
+  /** First row of the last run. */
   #runFrom = 0
 
-  /** `length`: rows are less. */
+  /** `length`: exclusive upper bound of the rows. */
   constructor(length: number) {
     this.#rows = new Uint32Array(Math.min(length, 1024))
   }
 
-  /** Rows of the set so far. */
+  /** Number of rows in the current set. */
   get count(): number {
     return this.#count
   }
 
-  /** A row that is not before the last one; again, it is passed over. */
+  /** Add a row that is not less than the last row. Adding the last row again has no effect. */
   add(row: number): void {
     const last = this.#last
     if (row === last) return
@@ -52,12 +53,15 @@ export class RowsEncoder {
     this.#last = row
   }
 
-  /** Bytes that the set takes at most. */
+  /** Return an upper bound of the encoded size, in bytes. */
   bound(): number {
     return 1 + this.#gapBytes
   }
 
-  /** Writes the set, of at least one row, from `at` on, where there is room for `bound()`, and begins the next. Gives the place after it. */
+  /**
+   * Write the current set at `at` and begin the next set. The set has at least one row, and `out` has room for `bound()` bytes.
+   * Return the position after the set.
+   */
   write(out: Uint8Array, at: number): number {
     const rows = this.#rows.subarray(0, this.#count)
     const runBytes = this.#runBytes + varintBytes(this.#last - this.#runFrom)
@@ -119,15 +123,15 @@ function writeBits(rows: Uint32Array, skipped: number, out: Uint8Array, from: nu
   return end
 }
 
-/** Where encoded sets lie, and what their rows are less than. */
+/** Bytes that contain encoded sets, and the exclusive upper bound of their rows. */
 export interface EncodedRows {
   readonly bytes: Uint8Array
   readonly length: number
 }
 
 /**
- * Adds the set in the bytes `from` to `to - 1`, of `count` rows.
- * @throws corrupted where they are no such set.
+ * Decode the set in the bytes `from` to `to - 1`, of `count` rows, and add the rows to `bits`.
+ * @throws Internal if the bytes are not a valid set of `count` rows.
  */
 export function addRows(rows: EncodedRows, from: number, to: number, count: number, bits: Bitset): void {
   if (rows.bytes[from] === bitsTag) addBits(rows, from, to, count, bits)
@@ -135,8 +139,8 @@ export function addRows(rows: EncodedRows, from: number, to: number, count: numb
 }
 
 /**
- * As `addRows`, but ascending numbers from `at` of `out` on, where there must be room for `count`.
- * @throws corrupted as well.
+ * Decode a set like `addRows`, but write the rows to `out` at `at`, ascending. `out` must have room for `count` rows.
+ * @throws Internal if the bytes are not a valid set of `count` rows.
  */
 export function writeRows(
   rows: EncodedRows,
@@ -150,7 +154,7 @@ export function writeRows(
   else decode(rows, from, to, count, null, out, at)
 }
 
-/** Gaps and runs: into a bitmap or as numbers. */
+/** Decode gaps or runs into a bitmap, or into `out` if `bits` is null. */
 function decode(
   rows: EncodedRows,
   from: number,
@@ -183,7 +187,7 @@ function decodeGaps(
     const [first, second] = [bytes[at]!, bytes[at + 1]!]
     let gap: number
     if (at + 1 < to && (first & second) < 128) {
-      // One byte or two: which of the two is not branched on, as nobody can foretell it.
+      // Decodes one or two bytes without a branch, because the branch would be unpredictable.
       const isLong = first >>> 7
       gap = (first & 127) | ((second * isLong) << 7)
       at += 1 + isLong
@@ -193,7 +197,7 @@ function decodeGaps(
       at = varints.at
     }
     row += gap + 1
-    // So said that it is true of NaN, too.
+    // Negated so that NaN is rejected too.
     if (!(row < length) || end - start === count) throw damaged()
     if (words === null) out![end] = row
     else words[row >>> 5]! |= 1 << (row & 31)
@@ -218,7 +222,7 @@ function decodeRuns(
     const begin = next + varints.next()
     const end = begin + 1 + varints.next()
     left -= end - begin
-    // So said that it is true of NaN, too.
+    // Negated so that NaN is rejected too.
     if (!(end <= length && left >= 0)) throw damaged()
     if (bits === null) for (let row = begin; row < end; row++) out![start++] = row
     else bits.addRange(begin, end)
@@ -227,19 +231,19 @@ function decodeRuns(
   if (left !== 0) throw damaged()
 }
 
-/** Where the bitmap begins, and the row of its first bit. */
+/** Return the position of the bitmap and the row of its first bit. Throws Internal if the bitmap is empty or too long. */
 function bitmapAt({ bytes, length }: EncodedRows, from: number, to: number): { at: number; row: number } {
   const varints = new VarintReader(bytes, from + 1, to)
   const skipped = varints.next()
   const { at } = varints
   const last = bytes[to - 1]!
   const end = 8 * (skipped + to - at) - Math.clz32(last) + 24
-  // So said that it is true of NaN, too.
+  // Negated so that NaN is rejected too.
   if (at >= to || last === 0 || !(end <= length)) throw damaged()
   return { at, row: 8 * skipped }
 }
 
-/** In one pass: by words, but for the bytes before the first whole one of the bitmap and those left at the end. */
+/** Add a bitmap in one pass: whole words of `bits` at once, and single bytes before the first and after the last whole word. */
 function addBits(rows: EncodedRows, from: number, to: number, count: number, { words }: Bitset): void {
   const { at, row } = bitmapAt(rows, from, to)
   const { bytes } = rows
@@ -258,10 +262,10 @@ function addBits(rows: EncodedRows, from: number, to: number, count: number, { w
   if (found !== count) throw damaged()
 }
 
-/** Adds single bytes from byte `place` of a bitmap on; gives how many bits are set in them. */
-function addBytes(bytes: Uint8Array, from: number, to: number, words: Uint32Array, place: number): number {
+/** Add single bytes to the bitmap `words`, from its byte `target` on. Return the number of set bits. */
+function addBytes(bytes: Uint8Array, from: number, to: number, words: Uint32Array, target: number): number {
   let found = 0
-  for (let i = from, at = place; i < to; i++, at++) {
+  for (let i = from, at = target; i < to; i++, at++) {
     const byte = bytes[i]!
     found += popcount(byte)
     words[at >>> 2]! |= byte << (8 * (at & 3))

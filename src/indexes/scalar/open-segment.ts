@@ -1,4 +1,4 @@
-/** A segment to be asked, whatever its kind. */
+/** Opens scalar segments of every kind. */
 
 import { PostingSegment } from './posting-segment.js'
 import type { ScalarKind } from './probe.js'
@@ -6,8 +6,8 @@ import type { ScalarSegment, SegmentFile } from './segment.js'
 import { SortedSegment } from './sorted-segment.js'
 
 /**
- * Reads nothing yet.
- * @throws corrupted (code 18) when the batches of the file are not those of a segment over `rows` rows.
+ * Open a segment over `rows` rows, without reading its batches.
+ * @throws Internal if the batch sizes of the file are not those of such a segment.
  */
 export function openSegment(kind: ScalarKind, rows: number, file: SegmentFile): ScalarSegment {
   return kind === 'BTREE' ? new SortedSegment(rows, file) : new PostingSegment(rows, file)

@@ -1,6 +1,7 @@
 /**
- * Finds values among those that ascend over the pages of a segment: through the directory, which has the first value of each stride, and
- * one stride. A page is a batch of the file.
+ * Finds values in the sorted pages of a segment. A page is a record batch of the file and consists of strides. A lookup searches the
+ * directory, which has the first value of each stride, and then reads one stride. An entry is a row of a page; entries are
+ * numbered over all pages.
  */
 import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
@@ -14,22 +15,22 @@ import type { ProbeEnd } from './probe.js'
 import type { ColumnRows, RowRun, SegmentFile } from './segment.js'
 import { ordinalAt } from './segment-schema.js'
 
-/** Entries `from` to `to - 1`, which are counted over all pages. */
+/** Entries `from` to `to - 1`. */
 export interface Run {
   readonly from: number
   readonly to: number
 }
 
-/** A directory of no more bytes stays with its segment, beside what the memory keeps. */
-const keptBytes = 16 * 1024
+/** A segment keeps a directory of at most this many bytes, in addition to the cache. */
+const keptDirectoryBytes = 16 * 1024
 
-/** Keys whose strides are read at once. */
+/** Keys whose strides are read together. */
 const keysAtOnce = 256
 
-/** The first value of each stride, and where it stands. */
+/** The first value and the first entry of each stride. */
 interface Directory {
   readonly firsts: Column
-  /** Ordinals: the entries before each stride; null where each page is a stride. */
+  /** Ordinals: the number of entries before each stride. Null if each page is one stride. */
   readonly starts: Uint8Array | null
 }
 
@@ -38,25 +39,26 @@ interface Stride {
   readonly column: Column
   readonly from: number
   readonly to: number
-  /** The entry of row `from`. */
+  /** Entry number of row `from`. */
   readonly first: number
 }
 
+/** The pages of one segment, and lookups in them. */
 export class Pages {
   readonly #file: SegmentFile
   readonly #stridesPerPage: number
-  /** Strides; each has an entry in the directory. */
+  /** Number of strides. Each stride has a row in the directory. */
   readonly strides: number
-  /** Pages of values; those of nulls come after them. */
+  /** Number of pages of values. The pages of nulls follow. */
   readonly count: number
-  /** By page, the entries before it; at the end, all entries. */
+  /** Number of entries before each page; the last element is the number of all entries. */
   readonly #starts: Uint32Array
-  /** Kept where it is small: every lookup begins with it. */
+  /** The directory, if it is small enough to keep: every lookup needs it first. */
   #directory: Directory | null = null
 
   /**
-   * `stridesPerPage`: of each page of values but the last; where it is 1, the directory does not say where strides begin.
-   * @throws corrupted where the batches cannot be pages and their directory.
+   * `stridesPerPage`: strides of each page of values except the last. If it is 1, the directory has no start entries.
+   * @throws Internal if the batches cannot be pages and their directory.
    */
   constructor(file: SegmentFile, stridesPerPage = 1) {
     this.#file = file
@@ -74,12 +76,12 @@ export class Pages {
     }
   }
 
-  /** Entries, nulls included. */
+  /** Number of entries, including nulls. */
   get entries(): number {
     return this.#starts.at(-1)!
   }
 
-  /** Entries that are not null. */
+  /** Number of entries that are not null. */
   get values(): number {
     return this.#starts[this.count]!
   }
@@ -92,7 +94,7 @@ export class Pages {
     return this.#file.column(page, column, pacer.signal)
   }
 
-  /** Entries of some pages, of a column: for each run these, or more. */
+  /** Read runs of rows of a column. The result of each run has at least the requested rows. */
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
     return this.#file.rows(runs, column, pacer)
   }
@@ -101,7 +103,7 @@ export class Pages {
     return this.column(this.#starts.length - 1, column, pacer)
   }
 
-  /** How many entries a stride has. */
+  /** Return the number of entries of a stride. */
   async rowsOfStride(stride: number, pacer: Pacer): Promise<number> {
     const directory = await this.#opened(pacer)
     return this.#startOf(directory, stride + 1) - this.#startOf(directory, stride)
@@ -115,11 +117,11 @@ export class Pages {
     const firsts = yield* wait(this.directory(0, pacer))
     const ordinals = this.#stridesPerPage === 1 ? null : yield* wait(this.directory(1, pacer))
     const directory = { firsts, starts: ordinals === null ? null : (ordinals.values as Uint8Array) }
-    if (columnBytes(firsts) <= keptBytes) this.#directory = directory
+    if (columnBytes(firsts) <= keptDirectoryBytes) this.#directory = directory
     return directory
   }
 
-  /** The entries before a stride; after the last one, all values. */
+  /** Return the number of entries before a stride. For `stride === this.strides`, return the number of values. */
   #startOf({ starts }: Directory, stride: number): number {
     if (stride === this.strides) return this.values
     return starts === null ? this.#starts[stride]! : ordinalAt(starts, stride)
@@ -129,7 +131,7 @@ export class Pages {
     return (yield* this.#strides(directory, [number], pacer))[0]!
   }
 
-  /** Some strides, read at once. */
+  /** Read several strides together. */
   *#strides(directory: Directory, numbers: readonly number[], pacer: Pacer): Task<readonly Stride[]> {
     const runs = numbers.map(number => this.#runOf(directory, number))
     const rows = yield* wait(this.rows(runs, 0, pacer))
@@ -147,12 +149,12 @@ export class Pages {
     const batch = Math.floor(number / this.#stridesPerPage)
     const begin = this.#starts[batch]!
     if (first < begin || end <= first || end > this.#starts[batch + 1]!) {
-      throw corrupted(`stride ${number} of an index segment is said to have the entries ${first} to ${end}`)
+      throw corrupted(`stride ${number} of an index segment claims the entries ${first} to ${end}`)
     }
     return { batch, from: first - begin, to: end - begin }
   }
 
-  /** The values between two ends. */
+  /** Return the entries whose values are between two bounds. A null bound is unbounded. */
   between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): MaybePromise<Run> {
     return runTask(this.#between(low, high, pacer))
   }
@@ -183,7 +185,7 @@ export class Pages {
     return { from, to: Math.max(from, to) }
   }
 
-  /** The values equal to one of some: a run for each of those that are there, ascending. */
+  /** Return the entries equal to any of `values`: one run for each value that exists, ascending. */
   equalTo(values: readonly Scalar[], pacer: Pacer): MaybePromise<Run[]> {
     return runTask(this.#equalTo(values, pacer))
   }
@@ -202,10 +204,10 @@ export class Pages {
     return runs
   }
 
-  /** Adds the runs of values equal to one of some keys, which ascend. */
+  /** Append the runs equal to `keys`, which ascend. */
   *#addEqual(directory: Directory, keys: readonly Key[], runs: Run[], pacer: Pacer): Task<void> {
     const { firsts } = directory
-    /** Of each key the strides in which values equal to it begin and end. */
+    /** For each key, the first and the last stride that may contain the key. */
     const begins: number[] = []
     const ends: number[] = []
     const wanted: number[] = []
@@ -234,14 +236,14 @@ export class Pages {
       }
       const stride = strideOf(ends[i]!)
       const to = endOfEqual(stride.column, key, ends[i] === begins[i] ? begin : stride.from, stride.to)
-      // Of two constants that are equal (0 and -0), the second finds nothing more.
+      // If two keys are equal (0 and -0), the second key adds nothing.
       from = Math.max(from, runs.at(-1)?.to ?? 0)
       const end = entryOf(stride, to)
       if (from < end) runs.push({ from, to: end })
     }
   }
 
-  /** Strides that may have values equal to one of some, as the directory tells. */
+  /** Return the strides that may contain any of `values`, judged by the directory alone. */
   async stridesWith(values: readonly Scalar[], pacer: Pacer): Promise<number[]> {
     const { firsts } = await this.#opened(pacer)
     const { type } = firsts
@@ -258,7 +260,7 @@ export class Pages {
     return found
   }
 
-  /** Runs, which ascend, cut where pages end. */
+  /** Split ascending runs at page boundaries. */
   pieces(runs: readonly Run[]): RowRun[] {
     const starts = this.#starts
     const pieces: RowRun[] = []
@@ -274,12 +276,12 @@ export class Pages {
     return pieces
   }
 
-  /** The last stride with a value before the key, or with `after`, not after it; -1 where there is none. */
+  /** Return the last stride whose first value is less than the key (with `after`: not greater); -1 if there is none. */
   #strideOf({ firsts }: Directory, key: Key, after: boolean): number {
     return placeOf(firsts, key, after, 0, this.strides) - 1
   }
 
-  /** The page with an entry, which is not before `least`. */
+  /** Return the page of an entry. The page is not before page `least`. */
   #pageAt(entry: number, least: number): number {
     let [low, high] = [least, this.#starts.length - 1]
     while (low < high) {
@@ -291,7 +293,7 @@ export class Pages {
   }
 }
 
-/** The entry of a row of a stride's column. */
+/** Return the entry number of a row of a stride's column. */
 function entryOf({ first, from }: Stride, row: number): number {
   return first + row - from
 }

@@ -1,4 +1,4 @@
-/** What pages of values that ascend are cut from. */
+/** Splits sorted values into pages and strides. */
 import type { Column } from '../../arrow/column.js'
 import { hasOffsets } from '../../arrow/layout.js'
 import { sliceColumn } from '../../arrow/slice.js'
@@ -8,25 +8,25 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { decoded } from '../../sql/kernels/dictionary.js'
 import { valueType } from '../../sql/values/types.js'
 
-/** Where values are cut: after so many, or after texts of so many bytes. */
+/** Maximum size of a piece: a number of values, or for texts also a number of bytes. */
 export interface Cut {
   readonly rows: number
   readonly textBytes: number
 }
 
-/** However long texts are: the directory has one of each piece. */
+/** Minimum number of texts in a piece, however long they are: the directory stores one text of each piece. */
 const fewestTexts = 16
 
-/** A column in the order of its values. */
+/** A column and its sort order. */
 export interface Ordered {
   readonly values: Column
-  /** The rows that are not null, ascending by value, equal ones by number. */
+  /** The non-null rows, ascending by value; equal values ascend by row. */
   readonly order: Uint32Array
-  /** The values of these rows, where they are at hand. */
+  /** The values in that order; null: they must be looked up. */
   readonly sorted: Column | null
 }
 
-/** Where the piece that begins at `from` ends. */
+/** Return the end of the piece that begins at `from`. */
 export function endOfPiece({ values, order }: Ordered, from: number, { rows, textBytes }: Cut): number {
   const most = Math.min(order.length, from + rows)
   if (!hasOffsets(valueType(values.type))) return most
@@ -41,18 +41,18 @@ export function endOfPiece({ values, order }: Ordered, from: number, { rows, tex
   return most
 }
 
-/** The values at `from` to `to - 1` of the order. */
+/** Return the values at positions `from` to `to - 1` of the sort order. */
 export function valuesBetween({ values, order, sorted }: Ordered, from: number, to: number): Column {
   return sorted === null ? valuesOf(values, order.subarray(from, to)) : sliceColumn(sorted, from, to - from)
 }
 
-/** The values of some rows, as themselves. */
+/** Return the values of some rows, without dictionary encoding. */
 export function valuesOf(values: Column, rows: Uint32Array): Column {
   return decoded(takeColumn(values, rows))
 }
 
-/** The rows below `length` that are not in `order`. */
-export async function rowsBeside(order: Uint32Array, length: number, pacer: Pacer): Promise<Uint32Array> {
+/** Return the rows below `length` that are not in `order`: the rows with a null value. */
+export async function rowsNotIn(order: Uint32Array, length: number, pacer: Pacer): Promise<Uint32Array> {
   if (order.length === length) return new Uint32Array(0)
   const missing = Bitset.full(length)
   for (let from = 0; from < order.length; from += rowsAtOnce) {
@@ -63,5 +63,5 @@ export async function rowsBeside(order: Uint32Array, length: number, pacer: Pace
   return missing.toIndices()
 }
 
-/** Rows handled between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 export const rowsAtOnce = 64 * 1024

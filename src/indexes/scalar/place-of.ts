@@ -1,4 +1,4 @@
-/** Where values stand among those of a column that ascend and of which none is null. */
+/** Binary search in a sorted column without nulls. */
 import type { Column } from '../../arrow/column.js'
 import { fromFloat16 } from '../../arrow/float16.js'
 import type { DataType } from '../../arrow/types.js'
@@ -7,10 +7,10 @@ import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars } from '../../sql/values/scalar-order.js'
 import { isWide, scalarAt } from '../../sql/values/vector.js'
 
-/** A constant in the form in which rows of its column are compared with it. */
+/** A constant, converted to the representation of the column's values. */
 export type Key = number | bigint | Uint8Array | boolean
 
-/** `value`: one of the column's type, not null. */
+/** Convert a constant to a key. `value`: not null, of the column's type. */
 export function keyOf(type: DataType, value: Scalar): Key {
   if (typeof value === 'string') return Buffer.from(value)
   if (typeof value === 'bigint' && type.kind !== 'decimal' && !isWide(type)) return Number(value)
@@ -18,8 +18,8 @@ export function keyOf(type: DataType, value: Scalar): Key {
 }
 
 /**
- * The first of the rows `from` to `to - 1` that does not come before `key`; with `after`, the first that comes after it;
- * `to` where there is none.
+ * Return the first of the rows `from` to `to - 1` whose value is not less than `key` (with `after`: greater than `key`);
+ * `to` if there is none.
  */
 export function placeOf(column: Column, key: Key, after: boolean, from: number, to: number): number {
   const { type, values, offsets } = column
@@ -44,15 +44,15 @@ export function placeOf(column: Column, key: Key, after: boolean, from: number, 
   }
 }
 
-/** Where the values equal to `key` end, which begin at `from`: mostly there are few. */
+/** Return the end of the values equal to `key`, which begin at `from`. Tries the next two rows first, because most runs are short. */
 export function endOfEqual(column: Column, key: Key, from: number, to: number): number {
   const near = Math.min(to, from + 2)
   const end = placeOf(column, key, true, from, near)
   return end < near ? end : placeOf(column, key, true, near, to)
 }
 
-// The same bisection for each kind of array, so that each loop meets one kind only. NaN is neither less than nor equal to
-// anything, which is right for what comes after all numbers.
+// The same binary search for each array type, so that each loop stays monomorphic. NaN compares as neither less nor equal,
+// which is right because NaN sorts after all numbers.
 
 function placeAmongNumbers(
   values: Int32Array | Float64Array,

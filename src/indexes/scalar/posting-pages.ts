@@ -1,8 +1,10 @@
 /**
- * Writes the file of a BITMAP or LABEL_LIST: batches ("pages") of distinct values that ascend, each with its rows as an
- * encoded set and how many they are; of a BITMAP then, in a page of its own, null and the rows without a value, if there
- * are any; last the directory: the first value of every page of values, with no rows, but the count of the whole page
- * (where lists have several elements, of all rows if that is less).
+ * Writes the file of a BITMAP or LABEL_LIST segment, as record batches ("pages"):
+ *
+ * - Pages of distinct values, ascending, each with its rows as an encoded set and the number of its rows.
+ * - BITMAP only: one page with null and the rows without a value, if there are any.
+ * - Last, the directory: the first value of every page of values, without rows, and the row count of the whole page.
+ *   A row of a LABEL_LIST can have several values, so the count is capped at the number of rows of the segment.
  */
 import { type Batch, type Column, isValid } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
@@ -16,19 +18,19 @@ import {
   endOfPiece,
   type Ordered,
   rowsAtOnce,
-  rowsBeside,
+  rowsNotIn,
   valuesBetween,
   valuesOf,
 } from './paging.js'
 import { segmentSchema } from './segment-schema.js'
 
-/** Values of a page: each page takes some hundred bytes in the footer, which is read when a file is opened. */
+/** Maximum number of values of a page. Each page adds a few hundred bytes to the footer, which every open reads. */
 const pageRows = 1024
 const cut: Cut = { rows: pageRows, textBytes: 16 * 1024 }
-/** Encoded sets of a page take that much, but for the last of them. */
+/** A page is full when its encoded sets reach this many bytes. */
 const setBytes = 64 * 1024
 
-/** `lists`: of which the values are the elements; null where these are of a BITMAP. */
+/** Write the pages of a segment. `lists`: the lists that contain the values (LABEL_LIST); null for a BITMAP. */
 export async function* postingPages(
   ordered: Ordered,
   lists: Column | null,
@@ -43,7 +45,7 @@ export async function* postingPages(
   const counts: number[] = []
   for (let from = 0; from < order.length; ) {
     const to = endOfPiece(ordered, from, cut)
-    // One more, to know whether the last value goes on.
+    // One more value, to see whether the last value continues in the next piece.
     const isEqual = equalNeighbours(valuesBetween(ordered, from, Math.min(order.length, to + 1)))
     for (let at = from; at < to; at++) {
       page.addRow(rowOf === null ? order[at]! : rowOf[order[at]!]!)
@@ -62,7 +64,7 @@ export async function* postingPages(
     counts.push(Math.min(page.rows, length))
     yield page.take(values)
   }
-  const nulls = lists === null ? await rowsBeside(order, length, pacer) : []
+  const nulls = lists === null ? await rowsNotIn(order, length, pacer) : []
   if (nulls.length > 0) {
     for (let i = 0; i < nulls.length; i++) {
       page.addRow(nulls[i]!)
@@ -81,30 +83,31 @@ export async function* postingPages(
   yield { schema, length: firsts.length, columns }
 }
 
-/** No row. */
-const nowhere = 0xffffffff
+/** Marks an element without a row. */
+const noRow = 0xffffffff
 
-/** The row of each element of lists; nowhere for what stands under a null. */
+/** Return the row of each list element; `noRow` for elements under a null list. */
 async function rowsOfElements(lists: Column, pacer: Pacer): Promise<Uint32Array> {
   const offsets = listOffsetsOf(lists)
   const rows = new Uint32Array(lists.children[0]!.length)
   for (let row = 0; row < lists.length; row++) {
-    rows.fill(isValid(lists, row) ? row : nowhere, offsets[row]!, offsets[row + 1]!)
+    rows.fill(isValid(lists, row) ? row : noRow, offsets[row]!, offsets[row + 1]!)
     if (row % rowsAtOnce === 0) await pacer.turn()
   }
   return rows
 }
 
+/** Collects the values of one page. */
 class PostingPage {
   readonly #schema: Schema
   readonly #encoder: RowsEncoder
-  /** Of each value a row, or element, that has it. */
+  /** For each value, a row or list element with that value. */
   #samples = new Uint32Array(pageRows)
   #counts = new Uint32Array(pageRows)
   #offsets = new Int32Array(pageRows + 1)
   #bytes = new Uint8Array(2 * setBytes)
   length = 0
-  /** Rows of all values together. */
+  /** Sum of the row counts of all values. */
   rows = 0
 
   constructor(schema: Schema, length: number) {
@@ -116,23 +119,23 @@ class PostingPage {
     return this.length === pageRows || this.#offsets[this.length]! >= setBytes
   }
 
-  /** A row, or element, that has the first value. */
+  /** A row or list element with the first value. */
   get first(): number {
     return this.#samples[0]!
   }
 
   addRow(row: number): void {
-    if (row !== nowhere) this.#encoder.add(row)
+    if (row !== noRow) this.#encoder.add(row)
   }
 
-  /** The rows added since the last value have that of `sample`; a value without rows is none. */
+  /** End a value: the rows added since the previous value have the value of `sample`. Ignores a value without rows. */
   endValue(sample: number): void {
     const { count } = this.#encoder
     if (count === 0) return
     const at = this.#offsets[this.length]!
-    const room = at + this.#encoder.bound()
-    if (room > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(room, 2 * this.#bytes.length))
+    const needed = at + this.#encoder.bound()
+    if (needed > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#bytes.length))
       larger.set(this.#bytes.subarray(0, at))
       this.#bytes = larger
     }
@@ -142,7 +145,7 @@ class PostingPage {
     this.rows += count
   }
 
-  /** The page, and begins another. */
+  /** Return the page as a batch and begin the next page. */
   take(values: Column): Batch {
     const { length } = this
     const columns = [

@@ -1,4 +1,4 @@
-/** Reads what posting-pages.ts wrote: the segments of a BITMAP or a LABEL_LIST. */
+/** Reads the segments of a BITMAP or LABEL_LIST, which posting-pages.ts writes. */
 import type { Column } from '../../arrow/column.js'
 import { assert, corrupted } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
@@ -13,9 +13,10 @@ import type { ScalarSegment, SegmentFile } from './segment.js'
 
 const countColumn = 1
 const rowsColumn = 2
-/** Sets of rows up to this many are joined one to the other, each of them in order. */
+/** If all sets together have few rows, up to this many sets are united pairwise; more sets are concatenated and sorted. */
 const fewSets = 4
 
+/** An opened BITMAP or LABEL_LIST segment. */
 export class PostingSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages
@@ -73,7 +74,7 @@ export class PostingSegment implements ScalarSegment {
     return [{ from: this.#pages.values, to: this.#pages.entries }]
   }
 
-  /** Rows of all entries of some runs; one with several of them counts as often. */
+  /** Sum the row counts of all entries of some runs. A row with several of the values counts several times. */
   async #count(runs: readonly Run[], pacer: Pacer): Promise<number> {
     let rows = 0
     let whole: Uint32Array | null = null
@@ -93,7 +94,7 @@ export class PostingSegment implements ScalarSegment {
     return rows
   }
 
-  /** As if whoever has one value of a page had all of them. */
+  /** Sum the row counts of all pages that may contain `values`: an upper bound, without looking up each value. */
   async #countOfPages(values: readonly Scalar[], pacer: Pacer): Promise<number> {
     const counts = (await this.#pages.directory(countColumn, pacer)).values as Uint32Array
     let rows = 0
@@ -109,7 +110,7 @@ export class PostingSegment implements ScalarSegment {
     const isSorted = sets <= fewSets
     const numbers = (isSorted ? RowSet.areFew : fewRows)(count, length) ? new Uint32Array(count) : null
     const bits = numbers === null ? new Bitset(length) : null
-    // Of numbers in order: where each set begins.
+    // If `isSorted`: the start of each set in `numbers`.
     const starts: number[] = []
     let at = 0
     let loaded = -1
@@ -143,9 +144,9 @@ export class PostingSegment implements ScalarSegment {
     return union
   }
 
-  /** Rarest values first, so that there is less and less to look at. */
+  /** Intersect the rows of all values, rarest value first, so that the intermediate sets are small. */
   async #intersection(values: readonly Scalar[], pacer: Pacer): Promise<RowSet> {
-    assert(values.length > 0, 'lists with all of no elements')
+    assert(values.length > 0, 'a probe for all of no values')
     const found: { readonly runs: readonly Run[]; readonly count: number }[] = []
     for (const value of values) {
       const runs = await this.#pages.equalTo([value], pacer)

@@ -1,6 +1,7 @@
-/** What can be asked of a scalar index. */
+/** Lookups that a scalar index supports. */
 import type { Scalar } from '../../sql/values/scalar.js'
 
+/** BTREE and BITMAP index single values; LABEL_LIST indexes the elements of lists. */
 export type ScalarKind = 'BTREE' | 'BITMAP' | 'LABEL_LIST'
 
 /** A bound of a range. */
@@ -10,13 +11,13 @@ export interface ProbeEnd {
 }
 
 /**
- * A condition on the values of one column. Constants are of the column's value type (of a list's: its elements'), distinct and
- * not null; values are compared as filters compare them (sql/values/scalar-order).
+ * A condition on the values of one column. Constants have the column's value type (for a list column: its element type). They are
+ * distinct and not null. Values compare as in filters (sql/values/scalar-order).
  *
- * - `range`: values between two ends, of which one may be missing; both missing: all values that are not null.
- * - `members`: values that are one of some.
- * - `null`: rows without a value.
- * - `any`, `all` (LABEL_LIST only): lists with one, or every one, of some elements.
+ * - `range`: values between two bounds; a null bound is unbounded. Without bounds, all non-null values match.
+ * - `members`: values equal to any of `values`.
+ * - `null`: rows whose value is null.
+ * - `any`, `all` (LABEL_LIST only): lists that contain at least one, or all, of `values`.
  */
 export type ScalarProbe =
   | { readonly kind: 'range'; readonly low: ProbeEnd | null; readonly high: ProbeEnd | null }
@@ -26,7 +27,7 @@ export type ScalarProbe =
 
 export type ProbeKind = ScalarProbe['kind']
 
-/** What each kind of index can be asked. */
+/** The probes that each kind of index supports. */
 export const probesOfKind: Readonly<Record<ScalarKind, readonly ProbeKind[]>> = {
   BTREE: ['range', 'members', 'null'],
   BITMAP: ['range', 'members', 'null'],

@@ -1,40 +1,40 @@
-/** Which columns can be indexed, and the columns of the files that follow. */
+/** Which columns a scalar index supports, and the schema of its files. */
 import type { DataType, Schema } from '../../arrow/types.js'
 import { assert } from '../../errors.js'
 import { elementType, isOrdered, valueType } from '../../sql/values/types.js'
 import type { ScalarKind } from './probe.js'
 
-/** Strides of each page of values of a BTREE but the last. */
+/** Strides per page of BTREE values. The last page may have fewer. */
 export const stridesPerPage = 64
-/** Values of a stride at most: 64-bit values of a stride are a block of the file. */
+/** Maximum number of values of a stride. A stride of 64-bit values is one block of the file. */
 export const strideRows = 128
-/** Rows of each page of nulls of a BTREE but the last. */
+/** Rows per page of BTREE nulls. The last page may have fewer. */
 export const nullsPerPage = stridesPerPage * strideRows
-/** Bytes of an ordinal. */
+/** Bytes of an ordinal (little-endian). */
 export const ordinalBytes = 3
-/** Number `i` of a column of ordinals. */
+/** Return ordinal `i` of a column of ordinals. */
 export function ordinalAt(bytes: Uint8Array, i: number): number {
   const at = ordinalBytes * i
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)
 }
 
-/** Rows of a segment at most: what three bytes can number, and a bitmap of a megabyte holds. */
+/** Maximum number of rows of a segment. Ordinals fit three bytes, and a bitmap of all rows takes 1 MiB. */
 export const maxSegmentRows = 2 ** 23
 
-/** Whether columns of a type can have an index of a kind. */
+/** Whether a column of this type can have an index of this kind. */
 export function indexableBy(kind: ScalarKind, type: DataType): boolean {
   const probed = kind === 'LABEL_LIST' ? elementType(type) : type
   return probed !== null && isOrdered(probed)
 }
 
-/** The type of what is looked for: that of the values, or of the lists' elements. */
+/** Return the type of the constants in probes: the value type, or the element type for a LABEL_LIST. */
 export function probedType(kind: ScalarKind, type: DataType): DataType {
   const probed = kind === 'LABEL_LIST' ? elementType(type) : type
   assert(probed !== null && isOrdered(probed), `a ${kind} index of ${type.kind}`)
   return valueType(probed)
 }
 
-/** The columns of a segment's file, for an indexed column of `type`. */
+/** Return the schema of a segment's file for an indexed column of `type`. */
 export function segmentSchema(kind: ScalarKind, type: DataType): Schema {
   const value = { name: 'value', type: probedType(kind, type), nullable: true }
   if (kind === 'BTREE') {

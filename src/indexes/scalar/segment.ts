@@ -1,6 +1,6 @@
 /**
- * A segment of a scalar index: an immutable file over some rows, which are numbered from 0 (ordinals) in an order of its own.
- * What table rows these are, and which of them are alive, is for others to know (table/table-index).
+ * A segment of a scalar index: an immutable file over some rows. The segment numbers its rows from 0 (ordinals).
+ * table/table-index maps ordinals to table rows and excludes deleted rows; the segment knows neither.
  */
 import type { Column } from '../../arrow/column.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -9,12 +9,12 @@ import type { MaybePromise } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import type { ScalarProbe } from './probe.js'
 
-/** The Arrow IPC file of a segment: columns of record batches, checked and kept in memory. */
+/** The Arrow IPC file of a segment. Columns of its record batches are verified and cached. */
 export interface SegmentFile {
-  /** Rows of each record batch. */
+  /** Number of rows of each record batch. */
   readonly batchRows: readonly number[]
   column(batch: number, column: number, signal?: AbortSignal): MaybePromise<Column>
-  /** Some runs of rows of a column, read at once: for each run these rows, or more. */
+  /** Read runs of rows of a column together. The result of each run has at least the requested rows. */
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]>
 }
 
@@ -28,20 +28,21 @@ export interface RowRun {
 /** Consecutive rows of a column of a batch. */
 export interface ColumnRows {
   readonly column: Column
-  /** Number in the batch of the column's first row. */
+  /** Row number, in the batch, of the column's first row. */
   readonly from: number
 }
 
+/** An opened segment. */
 export interface ScalarSegment {
-  /** How many rows it numbers. */
+  /** Number of rows. */
   readonly rows: number
-  /** For how many rows a probe is true; a guess from above where knowing would cost as much as finding them. */
+  /** Return the number of rows that match a probe, or an upper bound if the exact number costs as much as `find`. */
   estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
-   * The value with `rank` others before it, or from the other end after it; null where there are not so many. Absent where values
-   * are not kept by their order.
+   * Return the value at position `rank` of the sort order, from 0. `fromEnd`: count from the greatest value. Null if there are too few
+   * values. Absent if the segment cannot address values by rank.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
-  /** The rows for which a probe is true. */
+  /** Return the ordinals of the rows that match a probe. */
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet>
 }

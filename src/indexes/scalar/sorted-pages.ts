@@ -1,16 +1,20 @@
 /**
- * Writes the file of a BTREE: values that ascend, each with the ordinal of its row, equal values by ordinal. The values are cut
- * into strides, of which a lookup reads one; 64 strides are a batch ("page"). Then come pages of nulls; last the directory: the first value
- * of every stride, with the number of values before it.
+ * Writes the file of a BTREE segment, as record batches ("pages"):
+ *
+ * - Pages of values, ascending, each with the ordinal of its row; equal values ascend by ordinal. A page has 64 strides; a lookup
+ *   reads one stride.
+ * - Pages of nulls.
+ * - Last, the directory: the first value of every stride, and the number of values before the stride.
  */
 import type { Batch, Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type Cut, endOfPiece, type Ordered, rowsBeside, valuesBetween, valuesOf } from './paging.js'
+import { type Cut, endOfPiece, type Ordered, rowsNotIn, valuesBetween, valuesOf } from './paging.js'
 import { nullsPerPage, ordinalBytes, segmentSchema, strideRows, stridesPerPage } from './segment-schema.js'
 
 const stride: Cut = { rows: strideRows, textBytes: 4 * 1024 }
 
+/** Write the pages of a segment. */
 export async function* sortedPages(ordered: Ordered, pacer: Pacer): AsyncGenerator<Batch> {
   const { values, order } = ordered
   const schema = segmentSchema('BTREE', values.type)
@@ -28,7 +32,7 @@ export async function* sortedPages(ordered: Ordered, pacer: Pacer): AsyncGenerat
     from = to
     await pacer.turn()
   }
-  const nulls = await rowsBeside(order, values.length, pacer)
+  const nulls = await rowsNotIn(order, values.length, pacer)
   for (let from = 0; from < nulls.length; from += nullsPerPage) {
     const rows = nulls.subarray(from, from + nullsPerPage)
     yield page(nullColumn(schema.fields[0]!.type, rows.length), rows)

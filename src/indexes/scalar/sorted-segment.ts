@@ -1,4 +1,4 @@
-/** Reads the files that sorted-pages.ts writes: the segments of a BTREE. */
+/** Reads the segments of a BTREE, which sorted-pages.ts writes. */
 import { corrupted, unreachable } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -12,10 +12,11 @@ import type { ScalarProbe } from './probe.js'
 import type { RowRun, ScalarSegment, SegmentFile } from './segment.js'
 import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } from './segment-schema.js'
 
+/** An opened BTREE segment. */
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages
-  /** Who has asked how many rows a probe finds mostly asks for them next. */
+  /** Runs of the last probe. A caller usually calls `estimate` and then `find` with the same probe. */
   #last: { readonly probe: ScalarProbe; readonly runs: readonly Run[] } | null = null
 
   constructor(rows: number, file: SegmentFile) {
@@ -102,7 +103,7 @@ export class SortedSegment implements ScalarSegment {
       }
       if (pacer.due()) yield pacer.pause()
     }
-    for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#beyond(numbers[i]!)
+    for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#invalidOrdinal(numbers[i]!)
     return numbers
   }
 
@@ -114,24 +115,25 @@ export class SortedSegment implements ScalarSegment {
         const piece = pieces[i]!
         const ordinals = column.values as Uint8Array
         const largest = addOrdinals(ordinals, piece.from - from, piece.to - from, bits.words)
-        if (largest >= this.rows) throw this.#beyond(largest)
+        if (largest >= this.rows) throw this.#invalidOrdinal(largest)
       }
       if (pacer.due()) yield pacer.pause()
     }
     return bits
   }
 
-  /** Runs cut where pages end, in groups whose ordinals are read at once. */
+  /** Split runs at page boundaries, and group the pieces whose ordinals are read together. */
   *#pieces(runs: readonly Run[]): Generator<readonly RowRun[]> {
     const pieces = this.#pages.pieces(runs)
     for (let i = 0; i < pieces.length; i += piecesAtOnce) yield pieces.slice(i, i + piecesAtOnce)
   }
 
-  #beyond(ordinal: number) {
+  #invalidOrdinal(ordinal: number) {
     return damaged(`of ${this.rows} rows has the ordinal ${ordinal}`)
   }
 }
 
+/** Pieces whose ordinals are read together. */
 const piecesAtOnce = 256
 
 function damaged(what: string) {
@@ -144,7 +146,7 @@ function rowsIn(runs: readonly Run[]): number {
   return rows
 }
 
-/** The entries below `length` that are in no run. */
+/** Return the entries below `length` that are in none of the runs. */
 function between(runs: readonly Run[], length: number): Run[] {
   const others: Run[] = []
   let from = 0
@@ -160,7 +162,7 @@ function copyOrdinals(ordinals: Uint8Array, from: number, to: number, out: Uint3
   for (let i = from; i < to; i++) out[start + i - from] = ordinalAt(ordinals, i)
 }
 
-/** Gives the largest of them; words that are not there are passed over. */
+/** Add ordinals to a bitmap and return the largest ordinal. Ignores ordinals beyond the bitmap; the caller checks the largest. */
 function addOrdinals(ordinals: Uint8Array, from: number, to: number, words: Uint32Array): number {
   const end = to * ordinalBytes
   let largest = 0

@@ -1,15 +1,16 @@
 /**
- * The file of a segment: named sections, each under a checksum, and a footer that lists them. A reader takes the sections it wants,
- * whole, straight into the memory they are used in, or parts of a section whose checksums another section has. Layout: docs/format.md,
- * "Vector indexes", for all of them.
+ * Writes and reads segment files: named sections, each with a checksum, and a footer that lists the sections. A reader loads whole
+ * sections directly into the memory where they are used. It can also load parts of a section if another section has their checksums.
+ * Format: docs/format.md, "Vector indexes" (text indexes use the same format).
  */
 import { corrupted, quote } from '../../errors.js'
 import { crc32, crcHex } from '../../primitives/checksum.js'
 import type { Pacer } from '../../primitives/pacer.js'
 
-/** What can be said in a footer. */
+/** A value in a footer. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
+/** A section, as the footer lists it. */
 export interface Section {
   readonly name: string
   /** Offset in the file; a multiple of 64. */
@@ -18,14 +19,15 @@ export interface Section {
   readonly crc: number
 }
 
+/** The parsed footer of a file. */
 export interface SectionFooter {
   readonly format: number
-  /** What the sections mean: whatever whoever wrote them has to know again. */
+  /** Metadata that the writer of the segment needs to interpret the sections. */
   readonly head: Json
   readonly sections: readonly Section[]
 }
 
-/** Bytes of a section that have a checksum of their own. */
+/** A byte range of a section with its own checksum. */
 export interface SectionPart {
   /** Offset in the section. */
   readonly start: number
@@ -35,41 +37,41 @@ export interface SectionPart {
 
 /** A file whose footer was read and checked. */
 export interface SectionFile {
-  /** What messages call it. */
+  /** Name of the file in error messages. */
   readonly name: string
   readonly footer: SectionFooter
-  /** Fills `target`, as long as the section, and compares the checksum. Throws corrupted (code 18). */
+  /** Read a section into `target`, which has the length of the section. Throws Internal if the checksum differs. */
   readInto(section: Section, target: Uint8Array): Promise<void>
   /**
-   * Fills `target` with the bytes from the start of the first part to the end of the last, in one read, and compares the checksum of each
-   * part. `parts`: at least one, in the order of the file, without overlap. Throws corrupted (code 18).
+   * Read the bytes from the start of the first part to the end of the last part into `target`, in one read, and check each part.
+   * `parts`: at least one, in file order, without overlap. Throws Internal if a checksum differs.
    */
   readParts(section: Section, parts: readonly SectionPart[], target: Uint8Array): Promise<void>
 }
 
-/** What is to be written under a name: bytes, whole or in parts, or a function that makes them once all sections before are written. */
+/** Content of a section to write. A function is called after all earlier sections are written. */
 export interface SectionContent {
   readonly name: string
   readonly bytes: Uint8Array | readonly Uint8Array[] | (() => Promise<Uint8Array>)
 }
 
-/** Bytes of a file, to be written in this order; `end` once all are taken. */
+/** Bytes of a file in write order. Call `end` only after all chunks are consumed. */
 export interface SegmentBytes {
   readonly chunks: AsyncIterable<Uint8Array>
   end(): { readonly bytes: number; readonly footerCrc: number }
 }
 
-/** Of this format; a reader refuses others. */
+/** Version of the file format. Readers reject other versions. */
 export const sectionFormat = 1
 
 const magic = 'SHEAFIVF'
 const alignment = 64
-/** The length of the footer, four zeros, and the magic word. */
+/** Length of the tail: the footer length (u32), four zeros, and the magic word. */
 const tailBytes = 16
-/** Checksums go in pieces of this size, so that no step holds the event loop for long. */
+/** Bytes per checksum step, so that no step blocks the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
 
-/** The file with these sections. They must stay as they are until all is taken. */
+/** Return the bytes of a file with these sections. The sections must not change until all chunks are consumed. */
 export function sectionFile(head: Json, sections: readonly SectionContent[], pacer: Pacer): SegmentBytes {
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -105,7 +107,10 @@ export function sectionFile(head: Json, sections: readonly SectionContent[], pac
   return { chunks: chunks(), end: () => end! }
 }
 
-/** The bytes of a file that no checksum covers, in order: the magic word, and the zeros before each section and the footer. */
+/**
+ * Return the bytes of a file that no checksum covers, in file order: the magic word, and the zeros before each section and the footer.
+ * Throws Internal if sections overlap.
+ */
 export function* sectionFrame({ sections }: SectionFooter): Generator<{
   readonly start: number
   readonly bytes: Uint8Array
@@ -113,7 +118,8 @@ export function* sectionFrame({ sections }: SectionFooter): Generator<{
   yield { start: 0, bytes: padded(Buffer.from(magic)) }
   let at = alignment
   for (const { start, bytes } of sections) {
-    if (start < at) throw corrupted(`a section begins at byte ${start}, before ${at}`)
+    if (start < at)
+      throw corrupted(`a section begins at byte ${start}, before the end of the previous one at ${at}`)
     yield { start: at, bytes: new Uint8Array(start - at) }
     at = start + bytes
   }
@@ -127,8 +133,9 @@ function padded(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * The footer of a file of `fileBytes` bytes, of which `tail` is the end; or how much of the end is needed.
- * @throws corrupted (code 18) where it is not the one whose checksum, from its first byte to the end of the file, is `crc`.
+ * Parse the footer of a file of `fileBytes` bytes. `tail`: the last bytes of the file; if they are too few, return how many are needed.
+ * `crc`: checksum from the first byte of the footer to the end of the file.
+ * @throws Internal if the checksum differs, the file is cut off, or the format is unknown.
  */
 export function parseSectionFooter(
   tail: Uint8Array,
@@ -148,15 +155,15 @@ export function parseSectionFooter(
   if (found !== crc) {
     throw corrupted(`the footer of an index file has checksum ${crcHex(found)}, written was ${crcHex(crc)}`)
   }
-  // What the checksum vouches for is what was written.
+  // The checksum matches, so the JSON is what the writer wrote.
   const parsed: SectionFooter = JSON.parse(Buffer.from(footer.subarray(0, -tailBytes)).toString())
   if (parsed.format !== sectionFormat) {
-    throw corrupted(`an index file is of format ${parsed.format}, known is ${sectionFormat}`)
+    throw corrupted(`an index file has format ${parsed.format}, supported is ${sectionFormat}`)
   }
   return parsed
 }
 
-/** Throws corrupted (code 18) where there is none of that name, or of another size. */
+/** Return the section `name`. Throws Internal if it is missing, or if `bytes` is given and the section has another size. */
 export function sectionOf({ name: file, footer }: SectionFile, name: string, bytes?: number): Section {
   const section = footer.sections.find(known => known.name === name)
   if (section === undefined) throw corrupted(`${file} has no section ${quote(name)}`)
@@ -166,7 +173,7 @@ export function sectionOf({ name: file, footer }: SectionFile, name: string, byt
   return section
 }
 
-/** A section of u32s; `count`: how many there must be. Throws corrupted (code 18). */
+/** Read a section of u32s. Throws Internal if the section is missing or damaged, or if `count` is given and differs. */
 export async function numbersOf(file: SectionFile, name: string, count?: number): Promise<Uint32Array> {
   const section = sectionOf(file, name, count === undefined ? undefined : 4 * count)
   const numbers = new Uint32Array(section.bytes / 4)

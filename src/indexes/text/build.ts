@@ -1,4 +1,4 @@
-/** Builds segments. */
+/** Builds text segments. */
 import type { Pacer } from '../../primitives/pacer.js'
 import { sortedTexts } from '../../sql/kernels/sort-texts.js'
 import type { ByteRows } from '../../sql/values/vector.js'
@@ -13,44 +13,46 @@ import { PageWriter } from './page-table.js'
 import type { TextFacts } from './segment.js'
 import { type TermSections, TermsWriter } from './terms.js'
 
-/** `writing`: postings were made of so many rows' worth of terms. */
+/** Phases of a build. The rows of `writing` are an estimate from the share of postings written. */
 export type TextBuildPhase = 'reading' | 'writing'
 
-/** `done`: rows of the phase. */
+/** Progress callback. `done`: rows finished in the phase so far. */
 export type TextBuildProgress = (done: number, phase: TextBuildPhase) => void
 
-/** What a footer says of a segment. */
+/** The metadata in the footer of a segment. */
 export interface TextHead {
   readonly shape: 'text'
   readonly rows: number
   readonly facts: TextFacts
 }
 
+/** The bytes of a segment's file, and its number of rows. */
 export interface TextSegmentBytes extends SegmentBytes {
-  /** Rows it numbers: the first so many. */
+  /** Number of rows in the segment: the first rows of the input. */
   readonly rows: number
 }
 
-/** Rows that one segment numbers at most. */
+/** Maximum number of rows of one segment. */
 export const maxTextSegmentRows = 2 ** 21
 
 /**
- * A segment ends with the row that brings it to so many terms. Building one takes, beside its file and the distinct terms, at most 9
- * bytes for each of them, and another 8 where positions are kept: as a rule 300 MiB, or 550.
+ * A segment ends with the row that reaches this number of term occurrences. In addition to its file and the distinct terms, a build
+ * needs at most 9 bytes per occurrence, and 8 more with positions: typically 300 MiB, or 550 MiB with positions.
  */
 const tokensMax = 2 ** 25
-/** The same of what distinct terms take. */
+/** A segment also ends with the row at which the distinct terms reach this many bytes. */
 const termBytesMax = 512 * 1024 * 1024
-/** Terms read between two looks at the clock. */
+/** Terms read between two checks of the clock. */
 const tokensAtOnce = 512
-/** Distinct terms handled between two looks at the clock. */
+/** Distinct terms processed between two checks of the clock. */
 const termsAtOnce = 2048
-/** A term in so many rows begins a page of its own: who asks for one in few does not read it too. */
+/** A term in at least this many rows begins a new page, so that readers of rare terms need not read its postings. */
 const frequentDocs = 16 * 1024
 
 /**
- * Of no rows too. Of as many rows as have a place in one segment, at least one: whoever has more builds others of the rest.
- * @throws `signal.reason` of the pacer.
+ * Build a segment over the first rows of the input: as many as fit one segment, at least one unless the input is empty. The caller
+ * builds further segments over the remaining rows.
+ * @throws the reason of the pacer's abort signal.
  */
 export async function buildTextSegment(
   input: TextInput,
@@ -70,7 +72,7 @@ export async function buildTextSegment(
   const written = await writeTerms(terms, order, collected.termDocs, termRows, pacer, done =>
     progress(Math.floor((done / collected.postings) * rows), 'writing'),
   )
-  const { postings, places, sections } = written
+  const { postings, positionPages, sections } = written
   const facts: TextFacts = { docs, tokens, terms: count, positions, identity: analyzer.identity }
   const head: TextHead = { shape: 'text', rows, facts }
   const { lengths } = termRows
@@ -82,16 +84,16 @@ export async function buildTextSegment(
       { name: 'entries', bytes: sections.entries },
       { name: 'blocks', bytes: bytesOf(sections.blocks) },
       { name: 'postingPages', bytes: postings.table() },
-      { name: 'positionPages', bytes: places.table() },
+      { name: 'positionPages', bytes: positionPages.table() },
       { name: 'postings', bytes: postings.pages },
-      { name: 'positions', bytes: places.pages },
+      { name: 'positions', bytes: positionPages.pages },
     ],
     pacer,
   )
   return { ...file, rows }
 }
 
-/** Until all rows were read, or the segment is full. */
+/** Read rows until the input ends or the segment is full. */
 async function collect(
   input: TextInput,
   collected: Collector,
@@ -113,7 +115,7 @@ async function collect(
   }
 }
 
-/** In UTF-8. */
+/** Encode terms as UTF-8. */
 async function encodedTerms(terms: readonly string[], pacer: Pacer): Promise<ByteRows> {
   const offsets = new Int32Array(terms.length + 1)
   let bytes = Buffer.alloc(16 * terms.length)
@@ -133,11 +135,11 @@ async function encodedTerms(terms: readonly string[], pacer: Pacer): Promise<Byt
 
 interface Written {
   readonly postings: PageWriter
-  readonly places: PageWriter
+  readonly positionPages: PageWriter
   readonly sections: TermSections
 }
 
-/** `done`: postings so far. */
+/** Write the postings of all terms in order. `done`: number of postings written so far. */
 async function writeTerms(
   { bytes, offsets }: ByteRows,
   order: Uint32Array,
@@ -147,29 +149,29 @@ async function writeTerms(
   progress: (done: number) => void,
 ): Promise<Written> {
   const postings = new PageWriter(true)
-  const places = new PageWriter(false)
-  const encoder = new PostingsEncoder(rows, postings.page, places.page)
+  const positionPages = new PageWriter(false)
+  const encoder = new PostingsEncoder(rows, postings.page, positionPages.page)
   const terms = new TermsWriter(order.length, rows.positions !== null)
   let from = 0
   for (let i = 0; i < order.length; i++) {
     const number = order[i]!
     const docs = termDocs[number]!
     if (docs >= frequentDocs) postings.cut()
-    const positionsAt = places.length
+    const positionsAt = positionPages.length
     const at = postings.before + encoder.begin(from, from + docs)
     while (encoder.step()) await pacer.turn()
     from += docs
     terms.add(bytes.subarray(offsets[number]!, offsets[number + 1]!), docs, at, positionsAt)
     postings.cutIfFull()
-    places.cutIfFull()
+    positionPages.cutIfFull()
     if (i % 64 === 0 && pacer.due()) {
       progress(from)
       await pacer.pause()
     }
   }
   postings.cut()
-  places.cut()
-  return { postings, places, sections: terms.take(postings.length, places.length) }
+  positionPages.cut()
+  return { postings, positionPages, sections: terms.take(postings.length, positionPages.length) }
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Numbers): Uint8Array {

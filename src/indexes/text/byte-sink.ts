@@ -1,15 +1,16 @@
-/** Bytes that grow in number. */
+/** A growing byte buffer. */
 import { varintBytes, writeVarint } from '../../primitives/varint.js'
 
-/** Memory there is at first. */
+/** Initial capacity in bytes. */
 const firstBytes = 256
 
+/** Collects bytes; doubles its capacity when it is full. */
 export class ByteSink {
-  /** The first `length` of them were written, the others are zeros. */
+  /** The first `length` bytes are written, the others are zeros. */
   bytes = new Uint8Array(firstBytes)
   length = 0
 
-  /** Makes room for so many more. */
+  /** Reserve space for `more` bytes. */
   reserve(more: number): void {
     if (this.length + more <= this.bytes.length) return
     const grown = new Uint8Array(Math.max(this.length + more, 2 * this.bytes.length))
@@ -17,7 +18,7 @@ export class ByteSink {
     this.bytes = grown
   }
 
-  /** A whole number below 2^53, as LEB128. */
+  /** Append an integer from 0 to 2^53 - 1 as LEB128. */
   varint(value: number): void {
     if (value < 128) {
       this.reserve(1)
@@ -34,12 +35,12 @@ export class ByteSink {
     this.length += bytes.length
   }
 
-  /** Zeros up to a multiple of four. */
+  /** Append zeros up to a multiple of four bytes. */
   align(): void {
     this.skip(-this.length & 3)
   }
 
-  /** So many zeros; gives where they begin. */
+  /** Append `bytes` zeros. Return their start. */
   skip(bytes: number): number {
     this.reserve(bytes)
     const from = this.length
@@ -47,7 +48,7 @@ export class ByteSink {
     return from
   }
 
-  /** A copy of what was written; begins anew. */
+  /** Return a copy of the written bytes, and clear the buffer. */
   take(): Uint8Array {
     const taken = this.bytes.slice(0, this.length)
     this.bytes.fill(0, 0, this.length)

@@ -1,37 +1,38 @@
-/** Reads texts: which terms each row has, row by row. */
+/** Collects the terms of each row, row by row. */
 import { type Column, isValid } from '../../arrow/column.js'
 import { assert } from '../../errors.js'
 import type { TermNumbering } from './analysis/analyzer.js'
-import { elementGap, placeOf } from './input.js'
+import { elementGap, storedPosition } from './input.js'
 import { WordStream } from './word-stream.js'
 
+/** Collects terms, and writes them to streams for `inverted`. */
 export class Collector {
-  /** By row: its terms, as often as they occur, and how many distinct ones. */
+  /** By row: number of term occurrences, and number of distinct terms. */
   readonly lengths: Uint32Array
   readonly distinct: Uint32Array
-  /** Rows so far, those that have terms, and the most terms one has. */
+  /** Number of rows so far, number of rows with terms, and the length of the longest row. */
   rows = 0
   docs = 0
   longest = 0
-  /** Terms so far, as often as they occur; one for each row that has it; and how often a row has one at most. */
+  /** Number of term occurrences, number of pairs of row and distinct term, and the highest frequency of a term in a row. */
   tokens = 0
   postings = 0
   mostFrequent = 0
-  /** Row by row its distinct terms: number * 2, plus 1 where how often the row has it follows. */
+  /** The distinct terms of each row: term number * 2, plus 1 if the frequency follows (otherwise it is 1). */
   readonly stream = new WordStream()
-  /** In the same order where each of them is, as often as it is there; null: not kept. */
+  /** The positions of each term, in the same order; null: not stored. */
   readonly positions: WordStream | null
   readonly #numbering: TermNumbering
-  /** By number of a term: rows that have it, how often all have it (0 without positions), and what number among all postings it was last, from 1. */
+  /** By term number: number of rows, number of occurrences (0 without positions), and the number of its last posting, from 1. */
   termDocs = new Uint32Array(1024)
   termTokens = new Uint32Array(1024)
   #seen = new Uint32Array(1024)
-  /** Of the row: its distinct terms, and how often it has each. */
+  /** The distinct terms of the current row, and their frequencies. */
   #terms = new Uint32Array(256)
   #counts = new Uint32Array(256)
-  /** Token by token which of them it is, and where. */
-  #slots = new Uint32Array(256)
-  #places = new Uint32Array(256)
+  /** For each token of the current row: its index in `#terms`, and its position. */
+  #tokenTerms = new Uint32Array(256)
+  #tokenPositions = new Uint32Array(256)
   #rowTerms = 0
   #rowTokens = 0
 
@@ -42,7 +43,7 @@ export class Collector {
     this.#numbering = numbering
   }
 
-  /** The next row, which is number `row` of the column; gives how many terms it has. */
+  /** Read the next row, which is row `row` of the column. Return its number of term occurrences. */
   read(column: Column, row: number): number {
     const { kind } = column.type
     assert(kind === 'utf8' || kind === 'list', `a text index of ${kind}`)
@@ -62,7 +63,7 @@ export class Collector {
     return this.#endRow()
   }
 
-  /** A text whose positions begin at `start`; gives what follows its last one. */
+  /** Read a text whose positions begin at `start`. Return the position after its last term. */
   #read(bytes: Uint8Array, from: number, to: number, start: number): number {
     if (from === to) return start
     const numbering = this.#numbering
@@ -72,7 +73,7 @@ export class Collector {
     this.#reserve(count)
     const seen = this.#seen
     const counts = this.#counts
-    // Postings of other rows are numbered up to this.
+    // Postings of earlier rows have numbers up to this one.
     const before = this.postings
     let distinct = this.#rowTerms
     for (let i = 0; i < count; i++) {
@@ -87,8 +88,8 @@ export class Collector {
     }
     if (this.positions !== null) {
       for (let i = 0; i < count; i++) {
-        this.#slots[this.#rowTokens + i] = seen[numbers[i]!]! - before - 1
-        this.#places[this.#rowTokens + i] = placeOf(start, positions[i]!)
+        this.#tokenTerms[this.#rowTokens + i] = seen[numbers[i]!]! - before - 1
+        this.#tokenPositions[this.#rowTokens + i] = storedPosition(start, positions[i]!)
       }
     }
     this.#rowTerms = distinct
@@ -136,7 +137,7 @@ export class Collector {
   #writePositions(out: WordStream, tokens: number, distinct: number): void {
     const counts = this.#counts
     out.reserve(tokens)
-    // Where the next position of each term goes, in place of how often the row has it.
+    // From here on, `counts` has the index of the next position of each term instead of its frequency.
     let next = out.at
     for (let i = 0; i < distinct; i++) {
       const count = counts[i]!
@@ -145,13 +146,13 @@ export class Collector {
       next += count
     }
     for (let i = 0; i < tokens; i++) {
-      const at = counts[this.#slots[i]!]!++
-      out.words[at] = this.#places[i]!
+      const at = counts[this.#tokenTerms[i]!]!++
+      out.words[at] = this.#tokenPositions[i]!
     }
     out.at = next
   }
 
-  /** Makes room for so many more tokens of the row. */
+  /** Reserve space for `more` tokens of the row. */
   #reserve(more: number): void {
     const terms = this.#numbering.terms.length
     if (terms > this.#seen.length) {
@@ -163,8 +164,8 @@ export class Collector {
     if (tokens <= this.#terms.length) return
     this.#terms = grown(this.#terms, tokens)
     this.#counts = grown(this.#counts, tokens)
-    this.#slots = grown(this.#slots, tokens)
-    this.#places = grown(this.#places, tokens)
+    this.#tokenTerms = grown(this.#tokenTerms, tokens)
+    this.#tokenPositions = grown(this.#tokenPositions, tokens)
   }
 }
 

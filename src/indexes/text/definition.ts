@@ -1,4 +1,4 @@
-/** What a request says of a text index, checked against the column it is for (rules A-079, A-085). */
+/** Resolves the options of a text index from a request (rules A-079, A-085). */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, quote, type SheafError } from '../../errors.js'
@@ -6,7 +6,7 @@ import type { CreateIndexRequest } from '../../protocol/index-shapes.js'
 import { textKind } from './kind.js'
 import { defaultTextOptions, type TextOptions } from './options.js'
 
-/** What the wire calls the options; in this order they are told. */
+/** Wire names of the options. Responses list the options in this order. */
 export const textWireNames = {
   positions: 'with_position',
   baseTokenizer: 'base_tokenizer',
@@ -24,8 +24,8 @@ export const textWireNames = {
 
 const optionNames = Object.keys(textWireNames) as readonly (keyof TextOptions)[]
 
-/** Fields that clients send with every text index, and what of them changes nothing. */
-const meaningless: { readonly [name in keyof CreateIndexRequest]?: readonly unknown[] } = {
+/** Fields that clients send with every text index, and their values that have no effect. Other values are rejected. */
+const ignoredFields: { readonly [name in keyof CreateIndexRequest]?: readonly unknown[] } = {
   block_size: [128, 256],
   lance_tokenizer: ['text'],
   index_operators: [false],
@@ -34,18 +34,21 @@ const meaningless: { readonly [name in keyof CreateIndexRequest]?: readonly unkn
   split_on_numerics: [false],
 }
 
-/** The fields of a request that are for text indexes alone. */
+/** The request fields that only text indexes accept. */
 export const textFields: readonly (keyof CreateIndexRequest)[] = [
   ...Object.values(textWireNames),
-  ...(Object.keys(meaningless) as (keyof CreateIndexRequest)[]),
+  ...(Object.keys(ignoredFields) as (keyof CreateIndexRequest)[]),
 ]
 
-/** Parts of words have no stems, and stop words among them are none. */
+/** Defaults for n-grams: parts of words have no stems, and equality with a stop word would be accidental. */
 const ngramDefaults: Partial<TextOptions> = { stem: false, removeStopWords: false }
 
-/** All options, settled, so that other defaults change no index that is there. Throws code 13 for what is not known here. */
+/**
+ * Resolve all options of a request. The index stores the result, so that later changes of the defaults do not affect existing indexes.
+ * Throws InvalidInput for an unsupported value of an ignored field.
+ */
 export function textDefinition(request: CreateIndexRequest): TextOptions {
-  for (const [name, accepted] of Object.entries(meaningless)) {
+  for (const [name, accepted] of Object.entries(ignoredFields)) {
     const value = request[name as keyof CreateIndexRequest]
     if (value === undefined || accepted.includes(value)) continue
     throw invalidInput(
@@ -55,15 +58,15 @@ export function textDefinition(request: CreateIndexRequest): TextOptions {
       },
     )
   }
-  const said = optionNames.flatMap(name => {
+  const given = optionNames.flatMap(name => {
     const value = request[textWireNames[name]]
     return value === undefined ? [] : [[name, value] as const]
   })
   const defaults = request.base_tokenizer === 'ngram' ? ngramDefaults : {}
-  return { ...defaultTextOptions, ...defaults, ...Object.fromEntries(said) }
+  return { ...defaultTextOptions, ...defaults, ...Object.fromEntries(given) }
 }
 
-/** Why no text index is made of a column. */
+/** Return the InvalidInput error for a column type that text indexes do not support. */
 export function holdsNoText(column: string, type: DataType): SheafError {
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${textKind} index is made of it`,
@@ -73,18 +76,19 @@ export function holdsNoText(column: string, type: DataType): SheafError {
   )
 }
 
+/** Whether two indexes have equal text options, or both are not text indexes. */
 export function isSameText(a: TextOptions | undefined, b: TextOptions | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return optionNames.every(name => JSON.stringify(a[name]) === JSON.stringify(b[name]))
 }
 
-/** In the words that clients read. */
+/** Return the options as clients read them, in `index_details`. */
 export function textJson(options: TextOptions): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(optionNames.map(name => [toldNames[name] ?? textWireNames[name], options[name]]))
+  return Object.fromEntries(optionNames.map(name => [jsonNames[name] ?? textWireNames[name], options[name]]))
 }
 
-/** Where that is another than the wire's. */
-const toldNames: { readonly [name in keyof TextOptions]?: string } = {
+/** Names that differ from the names in requests. */
+const jsonNames: { readonly [name in keyof TextOptions]?: string } = {
   ngramMin: 'min_ngram_length',
   ngramMax: 'max_ngram_length',
 }

@@ -1,45 +1,45 @@
-/** Writes the rows of a term, as postings.ts reads them (docs/format.md, "Text indexes"). */
+/** Encodes the postings of terms. postings.ts decodes them (docs/format.md, "Text indexes"). */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Task } from '../../primitives/task.js'
 import { ByteSink } from './byte-sink.js'
 import { pack, packedWords, widthOf } from './packed.js'
 import { blockDocs } from './segment.js'
 
-/** Rows of terms, term by term, and what is known of them. */
+/** The postings of terms, term by term. */
 export interface TermRows {
-  /** Rows of each term, ascending. */
+  /** Rows of each term; ascending within a term. */
   readonly ordinals: Uint32Array
-  /** How often each has the term: at least once. */
+  /** Frequency of the term in each row, at least 1. */
   readonly frequencies: Uint8Array | Uint16Array | Uint32Array
-  /** Row by row, so many as the frequency says, ascending; null: not kept. */
+  /** Positions of the term in each row, ascending; as many as the frequency. Null: not stored. */
   readonly positions: Uint32Array | null
-  /** Terms of a row, by ordinal. */
+  /** Number of term occurrences of each row, by ordinal. */
   readonly lengths: Uint8Array | Uint16Array | Uint32Array
 }
 
-/** Blocks of one step. */
+/** Blocks per step. */
 const stepBlocks = 64
 
-/** Where blocks are made ready: one at a time, whoever it is for. */
+/** Scratch buffers for one block, shared by all encoders. */
 const gaps = new Uint32Array(blockDocs)
 const rests = new Uint32Array(blockDocs)
 
-/** Writes one term after the other; a frequent one in steps, between which others may have their turn. */
+/** Encodes one term after the other. A frequent term takes several steps, between which the caller may yield to the event loop. */
 export class PostingsEncoder {
   readonly #rows: TermRows
   readonly #postings: ByteSink
   readonly #positions: ByteSink
   #at = 0
   #to = 0
-  /** The row before `#at`. */
+  /** The row before index `#at`; -1 if there is none. */
   #before = -1
-  /** Of the next row, among all positions. */
+  /** Index of the next row's first position. */
   #positionAt = 0
   #positionsStart = 0
-  /** Where the positions of the term's blocks begin, but for the first. */
-  readonly #places = new ByteSink()
+  /** Offsets of the positions of the term's blocks, except the first. */
+  readonly #blockOffsets = new ByteSink()
 
-  /** `positions`: gets those; nothing where they are not kept. */
+  /** `postings`, `positions`: the outputs. `positions` stays empty if the rows have no positions. */
   constructor(rows: TermRows, postings: ByteSink, positions: ByteSink) {
     this.#rows = rows
     this.#postings = postings
@@ -47,8 +47,8 @@ export class PostingsEncoder {
   }
 
   /**
-   * Begins with a term that has rows `from` to `to - 1`, which follow those of the term before. Postings with a full block begin at a
-   * multiple of four, others at once; gives where that is.
+   * Begin a term with the rows at indexes `from` to `to - 1`, which follow those of the previous term. Postings with a full block are
+   * aligned to four bytes. Return the offset where the postings begin.
    */
   begin(from: number, to: number): number {
     this.#at = from
@@ -61,7 +61,7 @@ export class PostingsEncoder {
     return start
   }
 
-  /** Writes the next rows; whether there are more. */
+  /** Write the next rows. Return whether there are more. */
   step(): boolean {
     const start = this.#at
     for (let blocks = 0; blocks < stepBlocks && this.#at < this.#to; blocks++) {
@@ -73,15 +73,15 @@ export class PostingsEncoder {
       this.#at = end
     }
     if (this.#at < this.#to) return true
-    if (start < this.#to && this.#places.length > 0) this.#positions.append(this.#places.take())
+    if (start < this.#to && this.#blockOffsets.length > 0) this.#positions.append(this.#blockOffsets.take())
     return false
   }
 
-  /** Of the rows up to `end`, which are a block. */
+  /** Write the positions of the block that ends at index `end`. */
   #writePositions(end: number): void {
     const { frequencies, positions } = this.#rows
     const out = this.#positions
-    if (this.#before !== -1) writeNumber(this.#places, out.length - this.#positionsStart)
+    if (this.#before !== -1) writeNumber(this.#blockOffsets, out.length - this.#positionsStart)
     let at = this.#positionAt
     for (let i = this.#at; i < end; i++) {
       let last = 0
@@ -95,13 +95,14 @@ export class PostingsEncoder {
   }
 }
 
+/** The encoded postings of one term. */
 export interface EncodedPostings {
   readonly postings: Uint8Array
-  /** Null: not kept. */
+  /** Null: not stored. */
   readonly positions: Uint8Array | null
 }
 
-/** For who has the rows of one term. */
+/** Encode the postings of a single term. */
 export function* encodePostings(rows: TermRows, pacer: Pacer): Task<EncodedPostings> {
   const postings = new ByteSink()
   const positions = new ByteSink()
@@ -126,7 +127,7 @@ function writeHeader(
     let last = before
     for (let i = at; i < end; i++) {
       const ordinal = ordinals[i]!
-      // What has the bits of all is as wide as the greatest.
+      // The bitwise OR of all gaps has the same width as the greatest gap.
       gapBits |= ordinal - last - 1
       last = ordinal
       if (frequencies[i]! > mostFrequent) mostFrequent = frequencies[i]!

@@ -1,42 +1,47 @@
-/** Texts with the words marked for which they were found, whole or the parts of them that say most. */
+/** Highlights the matching words of a text, in the whole text or in its best snippets. */
 import { invalidInput, quote } from '../../errors.js'
 import type { Analyzer } from './analysis/analyzer.js'
 
-/** UTF-16 units of a text, `end` exclusive. */
+/** A range of a text, in UTF-16 units. `end` is exclusive. */
 export interface TextRange {
   readonly start: number
   readonly end: number
 }
 
+/** Options for highlighting matching words. */
 export interface HighlightOptions {
-  /** What stands before and after each match. Defaults `<b>` and `</b>`; never escaped. */
+  /** Text inserted before each match, never escaped. Default `<b>`. */
   readonly pre?: string | undefined
+  /** Text inserted after each match, never escaped. Default `</b>`. */
   readonly post?: string | undefined
-  /** `html`: what the text has of `& < > " '` is written as entities. Default `none`: the text is as it was. */
+  /** `html`: write the characters `& < > " '` of the text as entities. Default `none`: leave the text unchanged. */
   readonly escape?: 'none' | 'html' | undefined
-  /** Only snippets of the text, of at most so many UTF-16 units each, marks left out of account. Default: all of the text. */
+  /** Return snippets of at most this many UTF-16 units each, not counting `pre` and `post`. At least 1. Default: the whole text. */
   readonly snippetLength?: number | undefined
-  /** How many snippets at most, up to 100. Default 1. */
+  /** Maximum number of snippets, 1 to 100. Ignored without `snippetLength`. Default 1. */
   readonly snippets?: number | undefined
 }
 
+/** A highlighted text. */
 export interface Highlighted {
-  /** The text, or its snippets in their order; `…` stands where something was left out. */
+  /** The text with marked matches, or its snippets in text order. `…` replaces omitted parts. */
   readonly text: string
-  /** All matches in the whole text, in their order; those that overlap are one. */
+  /** All matches in the whole text, in text order. Overlapping matches are merged. */
   readonly ranges: readonly TextRange[]
 }
 
-/** A token for which the text was found, and its place among all tokens. */
+/** A matching token and its index among all tokens. */
 interface Match extends TextRange {
   readonly term: string
   readonly token: number
 }
 
 /**
- * Marks the tokens of the text for whose terms `matches` is true. A snippet begins and ends where a token does and is chosen for
- * how many distinct terms it has that match, then for how many matches, then for coming first; what it has no room for is spread to either side.
- * Where nothing matches, it is how the text begins. Throws as `checkHighlighting` does.
+ * Mark the tokens of a text whose terms satisfy `matches`.
+ *
+ * Snippets begin and end at token boundaries. The best snippet has the most distinct matching terms, then the most matches, then comes
+ * first in the text. Its matches are centered. Without matches, the snippet is the start of the text.
+ * Throws InvalidInput for invalid snippet options.
  */
 export function highlighted(
   text: string,
@@ -60,16 +65,16 @@ export function highlighted(
   return { text: marked(text, ranges, shown, options), ranges }
 }
 
-/** For each of them what is left of the text is looked through. */
+/** Maximum number of snippets: each one takes another pass over the rest of the text. */
 const snippetsMax = 100
 
-/** Throws invalid input (code 13) where snippets have no length or number, or are too many. */
+/** Check the snippet options. Throws InvalidInput if the length is not a positive integer, or the number is not from 1 to 100. */
 export function checkHighlighting({ snippetLength = 1, snippets = 1 }: HighlightOptions): void {
   if (!(Number.isInteger(snippetLength) && snippetLength > 0)) {
-    throw invalidInput(`snippetLength must be a whole number from 1 on, got ${quote(snippetLength)}`)
+    throw invalidInput(`snippetLength must be a positive integer, got ${quote(snippetLength)}`)
   }
   if (!(Number.isInteger(snippets) && snippets > 0 && snippets <= snippetsMax)) {
-    throw invalidInput(`snippets must be a whole number from 1 to ${snippetsMax}, got ${quote(snippets)}`)
+    throw invalidInput(`snippets must be an integer from 1 to ${snippetsMax}, got ${quote(snippets)}`)
   }
 }
 
@@ -91,7 +96,7 @@ function bestSnippets(
   most: number,
 ): TextRange[] {
   const chosen: TextRange[] = []
-  /** The best of each part of the text in which no snippet lies, in the order of those. */
+  /** The best window of each part of the text between the chosen snippets, in text order. */
   let windows = windowsIn({ start: 0, end: text.length }, found, length)
   while (chosen.length < most && windows.length > 0) {
     const best = windows.reduce((a, b) => (isBetter(b, a) ? b : a))
@@ -111,13 +116,13 @@ function bestSnippets(
   return chosen.sort((a, b) => a.start - b.start)
 }
 
-/** Matches `first` to `last` of those that lie in one part of the text, `inside`. */
+/** The matches `first` to `last` of `inside`, the matches in one part of the text. */
 interface Window {
   readonly part: TextRange
   readonly inside: readonly Match[]
   readonly first: Match
   readonly last: Match
-  /** Distinct ones, and all. */
+  /** Number of distinct matching terms, and number of matches. */
   readonly terms: number
   readonly matches: number
 }
@@ -126,7 +131,7 @@ function isBetter(a: Pick<Window, 'terms' | 'matches'>, b: Pick<Window, 'terms' 
   return a.terms > b.terms || (a.terms === b.terms && a.matches > b.matches)
 }
 
-/** The best window of at most `length`; none where nothing is found in this part. A match that is longer has a window to itself. */
+/** Return the best window of at most `length` UTF-16 units; none if the part has no matches. A longer match is a window by itself. */
 function windowsIn(part: TextRange, found: readonly Match[], length: number): readonly Window[] {
   const inside = found.filter(({ start, end }) => part.start <= start && end <= part.end)
   let best: Window | null = null
@@ -147,15 +152,15 @@ function windowsIn(part: TextRange, found: readonly Match[], length: number): re
   return best === null ? [] : [best]
 }
 
-/** The window and as many tokens around it as there is room for: half of it is for those before. */
+/** Extend a window to as many surrounding tokens as fit. Half of the free space goes before the window. */
 function widened(
   text: string,
   tokens: readonly TextRange[],
   { first, last, part }: Window,
   length: number,
 ): TextRange {
-  const room = Math.max(0, length - (last.end - first.start))
-  const before = Math.max(Math.floor(room / 2), room - (part.end - last.end))
+  const free = Math.max(0, length - (last.end - first.start))
+  const before = Math.max(Math.floor(free / 2), free - (part.end - last.end))
   const earliest = Math.max(part.start, first.start - before)
   let token = first.token
   while (token > 0 && tokens[token - 1]!.start >= earliest) token--
@@ -163,7 +168,7 @@ function widened(
   return { start, end: lastEnd(text, tokens, token, start, Math.min(start + length, part.end)) }
 }
 
-/** The last end of a token up to `limit`, from a token on; where there is none, a token is cut. */
+/** Return the last token end up to `limit`, starting at token `from`. If there is none, return `limit`, which cuts a token. */
 function lastEnd(
   text: string,
   tokens: readonly TextRange[],

@@ -1,29 +1,31 @@
-/** What a segment of a text index is built of. */
+/** The interface through which a caller passes texts to a segment build. */
 import type { Column } from '../../arrow/column.js'
 
-/** Rows that follow each other. */
+/** Consecutive rows. */
 export interface TextPiece {
-  /** Number of the first. */
+  /** Number of the first row. */
   readonly first: number
   /**
-   * utf8 (large or not), or lists of it: dictionaries come resolved. The elements of a list are one text, in which the positions of
-   * each begin `elementGap` behind the last place of those before it, and one that has no terms leaves as much out. A row or an element that is null has no terms.
+   * utf8 or large_utf8, or lists of these; the caller decodes dictionaries. The elements of a list form one text. The positions of an
+   * element begin `elementGap` after the last position of the previous element, also if an element has no terms.
+   * A null row or element has no terms.
    */
   readonly column: Column
 }
 
+/** The texts of a segment. */
 export interface TextInput {
   readonly rows: number
-  /** All rows, in their order; at most a few thousand in each piece. Each pass over them reads the column again. */
+  /** Iterate over all rows in order, in pieces of at most a few thousand rows. Each call reads the column again. */
   pieces(): AsyncIterable<TextPiece>
 }
 
-/** Positions between two elements of a list, so that no phrase goes from one into the next. */
+/** Positions between two elements of a list, so that no phrase spans two elements. */
 export const elementGap = 100
 
 const lastPosition = 2 ** 32 - 1
 
-/** Where a token is kept to stand that is at `position` of a text whose positions begin at `start`: none is further on than the last u32. */
-export function placeOf(start: number, position: number): number {
+/** Return the stored position of a token at `position` of a text that begins at position `start`. Capped at the largest u32. */
+export function storedPosition(start: number, position: number): number {
   return Math.min(start + position, lastPosition)
 }

@@ -1,13 +1,13 @@
-/** From the terms of each row to the rows of each term. */
+/** Inverts the collected terms: from the terms of each row to the rows of each term. */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Collector } from './collect.js'
 import type { TermRows } from './encode-postings.js'
 import { numbersUpTo } from './narrow.js'
 
-/** Rows and terms handled between two looks at the clock. */
+/** Rows and terms processed between two checks of the clock. */
 const atOnce = 16 * 1024
 
-/** `order`: numbers of the terms in the order in which their rows come. What was collected is used up. */
+/** Invert the collected terms. `order`: term numbers, in the order of the result. Consumes `collected`. */
 export async function inverted(collected: Collector, order: Uint32Array, pacer: Pacer): Promise<TermRows> {
   const { rows, postings, tokens, mostFrequent, longest, stream, positions } = collected
   const lengths = numbersUpTo(longest, rows)
@@ -30,10 +30,10 @@ export async function inverted(collected: Collector, order: Uint32Array, pacer: 
     done += 1 + distinct
     if (distinct > 0) {
       stream.advance()
-      if (positions === null) placeRow(stream, row, distinct, next, out)
+      if (positions === null) invertRow(stream, row, distinct, next, out)
       else {
         positions.advance()
-        placeWithPositions(collected, row, distinct, next, nextPosition!, out)
+        invertRowWithPositions(collected, row, distinct, next, nextPosition!, out)
       }
     }
     if (done < atOnce) continue
@@ -43,7 +43,7 @@ export async function inverted(collected: Collector, order: Uint32Array, pacer: 
   return out
 }
 
-/** By number of a term, where its own begin, in the order of the terms. */
+/** Return the start of each term's entries, by term number. */
 async function startsOf(counts: Uint32Array, order: Uint32Array, pacer: Pacer): Promise<Uint32Array> {
   const starts = new Uint32Array(order.length)
   let start = 0
@@ -56,7 +56,7 @@ async function startsOf(counts: Uint32Array, order: Uint32Array, pacer: Pacer): 
   return starts
 }
 
-function placeRow(
+function invertRow(
   stream: Collector['stream'],
   row: number,
   distinct: number,
@@ -67,14 +67,14 @@ function placeRow(
   let { at } = stream
   for (let i = 0; i < distinct; i++) {
     const word = words[at++]!
-    const place = next[word >>> 1]!++
-    ordinals[place] = row
-    frequencies[place] = (word & 1) === 0 ? 1 : words[at++]!
+    const index = next[word >>> 1]!++
+    ordinals[index] = row
+    frequencies[index] = (word & 1) === 0 ? 1 : words[at++]!
   }
   stream.at = at
 }
 
-function placeWithPositions(
+function invertRowWithPositions(
   { stream, positions }: Collector,
   row: number,
   distinct: number,
@@ -90,9 +90,9 @@ function placeWithPositions(
     const word = words[at++]!
     const number = word >>> 1
     const frequency = (word & 1) === 0 ? 1 : words[at++]!
-    const place = next[number]!++
-    ordinals[place] = row
-    frequencies[place] = frequency
+    const index = next[number]!++
+    ordinals[index] = row
+    frequencies[index] = frequency
     let target = nextPosition[number]!
     for (let rest = frequency; rest > 0; rest--) out![target++] = from[positionAt++]!
     nextPosition[number] = target

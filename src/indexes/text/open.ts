@@ -1,4 +1,4 @@
-/** A segment that lies in a file: terms and lengths in memory, postings where they are asked for. */
+/** Opens a segment from its file. Terms and row lengths stay in memory; postings are read on demand. */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type MaybePromise, type Task, whenResolved } from '../../primitives/task.js'
@@ -11,12 +11,12 @@ import { openPostings, type TermBytes } from './postings.js'
 import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
 import { Terms } from './terms.js'
 
-/** Of those, so many are remembered. */
-const mostLooked = 64
+/** Number of cached term lookups at which the cache is cleared. */
+const mostLookups = 64
 
 /**
- * Reads everything but the postings into memory of its own.
- * @throws corrupted (code 18) when it is not one over `rows` rows.
+ * Open a segment: read everything except postings and positions into memory.
+ * @throws Internal if the file is damaged or is not a text segment over `rows` rows.
  */
 export async function openTextSegment(
   file: SectionFile,
@@ -25,7 +25,9 @@ export async function openTextSegment(
 ): Promise<TextSegment> {
   const head = file.footer.head as unknown as TextHead
   if (head.shape !== 'text' || head.rows !== rows) {
-    throw corrupted(`${file.name} numbers ${head.rows} rows of ${head.shape}, not ${rows} of text`)
+    throw corrupted(
+      `${file.name} is a ${head.shape} segment over ${head.rows} rows, not a text segment over ${rows}`,
+    )
   }
   const { facts } = head
   const lengths = await readLengths(file, rows)
@@ -48,8 +50,8 @@ class StoredTextSegment implements TextSegment {
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
-  /** Terms that were looked for lately: every query does so twice, for what they are worth and for their rows. */
-  readonly #looked = new Map<string, TermEntry | null>()
+  /** Recent term lookups: every query looks up each term twice, for its weight and for its postings. */
+  readonly #lookups = new Map<string, TermEntry | null>()
 
   constructor(
     facts: TextFacts,
@@ -73,11 +75,11 @@ class StoredTextSegment implements TextSegment {
   }
 
   find(term: string): TermEntry | null {
-    let entry = this.#looked.get(term)
+    let entry = this.#lookups.get(term)
     if (entry === undefined) {
       entry = this.#terms.find(term)
-      if (this.#looked.size === mostLooked) this.#looked.clear()
-      this.#looked.set(term, entry)
+      if (this.#lookups.size === mostLookups) this.#lookups.clear()
+      this.#lookups.set(term, entry)
     }
     return entry
   }
@@ -91,14 +93,14 @@ class StoredTextSegment implements TextSegment {
     positions: boolean,
     signal: AbortSignal | undefined,
   ): MaybePromise<Postings> {
-    assert(!positions || this.facts.positions, 'a segment without positions was asked for some')
-    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.place(number)
+    assert(!positions || this.facts.positions, 'a segment without positions cannot return positions')
+    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.locate(number)
     const rows = this.#read(this.#postings, at, end, signal)
     if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
-    const places = this.#read(this.#positions, positionsAt, positionsEnd, signal)
+    const positionBytes = this.#read(this.#positions, positionsAt, positionsEnd, signal)
     const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
-    if (!(rows instanceof Promise) && !(places instanceof Promise)) return open(rows, places)
-    return Promise.all([rows, places]).then(([bytes, of]) => open(bytes, of))
+    if (!(rows instanceof Promise) && !(positionBytes instanceof Promise)) return open(rows, positionBytes)
+    return Promise.all([rows, positionBytes]).then(([bytes, of]) => open(bytes, of))
   }
 
   #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): MaybePromise<TermBytes> {

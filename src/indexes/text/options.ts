@@ -1,25 +1,27 @@
-/** What can be said of how text becomes terms, and what counts where nothing is said (rule A-085). */
+/** The options of text indexes and their defaults (rule A-085). */
 import type { Language } from '../../protocol/index-shapes.js'
 
-/** All that decides which terms a text has, but for the versions of what is used for it (`Analyzer.identity`). */
+/** The options that determine the terms of a text. `Analyzer.identity` has the versions of the algorithms. */
 export interface TextOptions {
-  /** Whether it is kept where in a text its terms are, which phrases need. */
+  /** Whether the index stores the positions of terms, which phrase queries need. Default false. */
   readonly positions: boolean
-  /** `simple`, `whitespace`, `raw`, `ngram`, `icu`, or the name of one that the caller has registered. */
+  /** `simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or the name of a registered tokenizer. */
   readonly baseTokenizer: string
-  /** Of stems and stop words. */
+  /** Language of stemmer and stop words. Default English. */
   readonly language: Language
-  /** Tokens with so many bytes of UTF-8 or more are dropped, right after the base tokenizer; null: none is. */
+  /** Tokens with at least this many bytes of UTF-8 are dropped, directly after the base tokenizer. Null: none. Default 40. */
   readonly maxTokenLength: number | null
   readonly lowerCase: boolean
   readonly stem: boolean
   readonly removeStopWords: boolean
-  /** Instead of those of the language; null: those. */
+  /** Stop words that replace those of the language. Null (default): the stop words of the language. */
   readonly customStopWords: readonly string[] | null
   readonly asciiFolding: boolean
-  /** Code points of an n-gram, at least and at most; and whether only those at the beginning of the text count. For `ngram` alone. */
+  /** `ngram` only: minimum length of an n-gram, in code points. Default 3. */
   readonly ngramMin: number
+  /** `ngram` only: maximum length of an n-gram, in code points. Default 3. */
   readonly ngramMax: number
+  /** `ngram` only: whether to use only the n-grams at the start of the text. Default false. */
   readonly prefixOnly: boolean
 }
 

@@ -1,23 +1,24 @@
 /**
- * Blocks of 128 numbers in as many bits as the greatest of them needs. Number `4 i + lane` is number `i` of its lane; word `4 k + lane`
- * is word `k` of it: what is worked out for one lane (where a number begins, whether it ends in the next word) holds for four.
+ * Bit-packed blocks of 128 numbers, each with the bits of the greatest number. Numbers are interleaved in four lanes: number
+ * `4 i + lane` is number `i` of its lane, and word `4 k + lane` is word `k` of its lane. The bit position of a number is therefore
+ * computed once for four lanes.
  */
 
-/** Numbers of a block. */
+/** Numbers per block. */
 const blockNumbers = 128
 const lanes = 4
 
-/** Bits that a number needs. */
+/** Return the number of bits of a number. */
 export function widthOf(greatest: number): number {
   return 32 - Math.clz32(greatest)
 }
 
-/** Words of a block. */
+/** Return the number of words of a block. */
 export function packedWords(width: number): number {
   return lanes * width
 }
 
-/** Writes `packedWords(width)` words from word `at` on; they are zeros before. */
+/** Pack a block into `packedWords(width)` words from word `at` on. The words must be zeros. */
 export function pack(numbers: Uint32Array, width: number, words: Uint32Array, at: number): void {
   if (width === 0) return
   for (let i = 0; i < blockNumbers; i++) {
@@ -29,7 +30,7 @@ export function pack(numbers: Uint32Array, width: number, words: Uint32Array, at
   }
 }
 
-/** Numbers from 1 on, of which `words` have each less 1. */
+/** Unpack a block, and add 1 to each number. */
 export function unpackFromOne(words: Uint32Array, at: number, width: number, out: Uint32Array): void {
   if (width === 0) {
     out.fill(1)
@@ -70,7 +71,7 @@ export function unpackFromOne(words: Uint32Array, at: number, width: number, out
   }
 }
 
-/** The same, each added to those before it and to `before`. */
+/** Unpack a block of gaps to ascending numbers: each number is the previous one (`before` for the first) plus the gap plus 1. */
 export function unpackAscending(
   words: Uint32Array,
   at: number,

@@ -1,4 +1,4 @@
-/** Pages of postings: cut where a term ends, each under a checksum of its own. */
+/** Writes and locates pages of postings. A page ends at the end of a term and has its own checksum. */
 import { corrupted } from '../../errors.js'
 import { crc32 } from '../../primitives/checksum.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
@@ -6,34 +6,35 @@ import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file
 import { ByteSink } from './byte-sink.js'
 import type { PageRange } from './pages.js'
 
-/** Bytes from which on a page is full. */
+/** A page with at least this many bytes is full. */
 const pageBytes = 64 * 1024
 
+/** Collects bytes and splits them into pages. */
 export class PageWriter {
-  /** The page that is written. */
+  /** The current page. */
   readonly page = new ByteSink()
   readonly pages: Uint8Array[] = []
-  /** Bytes of the pages before. */
+  /** Bytes of all finished pages. */
   before = 0
   readonly #isAligned: boolean
   readonly #table: number[] = []
 
-  /** `isAligned`: pages end at multiples of four, and so all begin at one. */
+  /** `isAligned`: pages begin and end at multiples of four bytes. */
   constructor(isAligned: boolean) {
     this.#isAligned = isAligned
   }
 
-  /** Bytes so far. */
+  /** Bytes written so far. */
   get length(): number {
     return this.before + this.page.length
   }
 
-  /** After a term. */
+  /** End the page if it is full. Call after each term. */
   cutIfFull(): void {
     if (this.page.length >= pageBytes) this.cut()
   }
 
-  /** Ends the page, unless it is empty. */
+  /** End the page, unless it is empty. */
   cut(): void {
     if (this.page.length === 0) return
     if (this.#isAligned) this.page.align()
@@ -43,17 +44,18 @@ export class PageWriter {
     this.#table.push(page.length, crc32(page))
   }
 
-  /** By page: its bytes and its checksum. */
+  /** Return the table: for each page, its size in bytes and its checksum (u32s). */
   table(): Uint8Array {
     return new Uint8Array(Uint32Array.from(this.#table).buffer)
   }
 }
 
+/** Locates the pages of a section. */
 export class PageTable {
   readonly #first: number
   readonly #section: number
   readonly #table: Uint32Array
-  /** Where pages begin in the section; at the end, its length. */
+  /** Start of each page in the section; the last element is the length of the section. */
   readonly #starts: Float64Array
 
   private constructor(first: number, section: number, table: Uint32Array, starts: Float64Array) {
@@ -63,7 +65,7 @@ export class PageTable {
     this.#starts = starts
   }
 
-  /** The pages of a section, of which the first has number `first` among all of the file. Throws corrupted (code 18). */
+  /** Read the page table of a section. `first`: number of its first page in the file. Throws Internal if the table is damaged. */
   static async read(file: SectionFile, name: string, table: string, first: number): Promise<PageTable> {
     const section = sectionOf(file, name)
     const numbers = await numbersOf(file, table)
@@ -85,7 +87,7 @@ export class PageTable {
     return this.#table.byteLength + this.#starts.byteLength
   }
 
-  /** The page with a byte of the section: its number, where it lies in the file, and where the byte is in it. */
+  /** Return the page with byte `at` of the section: its number, its range in the file, and the offset of the byte in the page. */
   pageOf(at: number): { readonly number: number; readonly range: PageRange; readonly offset: number } {
     const starts = this.#starts
     const page = partitionPoint(this.count, i => starts[i]! <= at) - 1

@@ -1,7 +1,7 @@
-/** Pages of postings, which a segment reads when a term is asked for. */
+/** The interface through which a segment reads pages of postings on demand. */
 import type { MaybePromise } from '../../primitives/task.js'
 
-/** Bytes of a file that were written together, and their checksum. */
+/** A range of a file and its checksum (CRC-32). */
 export interface PageRange {
   readonly start: number
   readonly bytes: number
@@ -11,10 +11,10 @@ export interface PageRange {
 /** Reads pages of one file. */
 export interface PageReader {
   /**
-   * The bytes of a page of the segment's file, checked; by `number` they are kept in memory. They must not be changed, and begin at a
-   * multiple of 4 of their buffer, as those of a new Uint8Array do. `number` is the page's own among all of the file, from 0;
-   * its range is the same every time. At once where it is in memory.
-   * @throws corrupted (code 18) when other bytes come than were written; `signal.reason` to who gave up.
+   * Read and verify a page of the segment's file. Synchronous if the page is cached. The caller must not change the bytes, which are
+   * aligned to 4 bytes in their buffer. `number`: number of the page in the file, from 0, and its cache key; each number always has
+   * the same range.
+   * @throws Internal if the checksum differs; the reason of `signal` if it aborts.
    */
   page(number: number, range: PageRange, signal: AbortSignal | undefined): MaybePromise<Uint8Array>
 }

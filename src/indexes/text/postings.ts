@@ -1,32 +1,32 @@
 /**
- * Reads the rows of a term as encode-postings.ts writes them, wherever they lie (docs/format.md, "Text indexes").
+ * Decodes the postings of a term, which encode-postings.ts writes (docs/format.md, "Text indexes").
  *
- * Rows are blocks of 128, packed (packed.ts); those that are left make the last block, byte by byte. With at least one full block a
- * header says what is known of every block and where it lies, so that no block is read that is not asked for. Fewer rows
- * have none: what it would say is found by reading them.
+ * Rows form packed blocks of 128 (packed.ts). The remaining rows form a last block of varints. Postings with a full block begin with a
+ * header. It has the statistics and the position of every block, so that blocks can be decoded individually. Shorter postings have no
+ * header; opening them decodes the rows to compute the statistics.
  */
 import { assert } from '../../errors.js'
 import { packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
 import {
-  type BlockRoom,
+  type BlockBuffer,
   blockDocs,
-  newBlockRoom,
+  newBlockBuffer,
   type PostingCursor,
   type Postings,
   type TextSegment,
 } from './segment.js'
 
-/** Where something of a term begins among bytes that are not changed. */
+/** A range of immutable bytes that belongs to a term. */
 export interface TermBytes {
   readonly bytes: Uint8Array
   readonly at: number
-  /** Where it ends, exclusive. */
+  /** End of the range, exclusive. */
   readonly end: number
 }
 
 /**
- * The postings of a term that `docs` rows have. With at least `blockDocs` of them `postings` begin at a multiple of four of their buffer.
- * `lengths`: terms of each row. `positions`: null where nobody asks for them.
+ * Open the postings of a term with `docs` rows. If there are at least `blockDocs` rows, `postings` must be aligned to four bytes in
+ * their buffer. `lengths`: number of term occurrences of each row. `positions`: null if not needed.
  */
 export function openPostings(
   docs: number,
@@ -45,12 +45,12 @@ class PackedPostings implements Postings {
   readonly last: Uint32Array
   readonly mostFrequent: Uint32Array
   readonly shortest: Uint32Array
-  /** For cursors: the full blocks. */
+  /** The packed full blocks. */
   readonly words: Uint32Array
-  /** By full block, bits of a gap between rows; and the word it begins with. */
+  /** For each full block: bits per gap between rows, and index of its first word. */
   readonly gapWidths: Uint8Array
   readonly wordAt: Uint32Array
-  /** Where the last, shorter block begins. */
+  /** The bytes of the postings; the last, shorter block begins at `tailAt`. */
   readonly bytes: Uint8Array
   readonly tailAt: number
   readonly positions: TermBytes | null
@@ -75,7 +75,7 @@ class PackedPostings implements Postings {
     if (full === 0) {
       this.words = noWords
       this.tailAt = at
-      this.#look(lengths)
+      this.#summarizeTail(lengths)
       return
     }
     const start = Math.ceil(this.#readHeader(new Reader(bytes, at), full) / 4) * 4
@@ -83,11 +83,11 @@ class PackedPostings implements Postings {
     this.tailAt = start + 4 * this.words.length
   }
 
-  cursor(room: BlockRoom = newBlockRoom()): PostingCursor {
-    return new PackedCursor(this, room)
+  cursor(buffer: BlockBuffer = newBlockBuffer()): PostingCursor {
+    return new PackedCursor(this, buffer)
   }
 
-  /** Gives where it ends. */
+  /** Read the header. Return the position after it. */
   #readHeader(reader: Reader, full: number): number {
     const { last, mostFrequent, shortest, gapWidths, wordAt } = this
     let before = -1
@@ -105,8 +105,8 @@ class PackedPostings implements Postings {
     return reader.at
   }
 
-  /** At the rows of a short list, for what is known of them. */
-  #look(lengths: TextSegment['lengths']): void {
+  /** Compute the statistics of postings without a full block. */
+  #summarizeTail(lengths: TextSegment['lengths']): void {
     const reader = new Reader(this.bytes, this.tailAt)
     let last = -1
     let mostFrequent = 1
@@ -127,13 +127,13 @@ class PackedCursor implements PostingCursor {
   count = 0
   readonly docs: Uint32Array
   readonly #frequencies: Uint32Array
-  /** Whether the frequencies are those of the block. */
+  /** Whether the frequencies of the block are unpacked. */
   #isCounted = false
   readonly #postings: PackedPostings
   readonly #tail: Reader
   readonly #positions: PositionReader | null
 
-  constructor(postings: PackedPostings, { docs, frequencies }: BlockRoom) {
+  constructor(postings: PackedPostings, { docs, frequencies }: BlockBuffer) {
     this.docs = docs
     this.#frequencies = frequencies
     this.#postings = postings
@@ -187,18 +187,18 @@ class PackedCursor implements PostingCursor {
   }
 
   positions(i: number): Uint32Array {
-    assert(this.#positions !== null, 'postings were asked for without positions')
+    assert(this.#positions !== null, 'the postings were read without positions')
     return this.#positions.read(i, this.frequencies)
   }
 }
 
-/** Positions of the rows of a block. */
+/** Reads the positions of the rows of a block. */
 class PositionReader {
   readonly #reader: Reader
   readonly #start: number
-  /** Where those of the blocks but the first begin, counted from the start: u32s. */
-  readonly #places: DataView
-  /** Where those of row `#row` of the block begin is where the reader stands. */
+  /** Offsets of the positions of all blocks except the first, relative to `#start` (u32). */
+  readonly #offsets: DataView
+  /** The reader is at the positions of this row of the block. */
   #row = 0
   #blockAt = 0
   #positions = new Uint32Array(16)
@@ -206,12 +206,12 @@ class PositionReader {
   constructor({ bytes, at, end }: TermBytes, blocks: number) {
     this.#reader = new Reader(bytes, at)
     this.#start = at
-    const places = 4 * Math.max(0, blocks - 1)
-    this.#places = new DataView(bytes.buffer, bytes.byteOffset + end - places, places)
+    const offsetBytes = 4 * Math.max(0, blocks - 1)
+    this.#offsets = new DataView(bytes.buffer, bytes.byteOffset + end - offsetBytes, offsetBytes)
   }
 
   enter(block: number): void {
-    this.#blockAt = this.#start + (block === 0 ? 0 : this.#places.getUint32(4 * (block - 1), true))
+    this.#blockAt = this.#start + (block === 0 ? 0 : this.#offsets.getUint32(4 * (block - 1), true))
     this.#reader.at = this.#blockAt
     this.#row = 0
   }
@@ -236,11 +236,11 @@ class PositionReader {
   }
 }
 
-/** Numbers of up to five bytes of seven bits. Nothing is checked: the checksum of the page vouches for what stands there. */
+/** Reads varints of up to five bytes. Checks nothing, because the checksum of the page has verified the bytes. */
 class Reader {
   readonly #bytes: Uint8Array
   at: number
-  /** Of the row that was read last. */
+  /** Frequency of the term in the last row read. */
   frequency = 1
 
   constructor(bytes: Uint8Array, at: number) {
@@ -261,7 +261,7 @@ class Reader {
     return value + bytes[this.at++]! * 2 ** 28
   }
 
-  /** The row after another; sets how often it has the term. */
+  /** Read the row after row `before`, and set `frequency`. */
   row(before: number): number {
     const code = this.next()
     const isOne = code % 2

@@ -1,104 +1,109 @@
 /**
- * A segment of a text index: an immutable set of rows, which are numbered from 0 (ordinals), with the rows that have each term. What
- * table rows these are, and which of them are alive, is for others to know (table/text-index).
+ * A segment of a text index: an inverted index over an immutable set of rows. The segment numbers its rows from 0 (ordinals).
+ * table/text-index maps ordinals to table rows and excludes deleted rows; the segment knows neither.
  */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { MaybePromise, Task } from '../../primitives/task.js'
 
-/** What is known of a segment since it was built. */
+/** Statistics of a segment. */
 export interface TextFacts {
-  /** Rows that have at least one term. */
+  /** Number of rows with at least one term. */
   readonly docs: number
-  /** Terms of all rows together, each as often as it occurs. */
+  /** Number of term occurrences in all rows. */
   readonly tokens: number
-  /** Distinct terms. */
+  /** Number of distinct terms. */
   readonly terms: number
+  /** Whether the segment stores positions. */
   readonly positions: boolean
-  /** `Analyzer.identity` of what it was built with. */
+  /** `Analyzer.identity` of the analyzer that built the segment. */
   readonly identity: string
 }
 
 /** A term of a segment. */
 export interface TermEntry {
-  /** By which the segment knows it: its place among all in the order of their UTF-8 bytes. */
+  /** Number of the term: its rank in the order of UTF-8 bytes. */
   readonly number: number
   readonly term: string
-  /** Rows that have it, dead ones too. */
+  /** Number of rows with the term, including deleted rows. */
   readonly docs: number
 }
 
-/** Terms that are told apart from others by their code points, like those near to a word. */
+/** A condition on the code points of a term, such as an edit distance from a word. */
 export interface TermMatcher {
-  /** What all that match begin with. */
+  /** Common prefix of all matching terms. */
   readonly prefix: string
-  /** Edits that lead from the word to this term; null: it does not match. */
+  /** Return the edit distance of a term from the word; null: the term does not match. */
   distance(term: string): number | null
 }
 
+/** A matching term and its edit distance from the word. */
 export interface NearTerm {
   readonly entry: TermEntry
   readonly distance: number
 }
 
+/** An opened segment. */
 export interface TextSegment {
-  /** How many rows it numbers. */
+  /** Number of rows. */
   readonly rows: number
-  /** Memory it keeps for itself, postings left out. */
+  /** Bytes of memory, without postings. */
   readonly bytes: number
   readonly facts: TextFacts
-  /** Terms of each row, as often as they occur; 0: it has none. */
+  /** Number of term occurrences in each row. */
   readonly lengths: Uint8Array | Uint16Array | Uint32Array
-  /** Null: no row has it. */
+  /** Return the entry of a term; null if no row has the term. */
   find(term: string): TermEntry | null
-  /** All terms that match. */
+  /** Return all matching terms. */
   near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]>
-  /** The rows that have a term. `positions`: whether cursors can tell them, which takes more to be read; only where `facts.positions`. */
+  /**
+   * Return the postings of a term. `positions`: whether to read positions too; allowed only if `facts.positions`.
+   * Throws Internal if a page is damaged.
+   */
   postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings>
 }
 
-/** Rows of a full block of postings. */
+/** Rows per full block of postings. */
 export const blockDocs = 128
 
-/** The rows that have a term, ascending, in blocks of `blockDocs`, the last with what is left. */
+/** The rows with a term, ascending, in blocks of `blockDocs` rows. The last block has the remaining rows. */
 export interface Postings {
   readonly docs: number
   readonly blocks: number
-  /** By block: its last row, */
+  /** Last row of each block. */
   readonly last: Uint32Array
-  /** how often one of its rows has the term at most, and how few terms one of them has in all. */
+  /** For each block: the highest frequency of the term in a row, and the length of its shortest row in terms. */
   readonly mostFrequent: Uint32Array
   readonly shortest: Uint32Array
-  /** `room`: the cursor's own until nobody uses it any more; default: new. */
-  cursor(room?: BlockRoom): PostingCursor
+  /** Open a cursor. `buffer`: reserved for the cursor while it is in use; default: a new buffer. */
+  cursor(buffer?: BlockBuffer): PostingCursor
 }
 
-/** Where a cursor unpacks a block: `blockDocs` numbers each. */
-export interface BlockRoom {
+/** Arrays into which a cursor unpacks a block: `blockDocs` numbers each. */
+export interface BlockBuffer {
   readonly docs: Uint32Array
   readonly frequencies: Uint32Array
 }
 
-export function newBlockRoom(): BlockRoom {
+export function newBlockBuffer(): BlockBuffer {
   return { docs: new Uint32Array(blockDocs), frequencies: new Uint32Array(blockDocs) }
 }
 
-/** One block at a time. */
+/** Reads postings, one block at a time. */
 export interface PostingCursor {
-  /** Which block it has; -1: none yet. */
+  /** The loaded block; -1 before the first `load`. */
   readonly block: number
-  /** Rows of the block. */
+  /** Number of rows of the block. */
   readonly count: number
   /**
-   * The first `count`: ordinals, and how often each has the term. What is behind them means nothing. To be asked for anew after each
-   * `load`: frequencies are unpacked when somebody wants them, which is near half of the work.
+   * Ordinals of the block's rows, and the frequency of the term in each row. Only the first `count` numbers are defined. Get both
+   * properties again after each `load`: frequencies are unpacked at the first access, because unpacking them is almost half of the work.
    */
   readonly docs: Uint32Array
   readonly frequencies: Uint32Array
   load(block: number): void
   /**
-   * Positions of the term in row `i` of the block, ascending: the first `frequencies[i]` numbers, until the next call; what is
-   * behind them means nothing. Cheapest for ascending `i`. Only of
-   * postings that were asked for with positions.
+   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are defined, until the
+   * next call. Fastest for ascending `i`. Requires postings that were read with positions.
    */
   positions(i: number): Uint32Array
 }

@@ -1,6 +1,7 @@
 /**
- * The terms of a segment in the order of their UTF-8 bytes: blocks of 32, of which the first term stands whole, and of each other one
- * what it does not share with the term before. What is known of a term stands apart, so that a walk over terms reads only those.
+ * The dictionary of a segment: its terms in the order of their UTF-8 bytes. A block has 32 terms. The first term of a block is stored
+ * whole, each other term without the prefix that it shares with the previous term. The entries of terms are in a separate section, so
+ * that scans over terms need not read them.
  */
 
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
@@ -11,22 +12,23 @@ import { VarintReader } from '../../primitives/varint.js'
 import { ByteSink } from './byte-sink.js'
 import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
 
+/** Terms per block. */
 export const blockTerms = 32
-/** Numbers by block: where it begins in `terms` and in `entries`, and where its first term does in postings and positions. */
+/** Numbers per block: its offsets in `terms` and `entries`, and the offsets of its first term in postings and positions. */
 const blockNumbers = 4
-/** Blocks walked between two looks at the clock. */
+/** Blocks scanned between two checks of the clock. */
 const turnBlocks = 16
 
-/** What the sections hold. */
+/** The sections of a dictionary. */
 export interface TermSections {
   readonly terms: Uint8Array
-  /** By term: rows that have it, bytes up to the postings of the next, and where positions are kept, up to those of the next. */
+  /** For each term: number of rows, bytes of its postings, and bytes of its positions if positions are stored. */
   readonly entries: Uint8Array
   readonly blocks: Uint32Array
 }
 
-/** Where what belongs to a term lies among that of all: `end` is where that of the next one begins. */
-export interface TermPlace {
+/** Number of rows of a term, and the ranges of its postings and positions. `end` is where the next term begins. */
+export interface TermAddress {
   readonly docs: number
   readonly at: number
   readonly end: number
@@ -34,14 +36,14 @@ export interface TermPlace {
   readonly positionsEnd: number
 }
 
-/** Collects terms in their order. */
+/** Writes a dictionary, term by term in order. */
 export class TermsWriter {
   readonly #terms = new ByteSink()
   readonly #entries = new ByteSink()
   readonly #blocks: Uint32Array
   readonly #hasPositions: boolean
   #count = 0
-  /** Of the term before, which is not entered as long as nobody knows where the next one's begin. */
+  /** The previous term. Its entry is written when the start of the next term's postings is known. */
   #term: Uint8Array = new Uint8Array(0)
   #docs = 0
   #at = 0
@@ -52,7 +54,7 @@ export class TermsWriter {
     this.#hasPositions = hasPositions
   }
 
-  /** `at`, `positionsAt`: where its postings and its positions begin. */
+  /** Add the next term. `at`, `positionsAt`: offsets of its postings and positions. */
   add(term: Uint8Array, docs: number, at: number, positionsAt: number): void {
     this.#endTerm(at, positionsAt)
     let shared = 0
@@ -73,7 +75,7 @@ export class TermsWriter {
     this.#count++
   }
 
-  /** `end`, `positionsEnd`: where those of the last term end. */
+  /** Finish the dictionary. `end`, `positionsEnd`: ends of the last term's postings and positions. */
   take(end: number, positionsEnd: number): TermSections {
     this.#endTerm(end, positionsEnd)
     return { terms: this.#terms.take(), entries: this.#entries.take(), blocks: this.#blocks }
@@ -87,13 +89,13 @@ export class TermsWriter {
   }
 }
 
-/** Terms that are there. */
+/** Reads a dictionary. */
 export class Terms {
-  /** How many they are. */
+  /** Number of terms. */
   readonly count: number
   readonly #sections: TermSections
   readonly #hasPositions: boolean
-  /** The terms of the block that was read last, one after the other, and where each ends. */
+  /** The terms of the last block read, concatenated, and the end of each. */
   #text = Buffer.alloc(1024)
   readonly #ends = new Uint32Array(blockTerms)
 
@@ -115,14 +117,14 @@ export class Terms {
     const { terms, blocks } = this.#sections
     const count = Math.min(blockTerms, this.count - block * blockTerms)
     const reader = new VarintReader(terms, blocks[block * blockNumbers])
-    /** How many bytes the term has in common with the one before, which comes before it. */
+    /** Number of leading bytes that the wanted term shares with the previous term of the block, which is smaller. */
     let common = 0
     for (let i = 0; i < count; i++) {
       const shared = i === 0 ? 0 : reader.next()
       const end = shared + reader.next()
       const at = reader.at - shared
       reader.at = at + end
-      // It differs from the term where the one before does.
+      // This term differs from the wanted term at the same byte as the previous term.
       if (shared > common) continue
       if (shared < common) return null
       while (common < end && common < bytes.length && terms[at + common] === bytes[common]) common++
@@ -133,13 +135,13 @@ export class Terms {
     return null
   }
 
-  /** All terms that match. */
+  /** Return all matching terms. */
   *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     const { prefix } = matcher
     const found: NearTerm[] = []
     const first = Buffer.from(prefix)
     const blocks = Math.ceil(this.count / blockTerms)
-    // Terms with the prefix come after all that are less than it, and are one run.
+    // The terms with the prefix are one run, after all terms that are less than the prefix.
     for (let block = Math.max(0, this.#blockOf(first)); block < blocks; block++) {
       if (block % turnBlocks === 0 && pacer.due()) yield pacer.pause()
       const count = this.#readBlock(block)
@@ -159,8 +161,8 @@ export class Terms {
     return found
   }
 
-  /** What is known of the term with a number. */
-  place(number: number): TermPlace {
+  /** Return the number of rows and the byte ranges of the term `number`. */
+  locate(number: number): TermAddress {
     const { entries, blocks } = this.#sections
     const block = Math.floor(number / blockTerms)
     const reader = new VarintReader(entries, blocks[block * blockNumbers + 1]!)
@@ -178,10 +180,10 @@ export class Terms {
   }
 
   #entry(number: number, term: string): TermEntry {
-    return { number, term, docs: this.place(number).docs }
+    return { number, term, docs: this.locate(number).docs }
   }
 
-  /** The last block that begins with the term or one before it; -1: all terms come after it. */
+  /** Return the last block whose first term is not greater than `term`; -1 if all terms are greater. */
   #blockOf(term: Buffer): number {
     const { terms, blocks } = this.#sections
     const reader = new VarintReader(terms)
@@ -193,7 +195,7 @@ export class Terms {
     return partitionPoint(blocks.length / blockNumbers, isBefore) - 1
   }
 
-  /** Makes its terms whole; gives how many they are. */
+  /** Decode the terms of a block into `#text`. Return their number. */
   #readBlock(block: number): number {
     const { terms, blocks } = this.#sections
     const count = Math.min(blockTerms, this.count - block * blockTerms)
@@ -221,7 +223,7 @@ export class Terms {
     this.#text = grown
   }
 
-  /** The terms that were made whole as text, and where each ends in it. */
+  /** Return the decoded terms as one string, and the end of each term in UTF-16 units. */
   #units(count: number): { readonly text: string; readonly ends: Uint32Array } {
     const bytes = this.#text
     const end = this.#ends[count - 1]!
@@ -232,7 +234,7 @@ export class Terms {
     let at = 0
     for (let i = 0; i < count; i++) {
       for (; at < this.#ends[i]!; at++) {
-        // A character counts where it begins; one of four bytes is two units.
+        // Counts each character at its first byte. A character of four bytes is two UTF-16 units.
         if ((bytes[at]! & 0xc0) !== 0x80) units += bytes[at]! < 0xf0 ? 1 : 2
       }
       ends[i] = units

@@ -1,22 +1,23 @@
-/** Numbers of 32 bits that are written once and read once, both in their order: memory goes as soon as it was read. */
+/** A stream of 32-bit numbers, written once and then read once, in order. Memory is released as soon as it has been read. */
 
-/** Words of a chunk: few enough that copying none of it matters, many enough that nobody minds the last one's rest. */
+/** Words per chunk. Chunks are never copied; the unused rest of a chunk is small compared to its size. */
 const chunkWords = 64 * 1024
 
 interface Chunk {
   readonly words: Uint32Array<ArrayBuffer>
-  /** How many were written. */
+  /** Number of words written. */
   used: number
 }
 
+/** A stream of u32s. Write first, then call `rewind` and read. */
 export class WordStream {
-  /** Where to write or to read next: from `at` on in `words`. Whoever did so moves it. */
+  /** The next word to write or read is `words[at]`. The caller advances `at`. */
   words = new Uint32Array(0)
   at = 0
   readonly #chunks: Chunk[] = []
   #next = 0
 
-  /** Makes room for so many words in a row. */
+  /** Reserve space for `count` contiguous words. */
   reserve(count: number): void {
     if (this.at + count <= this.words.length) return
     this.#close()
@@ -25,14 +26,14 @@ export class WordStream {
     this.#chunks.push({ words: this.words, used: 0 })
   }
 
-  /** From now on it is read. */
+  /** Switch from writing to reading. */
   rewind(): void {
     this.#close()
     this.words = new Uint32Array(0)
     this.at = 0
   }
 
-  /** Before what was written in a row is read. */
+  /** Move to the next contiguous words. Call before reading the words of each `reserve`. */
   advance(): void {
     if (this.#next > 0 && this.at < this.#chunks[this.#next - 1]!.used) return
     this.words = this.#chunks[this.#next]!.words

@@ -1,7 +1,13 @@
-/** Rows that have a vector, but no place in the segment's space. They are as far as can be, or all at one distance: the first of them stand for all. */
+/**
+ * Candidates among apart rows: rows whose vector lies outside the segment's space (space.ts). All apart rows are equally distant from a
+ * query, or farther than all other rows, so the first of them stand for all.
+ */
 import type { Bitset } from '../../primitives/bitset.js'
 
-/** The first `count` allowed rows that are apart, and behind them the candidates: nobody guessed how far those are, so they are measured first. */
+/**
+ * Return the first `count` allowed apart rows, followed by the candidates `found`. Apart rows come first because they have no
+ * approximate distance and must be measured.
+ */
 export function withApart(
   found: Uint32Array,
   apart: Uint32Array,

@@ -1,4 +1,4 @@
-/** Lists that have their place in one arena for good. Those of a file are read when they are brought for the first time. */
+/** All lists of a segment in one arena, each at a fixed address. A list of a file is read when a search needs it for the first time. */
 import type { Arena } from '../../kernels/arena.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { type ListPlaces, mapPartition } from './list-places.js'
@@ -6,22 +6,23 @@ import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
 import type { StoredList } from './stored-list.js'
 
-/** Bytes that are copied in one step: less than a millisecond. */
+/** Bytes copied per step: less than a millisecond. */
 const stepBytes = 4 * 1024 * 1024
 
+/** Lists and view in one: all searches see the same arena. */
 export class ArenaLists implements Lists, ListView {
   readonly arena: Arena
   readonly places: ListPlaces
   readonly bytes: number
   readonly #counts: Uint32Array
   readonly #reader: ListReader | null
-  /** By partition: 1 once its list is there as a whole. Threads that share the arena see it. */
-  readonly #isThere: Int32Array
+  /** By partition: 1 after its whole list is in the arena. Visible to all threads that share the arena. */
+  readonly #isLoaded: Int32Array
   readonly #partitionOf: Uint32Array
-  /** What is being read, by partition. */
-  readonly #coming = new Map<number, Promise<void>>()
+  /** Reads in progress, by partition. */
+  readonly #reads = new Map<number, Promise<void>>()
 
-  /** `reader`: of the file that the lists come from; null: all lists are there, and the map from rows to partitions is. */
+  /** `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions. */
   constructor(
     arena: Arena,
     places: ListPlaces,
@@ -34,7 +35,7 @@ export class ArenaLists implements Lists, ListView {
     this.bytes = arena.buffer.byteLength + (reader?.bytes ?? 0)
     this.#counts = counts
     this.#reader = reader
-    this.#isThere = new Int32Array(arena.buffer, places.isThere, counts.length)
+    this.#isLoaded = new Int32Array(arena.buffer, places.isThere, counts.length)
     this.#partitionOf = new Uint32Array(arena.buffer, places.partitionOf, rows)
   }
 
@@ -50,26 +51,26 @@ export class ArenaLists implements Lists, ListView {
       if (this.#isMissing(partitions[i]!)) missing.push(partitions[i]!)
     if (missing.length === 0) return null
     const wanted = reader.isSmall ? Array.from(this.#counts.keys()).filter(p => this.#isMissing(p)) : missing
-    for (const run of reader.runs(wanted.filter(p => !this.#coming.has(p)))) {
-      const coming = this.#fill(reader, run)
-      for (const p of run) this.#coming.set(p, coming)
+    for (const run of reader.runs(wanted.filter(p => !this.#reads.has(p)))) {
+      const reading = this.#fill(reader, run)
+      for (const p of run) this.#reads.set(p, reading)
       const end = () => {
-        for (const p of run) this.#coming.delete(p)
+        for (const p of run) this.#reads.delete(p)
       }
-      coming.then(end, end)
+      reading.then(end, end)
     }
-    return Promise.all(missing.map(p => this.#coming.get(p))).then(() => {})
+    return Promise.all(missing.map(p => this.#reads.get(p))).then(() => {})
   }
 
   #isMissing(partition: number): boolean {
-    return this.#counts[partition]! > 0 && Atomics.load(this.#isThere, partition) === 0
+    return this.#counts[partition]! > 0 && Atomics.load(this.#isLoaded, partition) === 0
   }
 
   async #fill(reader: ListReader, run: readonly number[]): Promise<void> {
     const lists = await reader.read(run)
     const pacer = new Pacer()
     for (const [i, p] of run.entries()) {
-      // Another thread may have been faster. One that is as fast writes the same bytes.
+      // Another thread may have written the list already. A concurrent thread writes the same bytes, so the race is harmless.
       if (this.#isMissing(p)) await this.#put(p, lists[i]!, pacer)
     }
   }
@@ -84,7 +85,7 @@ export class ArenaLists implements Lists, ListView {
     }
     this.ordinals(partition).set(ordinals)
     await mapPartition(this.#partitionOf, partition, ordinals, pacer)
-    Atomics.store(this.#isThere, partition, 1)
+    Atomics.store(this.#isLoaded, partition, 1)
   }
 
   ordinals(partition: number): Uint32Array {

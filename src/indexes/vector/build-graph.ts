@@ -1,4 +1,4 @@
-/** Builds segments whose partitions are graphs. */
+/** Builds and extends segments whose partitions are HNSW graphs. */
 import { assert } from '../../errors.js'
 import { openArena } from '../../kernels/arena.js'
 import { trainCentroids } from '../../kernels/clusters.js'
@@ -28,23 +28,23 @@ import {
 import { placedRows, type Survey, someOf } from './survey.js'
 import { type Question, questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Rows looked at in one step. */
+/** Rows processed per step. */
 const stepRows = 2048
-/** Milliseconds that one call of the kernel should take. */
+/** Target duration of one kernel call, in milliseconds. */
 const callMs = 4
-/** Rows of a segment from which on several threads insert them. */
+/** Minimum number of rows for which several threads insert. */
 const threadedRows = 20_000
-/** Of fewer, as come last, most are inserted before threads are there. */
+/** Fewer rows than this are inserted by the calling thread, even in a large segment: starting threads takes longer. */
 const leastThreaded = 4096
 
-/** Called with the rows that a phase is through with. */
+/** Called with the number of rows that a phase has just finished. */
 type OnRows = (rows: number) => void
 
-/** Centroids and codec, from a sample of the rows. */
+/** Train centroids and codec on a sample of the rows. */
 export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
   const { space, settings } = survey
   const { codec: name, partitions, m, efConstruction } = settings
-  assert(name !== 'binary' && name !== 'bits', 'nodes are never coded by bits')
+  assert(name !== 'binary' && name !== 'bits', 'graphs do not support codecs of bits')
   const codec = await nodeCodec(name, survey, pacer)
   const plan = { space, codec, m, efConstruction }
   if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
@@ -70,7 +70,7 @@ async function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Pro
   return trainNodeCodec(settings, some, some.length / dim, pacer)
 }
 
-/** The file of a segment over the rows of `input`. */
+/** Build a segment over the rows of `input` and return the bytes of its file. */
 export async function newGraph(
   plan: GraphPlan,
   input: VectorInput,
@@ -80,48 +80,48 @@ export async function newGraph(
   onInserted: OnRows,
   threads: number,
 ): Promise<SegmentBytes> {
-  const asked = await questionsFor(plan, input.rows, survey, pacer)
-  const { truth } = asked
-  // Codes of parts are too coarse to choose edges by: that is done with others.
+  const tuning = await questionsFor(plan, input.rows, survey, pacer)
+  const { truth } = tuning
+  // PQ codes are too coarse to choose edges by, so the graph is built over scalar codes.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
   const built = await emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads, pacer)
-  const { partitionOf, apart } = await readNodes(building, input, built, asked, pacer, onRead)
+  const { partitionOf, apart } = await readNodes(building, input, built, tuning, pacer, onRead)
   const result = isCoarse
     ? { ...(await emptyGraph(plan, input.rows, 1, pacer)), entries: built.entries }
     : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
-  // Those that are asked about come last: nothing may lead to them when they are.
-  const leftOut = new Uint32Array(input.rows).fill(nowhere)
+  // The rows of sampled queries are inserted last: during tuning, no edge may lead to them.
+  const leftOut = new Uint32Array(input.rows).fill(noPartition)
   for (const row of truth.rows) {
     leftOut[row] = partitionOf[row]!
-    partitionOf[row] = nowhere
-    asked.cellOf[row] = nowhere
+    partitionOf[row] = noPartition
+    tuning.cellOf[row] = noPartition
   }
-  const first = await partitioned(partitionOf, 0, building.partitions, pacer)
+  const first = await rowsByPartition(partitionOf, 0, building.partitions, pacer)
   await insert(building, built, first, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   const vectors = survey.placed + apart.length
   const spread = await spreadOf(survey, pacer)
-  const { facts, effort } = await tuned(plan, result, apart, { vectors, ...spread }, asked, pacer)
-  const last = await partitioned(leftOut, 0, building.partitions, pacer)
+  const { facts, effort } = await tuned(plan, result, apart, { vectors, ...spread }, tuning, pacer)
+  const last = await rowsByPartition(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   return graphFile(plan, result, apart, facts, effort, input.ends, pacer)
 }
 
-/** What a graph is asked while it is built. */
-interface Asked {
+/** The sampled queries that tune a graph during its build. */
+interface TuningQuestions {
   readonly truth: Truth
-  /** Tells the cells of rows, some of which questions exclude. */
+  /** Assigns rows to cells. Filtered questions exclude the rows of some cells. */
   readonly cells: Divider
-  /** By row: its cell; `nowhere` where it has none, or is asked about. */
+  /** The cell of each row; `noPartition` for rows without a cell and for rows of questions. */
   readonly cellOf: Uint32Array
 }
 
-/** Cells of a graph's rows, of which a question excludes a tenth. */
+/** Maximum number of cells. A filtered question excludes a tenth of the cells. */
 const cellsMax = 40
-/** Sampled rows for each. */
+/** Sampled rows per cell. */
 const cellRows = 50
 
 async function questionsFor(
@@ -129,7 +129,7 @@ async function questionsFor(
   rows: number,
   survey: Survey,
   pacer: Pacer,
-): Promise<Asked> {
+): Promise<TuningQuestions> {
   const { innerDim } = space
   const some = await someOf(survey, cellsMax * cellRows, pacer)
   const sampled = some.length / innerDim
@@ -139,11 +139,11 @@ async function questionsFor(
   return {
     truth: new Truth(questions, innerDim),
     cells: await Divider.open(cells, pacer),
-    cellOf: new Uint32Array(rows).fill(nowhere),
+    cellOf: new Uint32Array(rows).fill(noPartition),
   }
 }
 
-/** The edges between the same rows, whatever those are coded as. */
+/** Copy all edges to a graph over the same rows with another codec. */
 function copyLinks(from: BuiltGraph, to: BuiltGraph): void {
   const [source, target] = [linksIn(from.shape, from.places), linksIn(to.shape, to.places)]
   for (const [i, { at, bytes }] of source.entries()) {
@@ -151,7 +151,7 @@ function copyLinks(from: BuiltGraph, to: BuiltGraph): void {
   }
 }
 
-/** The file of a segment with the rows of another one, and those of `input` behind them. */
+/** Append the rows of `input` to the segment in `file`, and return the bytes of the new file. Throws Internal if `file` is damaged. */
 export async function extendedGraph(
   file: SectionFile,
   input: VectorInput,
@@ -167,20 +167,20 @@ export async function extendedGraph(
   await readGraph(file, base, built.arena.buffer, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
-  const rows = await partitioned(read.partitionOf, input.first, plan.partitions, pacer)
+  const rows = await rowsByPartition(read.partitionOf, input.first, plan.partitions, pacer)
   await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
   return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), input.ends, pacer)
 }
 
-/** Rows that a question is about. */
+/** The rows that the filter of a question allows. */
 interface AllowedRows {
   readonly bits: Bitset
   readonly count: number
 }
 
 interface GrowingGraph extends BuiltGraph {
-  /** Null: this thread inserts. */
+  /** Null: the calling thread inserts. */
   readonly crew: Crew | null
 }
 
@@ -190,7 +190,7 @@ async function emptyGraph(
   threads: number,
   pacer: Pacer,
 ): Promise<GrowingGraph> {
-  // A million rows take some ten milliseconds for each of these.
+  // Each of the steps between the turns takes about ten milliseconds per million rows.
   const shape = shapeOf(plan, rows)
   await pacer.turn()
   const places = graphPlaces(shape)
@@ -204,29 +204,29 @@ async function emptyGraph(
 }
 
 interface Read {
-  /** By row of the input; `nowhere`: it is no node. */
+  /** The partition of each row of the input; `noPartition` for a row that is not a node. */
   readonly partitionOf: Uint32Array
   readonly placed: number
   readonly apart: Uint32Array
 }
 
-/** Partition of a row that is no node. */
-const nowhere = 0xffff_ffff
+/** Partition of a row that is not a node. */
+const noPartition = 0xffff_ffff
 
-/** Makes nodes of the rows of the input, and tells their partitions. */
+/** Encode the rows of the input as nodes, and return their partitions. */
 async function readNodes(
   { space, codec, centroids, partitions }: GraphPlan,
   input: VectorInput,
   { arena, places }: BuiltGraph,
-  asked: Asked | null,
+  tuning: TuningQuestions | null,
   pacer: Pacer,
   onRead: OnRows,
 ): Promise<Read> {
   const dim = space.innerDim
-  const partitionOf = new Uint32Array(input.rows).fill(nowhere)
+  const partitionOf = new Uint32Array(input.rows).fill(noPartition)
   const apart: number[] = []
   const divider = await Divider.open({ count: partitions, dim, values: centroids }, pacer)
-  // Codecs read from an arena and write to the same one.
+  // A codec reads from and writes to the same arena.
   const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
   const nodes = stepRows * dim * 4
   let placed = 0
@@ -243,10 +243,10 @@ async function readNodes(
       partitionOf[row - input.first] = numbers[i]!
     }
     await pacer.turn()
-    if (asked !== null && asked.truth.rows.size > 0) {
-      const cells = await asked.cells.partitionsOf(some, count, pacer)
-      for (let i = 0; i < count; i++) asked.cellOf[ordinals[i]!] = cells[i]!
-      await asked.truth.pass(vectors, ordinals, cells, count, pacer)
+    if (tuning !== null && tuning.truth.rows.size > 0) {
+      const cells = await tuning.cells.partitionsOf(some, count, pacer)
+      for (let i = 0; i < count; i++) tuning.cellOf[ordinals[i]!] = cells[i]!
+      await tuning.truth.pass(vectors, ordinals, cells, count, pacer)
     }
     placed += count
     onRead(count)
@@ -255,38 +255,38 @@ async function readNodes(
 }
 
 /**
- * The rows of each partition. They are not in their order: of rows that come sorted, the first ones would know only their like, and
- * what leads from one kind to another would be cut off again.
+ * Return the rows of each partition, in a scattered order. If sorted input were inserted in order, the first rows would link only to
+ * similar rows, and pruning would remove the edges between clusters.
  */
-async function partitioned(
+async function rowsByPartition(
   partitionOf: Uint32Array,
   first: number,
   partitions: number,
   pacer: Pacer,
 ): Promise<readonly Uint32Array[]> {
   const counts = new Uint32Array(partitions)
-  for (const partition of partitionOf) if (partition !== nowhere) counts[partition]! += 1
+  for (const partition of partitionOf) if (partition !== noPartition) counts[partition]! += 1
   const rows = Array.from(counts, count => new Uint32Array(count))
   const next = new Uint32Array(partitions)
   const { length } = partitionOf
   const step = coprimeStep(length)
   for (let i = 0, row = 0; i < length; i++, row = (row + step) % length) {
     const partition = partitionOf[row]!
-    if (partition !== nowhere) rows[partition]![next[partition]!++] = first + row
+    if (partition !== noPartition) rows[partition]![next[partition]!++] = first + row
     if (i % stepRows === 0) await pacer.turn()
   }
   return rows
 }
 
-/** A step with which every number below `length` is met once: about the golden section of it. */
+/** Return a step that is coprime to `length`, near 0.618 times `length`: stepping modulo `length` visits every row once. */
 function coprimeStep(length: number): number {
   let step = Math.max(1, Math.round(length * 0.618))
-  while (step > 1 && divisor(step, length) !== 1) step--
+  while (step > 1 && greatestCommonDivisor(step, length) !== 1) step--
   return step
 }
 
-function divisor(a: number, b: number): number {
-  return b === 0 ? a : divisor(b, a % b)
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b)
 }
 
 async function insert(
@@ -328,8 +328,8 @@ async function insert(
 }
 
 /**
- * How far walks go, one after the other, until enough is found: by what they cost. More candidates find the last neighbours of queries that are like
- * rows, a greater factor those of queries that are not.
+ * Search efforts to try, cheapest first, until one reaches the wanted recall. A larger `ef` finds the last neighbours of queries that
+ * resemble rows; a larger `factor` finds those of other queries.
  */
 const steps: readonly WalkEffort[] = [
   { ef: 16, factor: 3 },
@@ -344,10 +344,10 @@ const steps: readonly WalkEffort[] = [
   { ef: 512, factor: 4 },
 ]
 
-/** Where walks with the usual blur find too little, codes are trusted less: by walks as far as this step says, and then the last one. */
+/** If no effort suffices with the usual blur, larger blurs are tried: first with the effort of this step, then with the last step. */
 const blurredStep = 6
 
-/** First how far walks go, then how far the order of guessed distances is trusted. */
+/** Return the trials in order: first all efforts with the usual blur, then larger blurs. */
 function trialsOf({ kind }: NodeCodec): readonly Trial[] {
   const [usual, ...others] = kind === 'f32' ? [blurs[kind]] : blursFrom(blurs[kind])
   const trial = (effort: number, blur: Blur) => ({ effort, blur, first: enoughWork(blur, truthDepth) })
@@ -357,20 +357,20 @@ function trialsOf({ kind }: NodeCodec): readonly Trial[] {
   ]
 }
 
-/** Finds out how far walks have to go, by questions about rows that are not inserted yet. */
+/** Tune the search effort with questions whose rows are not inserted yet. */
 async function tuned(
   plan: GraphPlan,
   { arena, shape, graph, entries }: BuiltGraph,
   apart: Uint32Array,
   known: Pick<SegmentFacts, 'vectors' | 'radius'>,
-  { truth, cellOf }: Asked,
+  { truth, cellOf }: TuningQuestions,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: GraphEffort }> {
   const { partitions, codec, centroids } = plan
   const { vectors } = known
   const guess = { ...known, partitions, rowBytes: codec.stride }
   const everything = { ...guess, recall: null, measured: vectors }
-  // With many partitions the caller may name a few; a quarter of them is where walks begin to be enough.
+  // The caller may limit the partitions of a search. A quarter of the partitions is a sufficient default.
   const probes = Math.max(1, Math.ceil(partitions / 4))
   if (truth.rows.size === 0) {
     return {
@@ -416,14 +416,14 @@ function rowsOutside(cells: ReadonlySet<number>, cellOf: Uint32Array): AllowedRo
   const bits = new Bitset(cellOf.length)
   let count = 0
   for (let row = 0; row < cellOf.length; row++) {
-    if (cellOf[row] === nowhere || cells.has(cellOf[row]!)) continue
+    if (cellOf[row] === noPartition || cells.has(cellOf[row]!)) continue
     bits.add(row)
     count++
   }
   return { bits, count }
 }
 
-/** A graph grows more slowly than its rows: with every doubling a walk measures a quarter more. */
+/** Return facts and effort after `added` vectors. With every doubling of the rows, a walk measures about a quarter more. */
 function grown(
   { facts, effort }: GraphRecord,
   added: number,

@@ -1,4 +1,4 @@
-/** Builds segments whose partitions are lists. */
+/** Builds and extends segments whose partitions are lists. */
 import { type Arena, openArena } from '../../kernels/arena.js'
 import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import { Bitset } from '../../primitives/bitset.js'
@@ -21,17 +21,17 @@ import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
 import { type Survey, someOf } from './survey.js'
 import { questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Rows of a sample looked at in one step. */
+/** Rows of a sample processed per step. */
 const stepRows = 2048
-/** Slots of rows for each worker: while it works on one, another is filled. */
+/** Slots per worker: while the worker processes one slot, the calling thread fills another. */
 const slotsEach = 2
-/** Rows whose codes are put into lists between two looks at the clock. */
+/** Rows copied into lists between two checks of the clock. */
 const listedRows = 512
 
-/** Called with the rows that a phase is through with. */
+/** Called with the number of rows that a phase has just finished. */
 type OnRows = (rows: number) => void
 
-/** Centroids and codec, from a sample of the rows. */
+/** Train centroids and codec on a sample of the rows. */
 export async function planLists(survey: Survey, workers: ListWorkers, pacer: Pacer): Promise<ListPlan> {
   const { space, settings } = survey
   const { innerDim } = space
@@ -75,8 +75,8 @@ async function residualsOf(
 }
 
 /**
- * The file of a segment over the rows of `base`, if any, and those of `input`. `survey`: of a new segment, whose effort is found out;
- * one that is extended keeps its own.
+ * Build a segment over the rows of `base`, if any, and the rows of `input`; return the bytes of its file.
+ * `survey`: given for a new segment, whose search effort is tuned. Null for an extended segment, which keeps the effort of `base`.
  */
 export async function storedLists(
   plan: ListPlan,
@@ -94,7 +94,7 @@ export async function storedLists(
   const slots = openSlots(plan, input, workers)
   const task = { space, centroids, codec: { name: codecName, parameters: codec.parameters }, questions }
   await workers.callEach('begin', [{ ...task, kind: input.kind, slots: slots.map(({ buffer }) => buffer) }])
-  const { partitionOf, counts, apart } = await divided(
+  const { partitionOf, counts, apart } = await assignRows(
     plan,
     input,
     base,
@@ -107,8 +107,8 @@ export async function storedLists(
   const places = listPlaces(codec, counts, rows)
   const arena = openArena(places.end)
   const next = new Uint32Array(counts.length)
-  if (base !== null) next.set(copied(base, codec, arena, places, counts))
-  await encoded(
+  if (base !== null) next.set(copyLists(base, codec, arena, places, counts))
+  await encodeRows(
     plan,
     input,
     arena,
@@ -130,7 +130,7 @@ export async function storedLists(
   return listsFile(plan, rows, arena, places, counts, apart, facts, effort, input.ends, pacer)
 }
 
-/** Memory in which workers get rows. */
+/** A slot with its shared memory. */
 interface OwnSlot extends Slot {
   readonly buffer: ArrayBufferLike
   readonly number: number
@@ -149,10 +149,10 @@ function openSlots(
 }
 
 /**
- * Passes all rows of the input through slots: `fill` prepares the partitions of a slot, `work` is done by whichever worker is free, and `take` gets the
- * slots back in the order of their rows.
+ * Pass all rows of the input through slots. `fill` initializes the partitions of a slot, `work` hands the slot to a free worker, and
+ * `take` consumes the results in row order.
  */
-async function throughSlots<T>(
+async function processInSlots<T>(
   { dim, pieces }: Pick<VectorInput, 'dim' | 'pieces'>,
   slots: readonly OwnSlot[],
   pacer: Pacer,
@@ -177,7 +177,7 @@ async function throughSlots<T>(
       slot.values.set(values.subarray(from * dim, (from + rows) * dim))
       fill(slot, first, rows, present?.slice(from, from + rows) ?? null)
       const result = work(slot, first, rows)
-      // Who takes it is told.
+      // `takeOldest` awaits the promise and reports its failure; this only prevents an unhandled rejection.
       result.catch(() => {})
       begun.push({ slot, first, rows, result })
       await pacer.turn()
@@ -186,8 +186,8 @@ async function throughSlots<T>(
   while (begun.length > 0) await takeOldest()
 }
 
-/** Which row goes where. */
-async function divided(
+/** Assign every row of the input to a partition. */
+async function assignRows(
   { centroids }: ListPlan,
   input: VectorInput,
   base: StoredLists | null,
@@ -199,7 +199,7 @@ async function divided(
   const partitionOf = new Uint32Array(input.rows)
   const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
   const apart = base === null ? [] : [...base.apart]
-  await throughSlots(
+  await processInSlots(
     input,
     slots,
     pacer,
@@ -220,8 +220,8 @@ async function divided(
   return { partitionOf, counts, apart: Uint32Array.from(apart) }
 }
 
-/** Copies the lists of a segment to the beginnings of longer ones; returns how many rows each had. */
-function copied(
+/** Copy the lists of `base` to the beginnings of the longer lists. Return the number of rows that each list had. */
+function copyLists(
   { counts: before, ordinals, lists, places: old }: StoredLists,
   codec: Codec,
   { buffer }: Arena,
@@ -239,8 +239,8 @@ function copied(
   return before
 }
 
-/** Writes the rows of the input behind those that are there. */
-async function encoded(
+/** Encode the rows of the input and append them to the lists. */
+async function encodeRows(
   { codec }: ListPlan,
   input: VectorInput,
   { buffer }: Arena,
@@ -252,7 +252,7 @@ async function encoded(
   onRows: OnRows,
 ): Promise<void> {
   const numbers = new Uint32Array(buffer, places.ordinals)
-  await throughSlots(
+  await processInSlots(
     input,
     slots,
     pacer,
@@ -262,7 +262,7 @@ async function encoded(
     },
     ({ number }, _first, rows) => workers.call('encode', [number, rows]),
     async ({ partitions, order, codes }, first, rows, count) => {
-      let looked = 0
+      let lastTurn = 0
       for (let from = 0, to: number; from < count; from = to) {
         const p = partitions[order[from]!]!
         for (to = from + 1; to < count && partitions[order[to]!] === p; ) to++
@@ -271,8 +271,8 @@ async function encoded(
         const at = places.rowAt[p]! + next[p]!
         for (let i = from; i < to; i++) numbers[at + i - from] = first + order[i]!
         next[p]! += to - from
-        if (to - looked < listedRows) continue
-        looked = to
+        if (to - lastTurn < listedRows) continue
+        lastTurn = to
         await pacer.turn()
       }
       onRows(rows)
@@ -281,8 +281,9 @@ async function encoded(
 }
 
 /**
- * How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. Guessed distances err, so that the
- * best rows change late by themselves; exact ones need more. Begins where real questions to texts keep their recall.
+ * Saturation factors to try (saturation.ts); tuning takes the first that reaches the wanted recall. With approximate distances the
+ * best rows change late anyway, so a smaller factor suffices; exact distances need a larger one.
+ * The smallest factors are those at which real text queries keep their recall.
  */
 const factorsOf = ({ ofResiduals }: Codec) => (ofResiduals ? [2, 3, 4, 6] : [3, 4, 6])
 
@@ -299,7 +300,7 @@ async function tuned(
 ): Promise<{ facts: SegmentFacts; effort: ListEffort }> {
   const everything = { ...guess, recall: null, measured: guess.vectors }
   if (truth.questions.length === 0) {
-    // So few rows that every one may be measured.
+    // Too few rows for questions: every search measures all rows.
     return { facts: everything, effort: { candidates: guess.vectors } }
   }
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
@@ -320,10 +321,10 @@ async function tuned(
     truth,
     trials,
     async ({ vector: query, excluded }, factor, wanted) => {
-      // The rows of questions are among the candidates, and count as no neighbours.
+      // The candidates include the rows of questions, which do not count as neighbours.
       const count = wanted + truth.rows.size
       if (excluded !== null && !passingOf.has(excluded))
-        passingOf.set(excluded, await outside(excluded, rows, arena, places, counts, pacer))
+        passingOf.set(excluded, await rowsOutside(excluded, rows, arena, places, counts, pacer))
       const { allowed, passing } = (excluded && passingOf.get(excluded)) ?? {
         allowed: null,
         passing: guess.vectors,
@@ -345,14 +346,14 @@ async function tuned(
   }
 }
 
-/** The rows that a question does not exclude. */
+/** The rows that the filter of a question allows. */
 interface PassingRows {
   readonly allowed: Bitset
   readonly passing: number
 }
 
-/** The rows that lie in other partitions. */
-async function outside(
+/** Return the rows outside the excluded partitions. */
+async function rowsOutside(
   excluded: ReadonlySet<number>,
   rows: number,
   { buffer }: Arena,
@@ -372,7 +373,7 @@ async function outside(
   return { allowed, passing }
 }
 
-/** With more rows in each list the same partitions are the nearest. */
+/** Return the facts of an extended segment. The effort stays, because the nearest partitions of a query stay the same. */
 function extendedFacts(
   { facts, effort }: StoredLists,
   guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes'>,

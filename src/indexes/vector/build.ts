@@ -1,4 +1,4 @@
-/** Builds and extends segments. */
+/** Builds and extends vector segments. */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SectionFile, SegmentBytes } from '../sections/section-file.js'
 import { extendedGraph, newGraph, planGraph } from './build-graph.js'
@@ -11,37 +11,39 @@ import { rowBytes } from './settings.js'
 import { readLists } from './stored-lists.js'
 import { surveyed } from './survey.js'
 
-/** A segment whose rows keep their ordinals, and get more behind them. */
+/** A segment to extend. Its rows keep their ordinals; new rows get the following ordinals. */
 export interface BaseSegment {
   readonly rows: number
   readonly file: SectionFile
 }
 
-/** Each passes all rows at most once; `training` passes none. */
+/** Phases of a build. Each phase processes every row at most once; `training` reports no rows. */
 export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding' | 'building' | 'writing'
 
-/** `done`: rows of the phase. */
+/** Progress callback. `done`: rows finished in the phase so far. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
-/** Bytes of memory that one segment takes at most: far below what a WebAssembly memory may have, so that several fit a process. */
+/** Maximum bytes of memory per segment: far below the limit of a WebAssembly memory, so that a process can hold several segments. */
 const memoryMax = 1.5 * 2 ** 30
 
-/** Rows from which on several threads build a segment of lists: fewer are built before threads are there. */
+/** Minimum number of rows for which several threads build lists: fewer rows are finished before threads have started. */
 const threadedRows = 20_000
 
-/** Rows that one segment of such an index numbers at most. */
+/** Return the maximum number of rows of one segment of an index. */
 export function maxSegmentRows(spec: VectorSpec, dim: number): number {
   return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / rowBytes(spec, dim))))
 }
 
-/** Whether rows can be added to a segment without a look at those it has. */
+/** Whether rows can be added to a segment without reading the vectors of its present rows. */
 export function isExtendable({ kind }: VectorSpec): boolean {
   return kind !== 'IVF_HNSW_PQ'
 }
 
 /**
- * Never fails for having few rows, none, or all the same. `base`: what is extended; null: a new one. `threads`: how many may work on a large
- * one; with more than one a graph is not the same every time.
+ * Build a segment and return the bytes of its file. Works for any number of rows, including none, and for equal vectors.
+ *
+ * - `base`: the segment to extend; null: build a new segment.
+ * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, a graph differs between builds.
  */
 export async function buildSegment(
   spec: VectorSpec,

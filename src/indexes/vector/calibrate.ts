@@ -1,4 +1,4 @@
-/** How hard a segment has to look, found out on the segment itself: the least effort with which questions of every kind find their neighbours. */
+/** Tunes the search effort of a segment during its build: the least effort with which every kind of question finds its neighbours. */
 import type { Pacer } from '../../primitives/pacer.js'
 import { poorKept, poorRecall } from './recalls.js'
 import { type Blur, crowdMost, enoughWork, leastPoints } from './saturation.js'
@@ -6,43 +6,47 @@ import type { Candidates, Recalls, SegmentFacts } from './segment.js'
 import { type Question, type Truth, truthDepth } from './truth.js'
 
 /**
- * Of the ten nearest rows, so many are to be found by every kind of question: more than is promised, because few are asked, and filters differ
- * more than points do.
+ * Recall@10 that every kind of question must reach. The values exceed the guaranteed recall, because the sample of questions is small.
+ * The value for filtered questions is higher, because filters vary more than points.
  */
 const recallWanted = { all: 0.97, filtered: 0.98 }
-/** Candidates that are enough for this share of the rows asked about are measured at once; for the others, some more afterwards. */
+/**
+ * A search first measures as many candidates as suffice for this share of the sampled rows. The other searches measure more
+ * afterwards.
+ */
 const usualShare = 0.75
 
-/** How hard a search may look. */
+/** A combination of search parameters to try. */
 export interface Trial {
-  /** Partitions to look at, or candidates of a walk. */
+  /** Identifies the effort for `Propose`: a saturation factor (lists) or the index of a step (graphs). */
   readonly effort: number
   readonly blur: Blur
-  /** Candidates that are asked for first. */
+  /** Candidates requested first. */
   readonly first: number
 }
 
+/** The result of a trial. */
 export interface Tuned {
   readonly trial: Trial
-  /** Candidates to be measured first for ten rows. */
+  /** Candidates that a search for ten rows measures first. */
   readonly candidates: number
-  /** Parts of the true neighbours that are found so. */
+  /** Recall@10 with these parameters. */
   readonly recalls: Recalls
-  /** The greatest share, of the questions of a kind, that find little. */
+  /** Share of questions below `poorRecall`, for the kind of question with the largest share. */
   readonly poor: number
-  /** Rows measured by such a search for a row. */
+  /** Average number of rows that a search measures. */
   readonly measured: number
-  /** Part of the searches for rows that do not settle: all rows are measured after them. */
+  /** Share of searches that end `unsettled`: the query then measures all rows. */
   readonly unsettled: number
 }
 
-/** What is found out for searches of all rows, and for those of the rows that pass a filter: null where no question has a filter. */
+/** The results for searches without and with a filter. `filtered` is null if no question has a filter. */
 export interface TunedTwice {
   readonly all: Tuned
   readonly filtered: Tuned | null
 }
 
-/** What a segment knows of itself after both tunings. */
+/** Return the facts of a segment that tuning measured. */
 export function factsOf({ all, filtered }: TunedTwice): TunedFacts {
   return {
     recall: all.recalls.rows,
@@ -55,17 +59,17 @@ export function factsOf({ all, filtered }: TunedTwice): TunedFacts {
 
 type TunedFacts = Pick<SegmentFacts, 'recall' | 'recalls' | 'poor' | 'unsettled' | 'measured'>
 
-/** What a segment proposes with an effort, at least `count` candidates where there are so many. */
+/** Search a segment with an effort, and return at least `count` candidates if there are that many. */
 export type Propose = (question: Question, effort: number, count: number) => Promise<Candidates>
 
-/** Candidates that are asked for at most. */
+/** Maximum number of candidates that a trial requests. */
 export const mostCandidates = 960
-/** A search that needs more candidates asks again for at least this multiple of the candidates that it asked for. */
+/** A trial that needs more candidates repeats the search with at least this multiple of the previous number. */
 const moreCandidates = 4
 
 /**
- * The first of `trials`, which ascend, with which enough is found for every kind of question; where none is enough, the one that finds most.
- * Found out apart for searches with a filter and without: they cost differently.
+ * Return the first of `trials` (ascending by cost) with which every kind of question reaches the wanted recall. If no trial does,
+ * return the trial with the best recall. Searches with and without a filter are tuned separately, because their costs differ.
  */
 export async function tune(
   truth: Truth,
@@ -74,8 +78,8 @@ export async function tune(
   pacer: Pacer,
 ): Promise<TunedTwice> {
   const all = await tuneFor(truth, false, trials, propose, pacer)
-  const isAsked = truth.questions.some(({ excluded }) => excluded !== null)
-  return { all, filtered: isAsked ? await tuneFor(truth, true, trials, propose, pacer) : null }
+  const hasFiltered = truth.questions.some(({ excluded }) => excluded !== null)
+  return { all, filtered: hasFiltered ? await tuneFor(truth, true, trials, propose, pacer) : null }
 }
 
 async function tuneFor(
@@ -100,19 +104,19 @@ function leastOf({ rows, between, excluded }: Recalls): number {
   return Math.min(rows ?? 1, between ?? 1, excluded ?? 1)
 }
 
-/** What came of a question. */
+/** The result of one question. */
 interface Answer {
   readonly kind: keyof Recalls
-  /** How many neighbours are wanted, and how many are found. */
+  /** Number of true neighbours, and how many of them the search found. */
   readonly wanted: number
   readonly found: number
-  /** Candidates that are measured. */
+  /** Number of candidates that the search measures. */
   readonly depth: number
   readonly measured: number
   readonly isSettled: boolean
 }
 
-/** Candidates proposed with one effort, by question and number asked for. Trials that differ in their blur alone reuse them. */
+/** Candidates of one effort, by question and requested number. Trials that differ only in their blur reuse the candidates. */
 interface Known {
   effort: number
   readonly candidates: Map<string, Candidates>
@@ -144,14 +148,14 @@ async function answersOf(
       known.candidates.set(key, candidates)
       const { measured, ended } = candidates
       const ordinals = candidates.ordinals.filter(ordinal => !truth.rows.has(ordinal))
-      const places: number[] = []
-      for (const [i, ordinal] of ordinals.entries()) if (neighbours.has(ordinal)) places.push(i + 1)
-      const depth = settledDepth(places, copies, blur)
+      const ranks: number[] = []
+      for (const [i, ordinal] of ordinals.entries()) if (neighbours.has(ordinal)) ranks.push(i + 1)
+      const depth = measuredDepth(ranks, copies, blur)
       const mayGoOn = ended === 'saturated' && count < mostCandidates && ordinals.length >= count
       if (depth <= ordinals.length || !mayGoOn) {
-        // All rows are measured where a search does not settle.
+        // After an unsettled search the query measures all rows, so it finds all neighbours.
         const found =
-          ended === 'unsettled' ? wanted : Math.min(wanted, places.filter(place => place <= depth).length)
+          ended === 'unsettled' ? wanted : Math.min(wanted, ranks.filter(rank => rank <= depth).length)
         answers.push({ kind, wanted, found, depth, measured, isSettled: ended !== 'unsettled' })
         break
       }
@@ -168,7 +172,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
   const found = { rows: 0, between: 0, excluded: 0 }
   const asked = { rows: 0, between: 0, excluded: 0 }
   const poor = { rows: 0, between: 0, excluded: 0 }
-  /** Of the questions that are rows, or rows with a filter: candidates that were enough. */
+  /** Sufficient numbers of candidates, of the questions of kind `rows` or `excluded`. */
   const depths: number[] = []
   let sum = 0
   let unsettled = 0
@@ -194,19 +198,22 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
   }
 }
 
-/** Candidates that a search measures. `places`: ranks of the nearest rows among the candidates, ascending, from 1; `copies`: rows at each point. */
-function settledDepth(places: readonly number[], copies: number, { factor, more }: Blur): number {
+/**
+ * Return the number of candidates that a search measures. `ranks`: ranks of the nearest rows among the candidates, ascending, from 1.
+ * `copies`: rows per distinct point.
+ */
+function measuredDepth(ranks: readonly number[], copies: number, { factor, more }: Blur): number {
   const each = factor > 1 ? copies : 1
   const rule = { factor, more: more * each }
   let depth = enoughWork(rule, Math.max(truthDepth, Math.min(crowdMost, Math.ceil(each * leastPoints))))
-  for (const place of places) {
-    if (place > depth) break
-    depth = Math.max(depth, enoughWork(rule, place))
+  for (const rank of ranks) {
+    if (rank > depth) break
+    depth = Math.max(depth, enoughWork(rule, rank))
   }
   return depth
 }
 
-/** Candidates for `k` rows, where so many are enough for ten: the more rows, the fewer for each. */
+/** Return the number of candidates for `k` rows, given the number for ten rows. The candidates per row decrease with `k`. */
 export function candidatesFor(k: number, forTen: number): number {
   const spare = Math.max(0, forTen - truthDepth)
   return Math.ceil(k + spare * Math.max(1, Math.sqrt(k / truthDepth)))

@@ -1,22 +1,23 @@
-/** Tells the partitions of rows, in steps short enough for the event loop. */
+/** Assigns rows to partitions, in steps short enough for the event loop. */
 import { Assigner, type Centroids, squaredDistance } from '../../kernels/assigner.js'
 import { ShortAssigner } from '../../kernels/short-assigner.js'
 import type { Pacer } from '../../primitives/pacer.js'
 
-/** With fewer partitions, finding the nearest exactly takes little beside all else that is done with a row. */
+/** With fewer partitions, exact assignment is cheap compared to the other work per row. */
 const leastShorts = 256
 /**
- * Elements of 16 bits move a squared distance by about 1e-5 of the squared distance from the midst of the centroids. Where neighbouring centroids lie this many times
- * nearer to each other than to the midst, in squares, a row could come to another partition than one of the nearest.
+ * 16-bit elements change a squared distance by about 1e-5 of the squared distance from the mean of the centroids. If neighbouring
+ * centroids are nearer to each other than to the mean by more than this ratio (of squares), 16-bit assignment is too imprecise.
  */
 const mostCrowded = 250
-/** Centroids whose neighbours are looked for. */
-const askedCentroids = 32
+/** Number of centroids sampled to measure the crowding. */
+const sampledCentroids = 32
 
+/** Assigns vectors to the nearest of some centroids. */
 export class Divider {
   readonly #dim: number
   readonly #rows: number
-  /** Null where there is one partition. */
+  /** Null if there is only one partition. */
   readonly #assigner: Assigner | ShortAssigner | null
 
   private constructor({ count, dim }: Centroids, assigner: Assigner | ShortAssigner | null) {
@@ -25,7 +26,7 @@ export class Divider {
     this.#assigner = assigner
   }
 
-  /** The same centroids give the same partitions everywhere. */
+  /** Open a divider. Equal centroids give equal assignments in every process. */
   static async open(centroids: Centroids, pacer: Pacer): Promise<Divider> {
     const { count, dim } = centroids
     if (count < 2) return new Divider(centroids, null)
@@ -37,7 +38,7 @@ export class Divider {
     )
   }
 
-  /** The partition of each of `count` vectors. */
+  /** Return the partition of each of `count` vectors. */
   async partitionsOf(vectors: Float32Array, count: number, pacer: Pacer): Promise<Uint32Array> {
     const partitions = new Uint32Array(count)
     if (this.#assigner === null) return partitions
@@ -52,22 +53,25 @@ export class Divider {
   }
 }
 
-/** How many times nearer centroids lie to their neighbours than to the middle of all, in squares: the median of some. */
+/**
+ * Return the squared distance of a centroid from the mean, divided by its squared distance from the nearest other centroid:
+ * the median of some sampled centroids.
+ */
 async function crowding({ count, dim, values }: Centroids, pacer: Pacer): Promise<number> {
   const middle = new Float32Array(dim)
   for (let row = 0; row < count; row++) {
     for (let i = 0; i < dim; i++) middle[i]! += values[row * dim + i]! / count
     await pacer.turn()
   }
-  const ratios = new Float64Array(Math.min(count, askedCentroids))
+  const ratios = new Float64Array(Math.min(count, sampledCentroids))
   for (let i = 0; i < ratios.length; i++) {
-    const asked = Math.floor((i * count) / ratios.length)
+    const sampled = Math.floor((i * count) / ratios.length)
     let nearest = Infinity
     for (let other = 0; other < count; other++) {
-      if (other === asked) continue
-      nearest = Math.min(nearest, squaredDistance(values, asked * dim, values, other * dim, dim))
+      if (other === sampled) continue
+      nearest = Math.min(nearest, squaredDistance(values, sampled * dim, values, other * dim, dim))
     }
-    ratios[i] = squaredDistance(values, asked * dim, middle, 0, dim) / nearest
+    ratios[i] = squaredDistance(values, sampled * dim, middle, 0, dim) / nearest
     await pacer.turn()
   }
   return ratios.sort()[ratios.length >>> 1]!

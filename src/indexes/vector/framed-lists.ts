@@ -1,6 +1,6 @@
 /**
- * Lists of a segment that is too large to lie in memory as a whole. They are kept one by one, as long as the budget of the root allows, and
- * are copied into a small arena, one at a time, to be scanned.
+ * The lists of a segment that is too large to keep in memory as a whole. The cache of the root keeps single lists, within its budget.
+ * A search copies one list at a time into a small arena and scans the list there.
  */
 import type { Arena } from '../../kernels/arena.js'
 import type { MaybePromise } from '../../primitives/task.js'
@@ -10,6 +10,7 @@ import type { ListAddress, Lists, ListView } from './lists.js'
 import type { KeepList } from './segment-memory.js'
 import type { StoredList } from './stored-list.js'
 
+/** Lists that are cached one by one. */
 export class FramedLists implements Lists {
   readonly arena: Arena
   readonly places: FramePlaces
@@ -29,7 +30,7 @@ export class FramedLists implements Lists {
     return new FrameView(this)
   }
 
-  /** Lists of partitions that have rows: those that are kept, and the others as soon as they are read. */
+  /** Return the lists of `partitions`, which all have rows: cached lists at once, the others as promises. */
   get(partitions: readonly number[]): readonly MaybePromise<StoredList>[] {
     const missing: number[] = []
     let begin!: (reads: ReadonlyMap<number, Promise<StoredList>>) => void
@@ -63,11 +64,11 @@ export class FramedLists implements Lists {
 
 class FrameView implements ListView {
   readonly #lists: FramedLists
-  /** Lists that were brought. */
-  #brought = new Map<number, StoredList>()
-  /** Rows of lists that were scanned since partitions of rows were last asked for. */
+  /** Lists loaded by the last `bring`. */
+  #loaded = new Map<number, StoredList>()
+  /** Rows of the lists scanned since the last `partitionsOf`. */
   #scanned = new Map<number, Uint32Array>()
-  /** The partitions of the rows that the search had kept then. */
+  /** Partitions of the rows that the search kept at the last `partitionsOf`. */
   #known = new Map<number, number>()
 
   constructor(lists: FramedLists) {
@@ -75,12 +76,12 @@ class FrameView implements ListView {
   }
 
   bring(partitions: Uint32Array): Promise<void> | null {
-    const brought = new Map<number, StoredList>()
-    this.#brought = brought
+    const loaded = new Map<number, StoredList>()
+    this.#loaded = loaded
     const lists = this.#lists.get(Array.from(partitions))
     const coming: Promise<void>[] = []
     for (const [i, list] of lists.entries()) {
-      const put = (came: StoredList) => void brought.set(partitions[i]!, came)
+      const put = (stored: StoredList) => void loaded.set(partitions[i]!, stored)
       if (list instanceof Promise) coming.push(list.then(put))
       else put(list)
     }
@@ -88,11 +89,11 @@ class FrameView implements ListView {
   }
 
   ordinals(partition: number): Uint32Array {
-    return this.#brought.get(partition)!.ordinals
+    return this.#loaded.get(partition)!.ordinals
   }
 
   lay(partition: number): ListAddress {
-    const { codes, ordinals } = this.#brought.get(partition)!
+    const { codes, ordinals } = this.#loaded.get(partition)!
     const { arena, places } = this.#lists
     new Uint8Array(arena.buffer, places.codes, codes.length).set(codes)
     new Uint32Array(arena.buffer, places.ordinals, ordinals.length).set(ordinals)
@@ -104,7 +105,7 @@ class FrameView implements ListView {
     this.partitionsOf(ordinals)
   }
 
-  /** A row that is kept and was not kept before is in a list that was scanned since. */
+  /** A row that the search keeps now but did not keep before is in a list that was scanned since. */
   partitionsOf(ordinals: Uint32Array): Uint32Array {
     const fresh = ordinals.filter(ordinal => !this.#known.has(ordinal)).sort()
     for (const [partition, rows] of this.#scanned) {

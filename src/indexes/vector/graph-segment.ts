@@ -1,7 +1,7 @@
 /**
- * A segment whose partitions are graphs. A walk begins from allowed rows that are spread over all allowed ones, and goes to the nearest, until
- * those no longer change (saturation.ts): a graph may have no path from the query to the nearest allowed row but through thousands of excluded
- * ones, or none at all.
+ * A segment whose partitions are graphs. A walk starts from seeds: allowed rows that are spread evenly over all allowed rows. The walk
+ * ends when its nearest rows no longer change (saturation.ts). Without seeds, a walk might miss the nearest allowed row: the path to it
+ * may lead through thousands of excluded rows, or no path may exist.
  */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
@@ -26,59 +26,65 @@ import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
-/** How far a walk goes. */
+/** Effort of a walk. */
 export interface WalkEffort {
-  /** Candidates of a walk at least. */
+  /** Minimum number of candidates that a walk keeps. */
   readonly ef: number
-  /** Of the rule that ends a walk; absent in files that were written before there was one. */
+  /** Saturation factor that ends a walk. Absent in old files: `usualFactors.graph`. */
   readonly factor?: number
-  /** How far the order of guessed distances can be trusted. Absent: as far as that of such nodes usually can. */
+  /** How far the order of approximate distances can be trusted. Absent: the default of the node kind (`blurs`). */
   readonly blur?: Blur
 }
 
-/** The effort of a search that is not told any; `facts` hold the recall that it reaches. */
+/** The default effort of searches, found by tuning. `SegmentFacts` has the recall that the effort reaches. */
 export interface GraphEffort extends WalkEffort {
-  /** The same where a filter leaves some rows. Absent: as without. */
+  /** The effort of searches with a filter. Absent: the effort of searches without a filter. */
   readonly filtered?: WalkEffort
-  /** Partitions whose entries are walked from where the caller limits them. */
+  /** Number of partitions from whose entry points a walk starts, if the caller does not limit the partitions. */
   readonly probes: number
   readonly candidates: number
 }
 
-/** Candidates that a walk keeps at most, which takes it some ten milliseconds; of more, every row may as well be measured. */
+/** Maximum number of candidates that a walk keeps, in about ten milliseconds. For more candidates, measuring every row is as cheap. */
 export const walkMax = 4096
 
-/** A walk under a filter begins from this many times the square root of the number of passing rows. */
+/** Seeds of a filtered walk, per square root of the number of passing rows. */
 const seedsPerRoot = 4
-/** A walk among all rows begins from the entries and this share of that number, at least `leastSeeds`. */
+/** An unfiltered walk starts from the entry points and from this share of the seeds of a filtered walk, at least `leastSeeds`. */
 const usualSeeds = 1 / 4
 const leastSeeds = 512
-/** Where the caller gives `ef`, a walk begins from this share of it; under a filter from `ef` rows, at least `leastToldSeeds`. */
-const toldSeeds = 1 / 8
-const leastToldSeeds = 64
-/** Rows that a walk measures after the nearest last changed; and beside them, times as many as there are rows for each that it may begin from. */
+/** If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least `leastEfSeeds`. */
+const efSeeds = 1 / 8
+const leastEfSeeds = 64
+/**
+ * Rows that a walk measures after its nearest rows last changed: `moreRows`, plus `moreGaps` times the number of passing rows per
+ * possible seed.
+ */
 const moreRows = 64
 const moreGaps = 2
 /**
- * A walk keeps more candidates than it is asked for, so that it need not be repeated when some more are to be measured: three times as many,
- * but no more than `mostSpare`. The time of each step grows with the number of candidates that a walk keeps.
+ * A walk keeps `spareFactor` times the requested candidates in addition, at most `mostSpare`. A later request for more candidates then
+ * needs no second walk. More spare candidates would slow down each step of the walk.
  */
 const spareFactor = 3
 const mostSpare = 192
 
-/** Candidates that a walk keeps where it is asked for `count`. */
+/** Return the number of candidates that a walk keeps for a request of `count`. */
 export function keptFor(count: number): number {
   return Math.min(walkMax, count + Math.min(spareFactor * count, mostSpare))
 }
 
-/** How far the order of guessed distances reaches, by how nodes are kept. */
+/** Default blur of each kind of node. */
 export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
   f32: { factor: 1, more: 4 },
   u8: { factor: 1.5, more: 8 },
   pq: { factor: 2, more: 16 },
 }
 
-/** Where a graph lies in an arena that has nothing else. `seats`: threads that walk in it; this is number `seat`. */
+/**
+ * Return the addresses of a graph in an arena of its own. `seats`: number of threads that walk in the arena, default 1.
+ * `seat`: worker index of this thread, from 0.
+ */
 export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces & { readonly end: number } {
   const places = new Places()
   const sizes = graphSizes(shape)
@@ -90,15 +96,16 @@ export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces
   return { vectors, links, upperLinks, upperStarts, scratch: scratches[seat]!, end: places.end }
 }
 
-/** Where walks among some rows begin. */
+/** The seeds of walks under one filter. */
 interface Seeds {
   readonly allowed: Bitset | null
   readonly count: number
   readonly rows: Uint32Array
 }
 
-const nothing = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
+const empty = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
 
+/** An opened segment of graphs. */
 export class GraphSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -107,18 +114,18 @@ export class GraphSegment implements VectorIndexSegment {
   readonly #graph: Graph
   readonly #codec: NodeCodec
   readonly #entries: readonly Entry[]
-  /** Null where there is one partition. */
+  /** Null if there is only one partition. */
   readonly #centroids: VectorSegment | null
   readonly #apart: Uint32Array
   readonly #effort: GraphEffort
   readonly #laid: Laid
-  /** Known from the first search on. */
+  /** Computed by the first search. */
   #nodes: Nodes | null = null
   #seeds: Seeds | null = null
-  /** The last search: of which more candidates may be asked for. */
+  /** The last search. The caller may request more of its candidates. */
   #last: { readonly probe: Probe; readonly found: Candidates } | null = null
 
-  /** `centroids`: `innerDim` elements for each of `entries`; empty where there is only one. */
+  /** `centroids`: `innerDim` elements for each of `entries`; empty if there is only one entry. */
   constructor(
     rows: number,
     space: Space,
@@ -158,7 +165,7 @@ export class GraphSegment implements VectorIndexSegment {
     return (isFiltered ? this.#effort.filtered : null) ?? this.#effort
   }
 
-  /** Does all at once: queries share the arena. */
+  /** Synchronous, because queries share the arena. */
   candidates(probe: Probe): Candidates {
     const { count, allowed, passing } = probe
     const last = this.#last
@@ -170,17 +177,17 @@ export class GraphSegment implements VectorIndexSegment {
     return { ...found, ordinals, ended: isShort && found.ended === 'saturated' ? 'unsettled' : found.ended }
   }
 
-  /** The candidates of a probe, and all others that the walk kept; without those that are apart. */
+  /** Return the candidates of a probe and all spare candidates of the walk, without apart rows. */
   allKept({ query, k, count, allowed, passing, effort }: Probe): Candidates {
     const { ef } = effort
     const partitions = this.#entries.length
-    if (ef === undefined && count > walkMax) return { ...nothing, ended: 'unsettled' }
-    // Every row is as far from a query that has no place: any will do.
+    if (ef === undefined && count > walkMax) return { ...empty, ended: 'unsettled' }
+    // A query outside the space is equally far from every row, so any vector will do.
     const placed = placeQuery(this.#space, query) ?? new Float32Array(this.#space.innerDim)
-    if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...nothing, ended: 'unsettled' }
+    if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...empty, ended: 'unsettled' }
     this.#graph.query.set(this.#codec.query(placed))
     const isFiltered = allowed !== null
-    const seeds = this.#seedsFor(allowed, seedsOf(passing, isFiltered, ef))
+    const seeds = this.#seedsFor(allowed, seedCount(passing, isFiltered, ef))
     const usual = this.#effortFor(isFiltered)
     const watched = watchedRows(k)
     const width = Math.min(
@@ -211,7 +218,7 @@ export class GraphSegment implements VectorIndexSegment {
         if (walked.found >= enough || n === most) return this.#candidatesOf(walked, n, 'limited')
       }
     }
-    // Among few rows the entries lead to where the filter excludes all.
+    // Under a filter the entry points may lead into regions where all rows are excluded, so only the seeds are used.
     const entries =
       isFiltered && ef === undefined
         ? []
@@ -250,7 +257,7 @@ export class GraphSegment implements VectorIndexSegment {
     return Array.from(ordinals, partition => this.#entries[partition]!)
   }
 
-  /** Makes the arena ready for walks among the allowed rows, and says where they begin. */
+  /** Prepare the arena for walks among the allowed rows, and return the seeds. */
   #seedsFor(allowed: Bitset | null, count: number): Uint32Array {
     this.#nodes ??= this.#graph.nodes(this.#entries)
     const { nodeOf, twins } = this.#nodes
@@ -269,7 +276,7 @@ export class GraphSegment implements VectorIndexSegment {
     return this.#seeds.rows
   }
 
-  /** `count` of the allowed rows, spread over all of them: the nodes that stand for them. */
+  /** Return the nodes of `count` allowed rows that are spread evenly over all allowed rows. */
   #seedsAmong(allowed: Bitset | null, count: number): Uint32Array {
     const total = allowed?.count() ?? this.rows
     const wanted = Math.min(total, count)
@@ -286,20 +293,20 @@ export class GraphSegment implements VectorIndexSegment {
   }
 }
 
-/** How many rows a walk may begin from, of so many. */
+/** Return the maximum number of seeds among `rows` rows. */
 function mostSeeds(rows: number): number {
   return Math.min(rows, Math.ceil(seedsPerRoot * Math.sqrt(rows)))
 }
 
-/** How many rows a walk begins from. */
-function seedsOf(passing: number, isFiltered: boolean, ef: number | undefined): number {
+/** Return the number of seeds of a walk. */
+function seedCount(passing: number, isFiltered: boolean, ef: number | undefined): number {
   const most = mostSeeds(passing)
   if (ef !== undefined)
-    return Math.min(most, isFiltered ? Math.max(leastToldSeeds, ef) : Math.ceil(ef * toldSeeds))
+    return Math.min(most, isFiltered ? Math.max(leastEfSeeds, ef) : Math.ceil(ef * efSeeds))
   return isFiltered ? most : Math.min(most, Math.max(leastSeeds, Math.ceil(usualSeeds * most)))
 }
 
-/** Whether two probes differ in no more than how many candidates they ask for. */
+/** Whether two probes are equal except for the number of requested candidates. */
 function isSameSearch(a: Probe, b: Probe): boolean {
   return (
     a.allowed === b.allowed &&

@@ -1,27 +1,28 @@
-/** The vectors that a segment is built over, as whoever builds it gives them. */
+/** The interface through which a caller passes vectors to a segment build. */
 import type { ElementKind } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
 
-/** Rows that follow each other. */
+/** Consecutive rows. */
 export interface VectorPiece {
-  /** Ordinal of the first. */
+  /** Ordinal of the first row. */
   readonly first: number
   readonly rows: number
-  /** `rows` vectors without padding; what stands for rows without a vector means nothing. */
+  /** `rows` vectors without padding. The elements of rows without a vector are undefined. */
   readonly values: Float32Array | Uint8Array
-  /** Rows that have a vector, by offset in the piece; null: all. */
+  /** The rows that have a vector, by offset in the piece. Null: all rows have one. */
   readonly present: Bitset | null
 }
 
+/** The vectors of a segment. */
 export interface VectorInput {
-  /** Ordinal of the first row: 0, or where the rows of a segment end that is extended. */
+  /** Ordinal of the first row: 0, or the number of rows of the segment to extend. */
   readonly first: number
   readonly rows: number
   readonly dim: number
-  /** Of all pieces: float32 (float16, float64, int8 come converted), or uint8. */
+  /** Element kind of all pieces: float32 or uint8. The caller converts float16, float64 and int8 to float32. */
   readonly kind: ElementKind
-  /** Where the rows of a table hold lists of vectors: for each, where its vectors end, which are what counts as rows here. */
+  /** For table rows that hold lists of vectors: the end of the vectors of each table row. Each vector counts as a row of the segment. */
   readonly ends?: Uint32Array | undefined
-  /** All rows in the order of their ordinals, from the first again with every call; at most a few thousand in each piece. */
+  /** Iterate over all rows in the order of their ordinals, in pieces of at most a few thousand rows. Each call starts at the first row. */
   pieces(): AsyncIterable<VectorPiece>
 }

@@ -1,6 +1,6 @@
 /**
- * Several threads insert into one graph, in memory that they share. This thread only waits, so its event loop is free. Which edges
- * there are in the end depends on who came first: such a graph is as good as that of one thread, but not the same every time.
+ * Inserts rows into one graph with several threads, in shared memory. The calling thread only waits, so its event loop stays free.
+ * The edges depend on the order in which threads insert. The graph has the same quality as with one thread, but differs between builds.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -16,43 +16,46 @@ import { orAborted } from '../../primitives/abort.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { BuiltGraph } from './stored-graph.js'
 
-/** What threads need to insert into one graph. */
+/** The shared memory in which threads insert into one graph. */
 export interface Crew {
   readonly arena: SharedArena
   readonly shared: SharedPlaces
-  /** One for each thread. */
+  /** Address of the scratch memory of each thread. */
   readonly scratches: readonly number[]
 }
 
-/** What one of them is started with. */
+/** `workerData` of an insert thread. */
 export interface InsertTask {
   readonly memory: SharedMemory
   readonly shape: GraphShape
-  /** With the scratch of the thread. */
+  /** Addresses of the graph; `scratch` is that of this thread. */
   readonly places: GraphPlaces
   readonly shared: SharedPlaces
-  /** All rows to insert, those of a partition together. */
+  /** All rows to insert, partition by partition. */
   readonly rows: Uint32Array
-  /** Where in `rows` each partition begins, and where the last ends. */
+  /** Offset in `rows` of each partition; the last element is the end of the last partition. */
   readonly starts: Uint32Array
   readonly efConstruction: number
-  /** u32s that all change: see `Tally`. */
+  /** Shared counters (u32): see `Tally`. */
   readonly tally: Uint32Array
   readonly thread: number
 }
 
-/** Words of a tally. Messages may get lost with a thread that dies; what lies in memory is there. */
+/** Indexes of the counters. They are in shared memory because messages of a thread that dies may get lost. */
 export const Tally = {
-  /** Rows, from the first, that somebody has taken to insert them. */
+  /** Number of rows that threads have claimed. Threads claim rows in the order of `rows`. */
   taken: 0,
   inserted: 1,
-  /** For each thread, whether it has taken any. */
+  /** For each thread: 1 after it has started. */
   begun: 2,
 } as const
 
 const workerFile = new URL('./insert-worker.js', import.meta.url)
 
-/** An arena for a graph up to `end`, and behind it what `threads` of them need; null where threads cannot share one. */
+/**
+ * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads cannot share
+ * an arena.
+ */
 export function openCrew(shape: GraphShape, end: number, partitions: number, threads: number): Crew | null {
   const places = new Places()
   places.take(end)
@@ -65,9 +68,10 @@ export function openCrew(shape: GraphShape, end: number, partitions: number, thr
 }
 
 /**
- * Inserts the rows of each partition from its entry. False: no thread could be started, and nothing was inserted. Rows equal to others
- * are to be joined then (`Graph.join`). Throws code 17 when a thread dies, and the reason of the signal as soon as that fires: the
- * graph is good for nothing then. No thread outlives the call. `file`: what they run.
+ * Insert the rows of each partition, starting from its entry point. `file`: the module that the threads run.
+ * Return false if no thread could be started; then nothing was inserted. Otherwise the caller must join equal rows (`Graph.join`).
+ * Throws ServiceUnavailable if a thread dies, and the reason of the abort signal as soon as it fires; the graph is unusable then.
+ * All threads have ended when the call returns.
  */
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,
@@ -87,17 +91,17 @@ export async function insertByThreads(
   let isOver = false
   try {
     const isDone = new Promise<boolean>((resolve, reject) => {
-      let told = 0
-      const tell = () => {
+      let reported = 0
+      const report = () => {
         const inserted = Atomics.load(tally, Tally.inserted)
-        if (inserted > told) onInserted(inserted - told)
-        told = inserted
-        if (told === rows.length) resolve(true)
+        if (inserted > reported) onInserted(inserted - reported)
+        reported = inserted
+        if (reported === rows.length) resolve(true)
       }
       let alive = scratches.length
-      /** Those that never began took nothing along: others do their part. */
-      const gone = (thread: number, cause: unknown) => {
-        tell()
+      /** A thread that exits before it has started has claimed no rows, so the other threads insert all rows. */
+      const onExit = (thread: number, cause: unknown) => {
+        report()
         if (cause !== undefined && Atomics.load(tally, Tally.begun + thread) === 1) reject(died(cause))
         else if (--alive > 0) return
         else if (Atomics.load(tally, Tally.taken) === 0) resolve(false)
@@ -118,14 +122,14 @@ export async function insertByThreads(
         try {
           const worker = new Worker(file, { workerData, execArgv: [] })
           let cause: unknown
-          worker.on('message', tell)
+          worker.on('message', report)
           worker.on('error', error => {
             cause = error
           })
-          worker.on('exit', code => gone(thread, code === 0 ? undefined : (cause ?? `exit code ${code}`)))
+          worker.on('exit', code => onExit(thread, code === 0 ? undefined : (cause ?? `exit code ${code}`)))
           workers.push(worker)
         } catch (error) {
-          gone(thread, error)
+          onExit(thread, error)
         }
       }
       const startAll = async () => {
@@ -161,7 +165,7 @@ function sharedWords(count: number): Uint32Array {
 }
 
 function died(cause: unknown): SheafError {
-  const reason = cause instanceof Error ? cause.message : (cause ?? 'it left rows out')
+  const reason = cause instanceof Error ? cause.message : (cause ?? 'it skipped rows')
   return new SheafError(ErrorCode.ServiceUnavailable, `a thread that builds a vector index died: ${reason}`, {
     cause,
     hint: 'build again; with connect(path, { buildThreads: 1 }) no threads are needed',

@@ -1,11 +1,11 @@
-/** What a thread runs that inserts into a graph beside others: a few rows after the other, until none is left that nobody has taken. */
+/** The program of an insert thread. The thread claims batches of rows and inserts them, until no unclaimed rows are left. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../errors.js'
 import { attachArena } from '../../kernels/arena.js'
 import { Graph } from '../../kernels/graph.js'
 import { type InsertTask, Tally } from './insert-threads.js'
 
-/** A few ten milliseconds: the last of the threads is not long alone. */
+/** Rows claimed together: a few tens of milliseconds of work, so that all threads finish at about the same time. */
 const rowsTogether = 64
 
 assert(parentPort !== null, 'this module runs in a worker thread')

@@ -1,10 +1,14 @@
-/** What vector indexes there are, and what can be said about one when it is made (rule A-088). */
+/** The kinds of vector indexes and their parameters (rule A-088). */
 import type { Metric } from '../../kernels/metric.js'
 
 /**
- * All divide their rows into partitions (IVF), each with a centroid near which its rows lie. FLAT keeps vectors, SQ a byte for each
- * element, PQ a code for each of some parts of a vector (product quantization), RQ a bit for each element (RaBitQ); with HNSW the
- * rows of a partition are the nodes of a graph, else they are a list. By hamming, which FLAT alone knows, vectors are bytes and stay so.
+ * All kinds divide their rows into partitions (IVF). A row belongs to the partition with the nearest centroid.
+ *
+ * - FLAT stores the vectors. It is the only kind with the hamming metric, for which vectors are bytes.
+ * - SQ stores a byte per element (scalar quantization).
+ * - PQ stores a code per part of a vector (product quantization).
+ * - RQ stores a bit per element (RaBitQ).
+ * - With HNSW, the rows of a partition are the nodes of a graph; otherwise they are a list.
  */
 export const vectorKinds = [
   'IVF_FLAT',
@@ -17,25 +21,25 @@ export const vectorKinds = [
 ] as const
 export type VectorKind = (typeof vectorKinds)[number]
 
-/** What the caller has said; what is absent is chosen by `settings.ts`, for each segment by its rows. */
+/** Parameters given by the caller. `settings.ts` chooses absent parameters for each segment, by its number of rows. */
 export interface VectorParameters {
   readonly partitions?: number
   readonly targetPartitionSize?: number
-  /** PQ: parts of a vector. */
+  /** PQ: number of parts of a vector. */
   readonly subVectors?: number
   /** PQ: bits of a code, 4 or 8. */
   readonly bits?: number
-  /** Training rows for each centroid. */
+  /** Training rows per centroid. */
   readonly sampleRate?: number
-  /** Rounds of k-means at most. */
+  /** Maximum number of k-means iterations. */
   readonly maxIterations?: number
-  /** HNSW: edges of a node above the lowest level; twice as many on it. */
+  /** HNSW: maximum number of edges of a node on each level above the lowest. Nodes of the lowest level have twice as many. */
   readonly m?: number
-  /** HNSW: candidates while building. */
+  /** HNSW: candidates that a walk keeps while rows are inserted. */
   readonly efConstruction?: number
 }
 
-/** Everything that decides what a segment is like, but for its rows. */
+/** Everything that determines a segment, except its rows. */
 export interface VectorSpec {
   readonly kind: VectorKind
   readonly metric: Metric

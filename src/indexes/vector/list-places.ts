@@ -1,22 +1,22 @@
-/** Where things lie in the arena of a segment of lists. */
+/** Addresses in the arena of a segment of lists. */
 import { Places } from '../../kernels/arena.js'
 import { nearestBytes } from '../../kernels/nearest-lists.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Codec } from './codec.js'
 
-/** Where lists lie, one after the other, in a file or in an arena. */
+/** Offsets of consecutive lists, in a file or in an arena. */
 export interface ListLayout {
-  /** Of all lists, with the zeros behind each. */
+  /** Bytes of all lists, including the padding of each list. */
   readonly listsBytes: number
   /** Offset of each list. */
   readonly listAt: Float64Array
-  /** Rows before each list. */
+  /** Number of rows before each list. */
   readonly rowAt: Uint32Array
-  /** Rows in all lists. */
+  /** Number of rows in all lists. */
   readonly placed: number
 }
 
-/** Where one thread works beside the lists. */
+/** Addresses of the scratch memory of one thread. */
 export interface Scratch {
   readonly allowed: number
   readonly heap: number
@@ -24,7 +24,7 @@ export interface Scratch {
   readonly scratch: number
 }
 
-/** Of an arena that has all lists, in the layout of the file. */
+/** Addresses in an arena that has all lists, in the order of the file. */
 export interface ListPlaces extends ListLayout, Scratch {
   /** The lists, each at a multiple of 64. */
   readonly lists: number
@@ -32,28 +32,29 @@ export interface ListPlaces extends ListLayout, Scratch {
   readonly ordinals: number
   /** u32s: the partition of each row, by ordinal. Not in the file. */
   readonly partitionOf: number
-  /** i32s, by partition: 1 once its list has been read. Not in the file. */
+  /** i32s, by partition: 1 after its list has been read. Not in the file. */
   readonly isThere: number
   readonly end: number
 }
 
-/** Of an arena that has one list at a time. */
+/** Addresses in an arena that has one list at a time. */
 export interface FramePlaces extends Scratch {
   readonly codes: number
   readonly ordinals: number
   readonly end: number
 }
 
-/** Candidates that a scan keeps at most; of more, every row may as well be measured. */
+/** Maximum number of candidates that a scan keeps. For more candidates, measuring every row is as cheap. */
 export const candidatesMax = 16 * 1024
-/** Rows whose partitions are noted between two looks at the clock: each may touch memory that was not touched before. */
+/** Rows mapped between two checks of the clock. Few, because each row may touch a new memory page. */
 const mappedRows = 4 * 1024
 
-/** Bytes of a list of `count` rows with the zeros behind it, which fill it up to a multiple of 64. */
+/** Return the bytes of a list of `count` rows, padded with zeros to a multiple of 64. */
 export function storedBytes(codec: Codec, count: number): number {
   return Math.ceil(codec.listBytes(count) / 64) * 64
 }
 
+/** Return the offsets of lists with `counts` rows each. */
 export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
   const listAt = new Float64Array(counts.length)
   const rowAt = new Uint32Array(counts.length)
@@ -68,7 +69,10 @@ export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
   return { listsBytes, listAt, rowAt, placed }
 }
 
-/** `seats`: threads that ask it in one arena; this is number `seat`. */
+/**
+ * Return the addresses in an arena that has all lists. `seats`: number of threads that search in the arena, default 1.
+ * `seat`: worker index of this thread, from 0.
+ */
 export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seats = 1, seat = 0): ListPlaces {
   const places = new Places()
   const layout = listLayout(codec, counts)
@@ -76,20 +80,21 @@ export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seat
   const ordinals = places.take(layout.placed * 4)
   const partitionOf = places.take(rows * 4)
   const isThere = places.take(counts.length * 4)
-  const scratches = Array.from({ length: seats }, () => deskIn(places, codec, layout.placed, rows))
+  const scratches = Array.from({ length: seats }, () => takeScratch(places, codec, layout.placed, rows))
   return { ...layout, lists, ordinals, partitionOf, isThere, ...scratches[seat]!, end: places.end }
 }
 
+/** Return the addresses in an arena that has one list at a time. */
 export function framePlaces(codec: Codec, counts: Uint32Array, rows: number): FramePlaces {
   const places = new Places()
   const most = counts.reduce((max, count) => Math.max(max, count), 0)
   const placed = counts.reduce((sum, count) => sum + count, 0)
   const codes = places.take(storedBytes(codec, most))
   const ordinals = places.take(most * 4)
-  return { codes, ordinals, ...deskIn(places, codec, placed, rows), end: places.end }
+  return { codes, ordinals, ...takeScratch(places, codec, placed, rows), end: places.end }
 }
 
-function deskIn(places: Places, codec: Codec, placed: number, rows: number): Scratch {
+function takeScratch(places: Places, codec: Codec, placed: number, rows: number): Scratch {
   return {
     allowed: places.take(Math.ceil(rows / 32) * 4),
     heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),
@@ -98,7 +103,7 @@ function deskIn(places: Places, codec: Codec, placed: number, rows: number): Scr
   }
 }
 
-/** Fills the map from rows to partitions that an arena has beside its lists. */
+/** Fill the map from rows to partitions of an arena that has all lists. */
 export async function mapPartitions(
   buffer: ArrayBufferLike,
   places: ListPlaces,
@@ -113,7 +118,7 @@ export async function mapPartitions(
   }
 }
 
-/** Notes the rows of one partition in such a map. */
+/** Enter the rows of one partition into the map from rows to partitions. */
 export async function mapPartition(
   partitionOf: Uint32Array,
   partition: number,

@@ -1,4 +1,4 @@
-/** Reads single lists of a segment's file, each under checksums of its own. */
+/** Reads single lists of a segment's file. Each list has its own checksums. */
 import { crc32 } from '../../primitives/checksum.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type Section, type SectionFile, type SectionPart, sectionOf } from '../sections/section-file.js'
@@ -6,15 +6,16 @@ import type { Codec } from './codec.js'
 import { type ListLayout, listLayout, storedBytes } from './list-places.js'
 import type { StoredList } from './stored-list.js'
 
-/** Lists that lie side by side are read at once, up to so many bytes of codes and ordinals. */
+/** Adjacent lists are read together, up to this many bytes of codes and ordinals. */
 const runBytes = 1024 * 1024
 
-/** Checksums of the codes of each list, with the zeros behind them, and of its ordinals. */
+/** Checksums (CRC-32) of each list's codes, including their padding, and of each list's ordinals. */
 interface ListSums {
   readonly codes: Uint32Array
   readonly ordinals: Uint32Array
 }
 
+/** Reads lists of one segment. */
 export class ListReader {
   readonly counts: Uint32Array
   readonly #file: SectionFile
@@ -24,7 +25,7 @@ export class ListReader {
   readonly #codes: Section
   readonly #ordinals: Section
 
-  /** Throws corrupted (code 18) where sections have another size than the counts say. */
+  /** `counts`: rows of each list. Throws Internal if the size of a section contradicts the counts. */
   constructor(file: SectionFile, codec: Codec, counts: Uint32Array, sums: ListSums) {
     this.#file = file
     this.#codec = codec
@@ -36,25 +37,25 @@ export class ListReader {
     this.#ordinals = sectionOf(file, 'ordinals', 4 * placed)
   }
 
-  /** Whether all lists together are few enough bytes to be read at once. */
+  /** Whether all lists are small enough to be read together. */
   get isSmall(): boolean {
     const { listsBytes, placed } = this.#layout
     return listsBytes + 4 * placed <= runBytes
   }
 
-  /** Memory that its tables take. */
+  /** Bytes of memory of this reader's tables. */
   get bytes(): number {
     const { listAt, rowAt } = this.#layout
     const { codes, ordinals } = this.#sums
     return listAt.byteLength + rowAt.byteLength + codes.byteLength + ordinals.byteLength
   }
 
-  /** What a list takes. */
+  /** Return the bytes of a list's codes and ordinals. */
   bytesOf(partition: number): number {
     return storedBytes(this.#codec, this.counts[partition]!) + 4 * this.counts[partition]!
   }
 
-  /** Puts partitions, which all have rows, into runs that are best read at once. */
+  /** Group partitions, which all have rows, into runs that are read together. */
   runs(partitions: readonly number[]): readonly (readonly number[])[] {
     const { rowAt } = this.#layout
     const runs: number[][] = []
@@ -72,7 +73,7 @@ export class ListReader {
     return runs
   }
 
-  /** The lists of a run, each in memory of its own. Throws corrupted (code 18). */
+  /** Read the lists of a run, each into its own buffer. Throws Internal if a checksum differs. */
   async read(run: readonly number[]): Promise<readonly StoredList[]> {
     const codeParts = run.map(p => this.#codesOf(p))
     const ordinalParts = run.map(p => this.#ordinalsOf(p))
@@ -92,7 +93,7 @@ export class ListReader {
     })
   }
 
-  /** All parts that have checksums, by section, in order. */
+  /** Return all parts with checksums, by section, in file order. */
   parts(): ReadonlyMap<Section, readonly SectionPart[]> {
     const all = Array.from(this.counts.keys())
     return new Map([
@@ -116,7 +117,7 @@ function spanOf(parts: readonly SectionPart[]): number {
   return last.start + last.bytes - parts[0]!.start
 }
 
-/** The checksum of each list, to be written. `bytesOf`: of a partition. */
+/** Return the checksums of all lists, as bytes of u32s. `bytesOf` returns the bytes of a partition's list. */
 export async function sumsOf(
   partitions: number,
   bytesOf: (partition: number) => Uint8Array,

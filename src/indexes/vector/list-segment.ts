@@ -1,4 +1,4 @@
-/** A segment whose partitions are lists: those with the nearest centroids are looked through, row by row. */
+/** A segment whose partitions are lists. A search scans the partitions with the nearest centroids, row by row. */
 import type { Arena } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
 import type { Hits } from '../../kernels/nearest.js'
@@ -27,43 +27,44 @@ import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
-/** Which rows lie in which partition. */
+/** Centroids and row counts of the partitions. */
 export interface Partitions {
-  /** `count x innerDim`. */
+  /** `innerDim` elements for each partition. */
   readonly centroids: Float32Array
-  /** Rows of each. */
+  /** Number of rows of each partition. */
   readonly counts: Uint32Array
 }
 
-/** How hard a segment looks unless it is told. */
+/** The default effort of searches, found by tuning. */
 export interface ListEffort {
-  /** Candidates that are measured first for ten rows. */
+  /** Candidates that a search for ten rows measures first. */
   readonly candidates: number
-  /** How many times as far as the nearest rows lie partitions are looked at. Absent: the segment was built before there was a choice. */
+  /** Saturation factor that ends a scan. Absent in old segments: `usualFactors.lists`. */
   readonly factor?: number
-  /** How far the order of guessed distances can be trusted. Absent: as far as that of the codec usually can. */
+  /** How far the order of approximate distances can be trusted. Absent: the default of the codec. */
   readonly blur?: Blur
-  /** The same where a filter leaves some rows. Absent: as without. */
+  /** The effort of searches with a filter. Absent: the effort of searches without a filter. */
   readonly filtered?: Pick<ListEffort, 'factor' | 'blur'>
 }
 
-/** Partitions that are looked at in any case, and how many more than `factor` says. */
+/** `leastProbes`: minimum number of partitions to scan. `moreProbes`: partitions to scan in addition to what `factor` requires. */
 const leastProbes = 6
 const moreProbes = 4
-/** Rows that are watched at least: of fewer, the last change says too little of what lies in the next partitions. */
+/** Minimum number of watched rows. The last change among fewer rows says too little about the next partitions. */
 const leastWatched = 20
-/** Where the best rows lie at too few points, the next scan keeps this many times as many rows. */
+/** If the best rows have too few distinct points, the next scan keeps this many times as many rows. */
 const moreKept = 4
-/** Rows offered at once: what fits the scratch of every codec. */
+/** Rows offered together: as many as fit the scratch memory of every codec. */
 const offeredRows = 16
-/** Centroids that are put in order first. */
+/** Number of nearest centroids that a search sorts first. */
 const firstCentroids = 32
-/** Bytes scanned between two turns of the event loop: about three milliseconds. */
+/** Bytes scanned between two checks of the clock: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
-/** Lists that are brought at once, and bytes of their codes: a search holds no more beside what is kept. */
+/** Maximum number of lists and of bytes of codes that a search loads together. A search holds no more in addition to the cache. */
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
+/** An opened segment of lists. */
 export class ListSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -77,7 +78,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly #centroids: VectorSegment
   readonly #apart: Uint32Array
   readonly #effort: ListEffort
-  /** Rows that lie in lists. */
+  /** Number of rows in lists. */
   readonly #placed: number
   readonly #laid: Laid
 
@@ -128,14 +129,14 @@ export class ListSegment implements VectorIndexSegment {
     const { query, count, allowed } = probe
     const placed = placeQuery(this.#space, query)
     const { leastPartitions, mostPartitions } = probe.effort
-    const isTold = leastPartitions !== undefined || mostPartitions !== undefined
-    if (placed !== null && !isTold && this.#codec.canTell?.(placed) === false) {
+    const isLimited = leastPartitions !== undefined || mostPartitions !== undefined
+    if (placed !== null && !isLimited && this.#codec.canTell?.(placed) === false) {
       return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'unsettled' }
     }
     const found =
       placed === null
         ? {
-            ordinals: yield* this.#first(count, allowed, pacer),
+            ordinals: yield* this.#firstRows(count, allowed, pacer),
             partitions: 0,
             measured: 0,
             ended: 'saturated' as const,
@@ -144,7 +145,7 @@ export class ListSegment implements VectorIndexSegment {
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
 
-  /** Looks for candidates, and keeps more of them on the way where those it keeps are copies of too few rows. */
+  /** Search for candidates. Repeat the scan with more kept rows if the kept rows are copies of too few points. */
   *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Task<Candidates> {
     const { k, count, passing } = probe
     const most = Math.min(candidatesMax, this.#placed)
@@ -159,8 +160,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Looks through partitions, the nearest first, until the best rows no longer change, or the caller's effort is spent. Null: the `kept` best rows
-   * lie at so few points that they say too little, and `mayKeepMore`.
+   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Scans `least` partitions
+   * in any case, and at most `most`. Return null if `mayKeepMore` and the `kept` best rows have too few distinct points to judge.
    */
   *#scanKeeping(
     kept: number,
@@ -172,7 +173,7 @@ export class ListSegment implements VectorIndexSegment {
     const { k, count, allowed, passing, effort } = probe
     const partitions = this.#counts.length
     const { leastPartitions, mostPartitions } = effort
-    const isTold = leastPartitions !== undefined || mostPartitions !== undefined
+    const isLimited = leastPartitions !== undefined || mostPartitions !== undefined
     const most = Math.min(mostPartitions ?? partitions, partitions)
     const least = Math.min(leastPartitions ?? leastProbes, most)
     const usual = passing / partitions
@@ -180,99 +181,100 @@ export class ListSegment implements VectorIndexSegment {
     const rule = { factor, more: moreProbes * usual }
     const enough = Math.min(leastPartitions === undefined ? kept : k, passing)
     const all = Math.min(this.#placed, passing)
-    /** By partition: rows seen once it was looked at. */
+    /** By partition: value of `seen` after the partition was scanned. */
     const seenAt = new Float64Array(partitions)
     const view = this.#lists.view()
     let nearest = this.#nearestPartitions(query, Math.min(partitions, Math.max(firstCentroids, 2 * least)))
-    let looked = 0
+    let scanned = 0
     let seen = 0
-    /** Rows of the partitions so far, whether they pass or not. */
-    let met = 0
+    /** Rows of the partitions so far, including rows that the filter excludes. */
+    let visited = 0
     let measured = 0
     let bytes = 0
     let goal = 0
-    /** Partitions that were brought. */
+    /** Number of partitions, in the order of `nearest`, whose lists are loaded. */
     let ready = 0
     let ended: Ending = 'saturated'
     let found: Hits | null = null
-    this.#begin(kept, allowed)
+    this.#openHeap(kept, allowed)
     for (let next = 0; next < partitions && seen < all; next++) {
       if (next === nearest.length) nearest = this.#nearestPartitions(query, Math.min(partitions, 2 * next))
       const partition = nearest[next]!
       if (this.#counts[partition] === 0) continue
-      /** Rows that will be seen before the search may end. */
+      /** Value of `seen` before which the search will not end. */
       let due = Math.max(goal, enough)
-      if (looked >= least && (seen >= goal || looked >= most)) {
-        const held: Hits = heldNearest(this.#arena)
-        if (looked >= most) {
+      if (scanned >= least && (seen >= goal || scanned >= most)) {
+        const best: Hits = heldNearest(this.#arena)
+        if (scanned >= most) {
           ended = 'limited'
           break
         }
-        const missing = enough - held.ordinals.length
+        const missing = enough - best.ordinals.length
         if (missing > 0) due = seen + missing
         else if (leastPartitions !== undefined) {
           ended = 'limited'
           break
         } else {
           const least = watchedRows(k, leastWatched)
-          const partitionOf = view.partitionsOf(held.ordinals)
-          const watched = this.#watchedAmong(held, partitionOf, least)
+          const partitionOf = view.partitionsOf(best.ordinals)
+          const watched = this.#watchedAmong(best, partitionOf, least)
           if (watched === null && mayKeepMore) return null
           const late = lateRows(least)
-          const last = watched ?? held.ordinals.length
-          goal = enoughWork(rule, this.#settledAt(held, partitionOf, last, late, seenAt))
+          const last = watched ?? best.ordinals.length
+          goal = enoughWork(rule, this.#lastChangeAt(best, partitionOf, last, late, seenAt))
           if (seen >= goal) break
           due = goal
         }
         if (
-          !isTold &&
+          !isLimited &&
           Math.max(seen, goal) >= passing * mostShare &&
-          !this.#isWorthGoingOn(measured, passing)
+          !this.#isScanningCheaper(measured, passing)
         ) {
           ended = 'unsettled'
           break
         }
       }
       if (next >= ready) {
-        // How many of the next rows pass is known of all rows, or else guessed from those so far: never far ahead.
-        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, met)
+        // Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from the rows so far, so the
+        // search loads at most as many partitions as it has visited.
+        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, visited)
         const far = allowed === null ? batchLists : Math.max(least, next)
-        const wanted = Math.max(least - looked, 1)
-        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - looked))
+        const wanted = Math.max(least - scanned, 1)
+        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - scanned))
         ready = batch.end
         const coming = view.bring(batch.partitions)
         if (coming !== null) {
           found = closeNearest(this.#arena)
           view.keep(found.ordinals)
           yield orAborted(coming, pacer.signal)
-          this.#begin(kept, allowed)
+          this.#openHeap(kept, allowed)
           this.#offer(found)
         }
       }
       const rows = this.#passingIn(view, partition, allowed)
-      met += this.#counts[partition]!
+      visited += this.#counts[partition]!
       if (rows === 0) continue
       bytes += this.#scanList(view, query, partition)
       measured += this.#counts[partition]!
-      looked++
+      scanned++
       seen += rows
       seenAt[partition] = seen
       if (bytes < turnBytes) continue
       bytes = 0
       if (!pacer.due()) continue
-      // Between open and close nothing else runs: queries share the arena.
+      // Queries share the arena, so the heap is closed before the event loop gets a turn.
       found = closeNearest(this.#arena)
       yield pacer.pause()
-      this.#begin(kept, allowed)
+      this.#openHeap(kept, allowed)
       this.#offer(found)
     }
     const { ordinals } = closeNearest(this.#arena)
-    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: looked, measured, ended }
+    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: scanned, measured, ended }
   }
 
   /**
-   * The partitions from number `next` of `nearest` on that are to be brought at once, and the number behind the last of them: `lists` that have
-   * rows, and more of them until they have `rows` rows, at most `most`.
+   * Return the partitions to load together, from position `next` of `nearest` on, and the position after the last of them.
+   * The batch has at least `lists` non-empty partitions, more until they have `rows` rows, and at most `most`.
    */
   #batch(
     nearest: Uint32Array,
@@ -283,24 +285,24 @@ export class ListSegment implements VectorIndexSegment {
   ): { readonly partitions: Uint32Array; readonly end: number } {
     const partitions = new Uint32Array(Math.min(batchLists, most, nearest.length - next))
     let count = 0
-    let has = 0
+    let batchRows = 0
     let bytes = 0
     let end = next
     for (; count < partitions.length && end < nearest.length; end++) {
-      if ((count >= lists && has >= rows) || bytes >= batchBytes) break
+      if ((count >= lists && batchRows >= rows) || bytes >= batchBytes) break
       const partition = nearest[end]!
       const own = this.#counts[partition]!
       if (own === 0) continue
       partitions[count++] = partition
-      has += own
+      batchRows += own
       bytes += this.#codec.listBytes(own)
     }
     return { partitions: partitions.subarray(0, count), end }
   }
 
   /**
-   * How many of the nearest rows that are held are watched: `least` where there are so many, and more where these lie at too few points; null
-   * where all do. Rows of one partition at one distance count as one point, because copies of a row are that.
+   * Return how many of the nearest kept rows are watched: `least`, or more if these have too few distinct points. Return null if all kept
+   * rows have too few points. Rows of one partition at one distance count as one point, because copies of a row are such rows.
    */
   #watchedAmong({ ordinals, distances }: Hits, partitionOf: Uint32Array, least: number): number | null {
     const watched = Math.min(least, distances.length)
@@ -320,8 +322,11 @@ export class ListSegment implements VectorIndexSegment {
     return null
   }
 
-  /** How many rows had been seen when the `watched` nearest of those that are held last changed, but for `late` of them; of rows as far as the last, the first that were seen. */
-  #settledAt(
+  /**
+   * Return the number of rows seen when the `watched` nearest kept rows last changed, ignoring the last `late` of the changes.
+   * Of rows at the same distance as the last watched row, those that were seen first count as watched.
+   */
+  #lastChangeAt(
     { ordinals, distances }: Hits,
     partitionOf: Uint32Array,
     watched: number,
@@ -343,17 +348,17 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Whether to look through all lists that are left costs less than to measure the rows that pass. Never where queries are coded anew for each
-   * partition: that costs more than its rows.
+   * Whether scanning all remaining lists costs less than measuring the passing rows. Never for codecs of residuals, because encoding the
+   * query again for each partition costs more than scanning the rows.
    */
-  #isWorthGoingOn(measured: number, passing: number): boolean {
+  #isScanningCheaper(measured: number, passing: number): boolean {
     if (this.#codec.ofResiduals) return false
     const { metric, dim } = this.#space
     const { rowBytes } = this.facts
     return (this.#placed - measured) * rowBytes < passing * (metric === 'hamming' ? rowBytes : 4 * dim)
   }
 
-  /** How many rows of a partition are allowed. */
+  /** Count the allowed rows of a partition. */
   #passingIn(view: ListView, partition: number, allowed: Bitset | null): number {
     if (allowed === null) return this.#counts[partition]!
     const rows = view.ordinals(partition)
@@ -363,7 +368,7 @@ export class ListSegment implements VectorIndexSegment {
     return passing
   }
 
-  /** Offers rows that were found before. */
+  /** Offer rows found earlier to the reopened heap. */
   #offer({ ordinals, distances }: Hits): void {
     const { scratch } = this.#places
     const { buffer } = this.#arena
@@ -379,7 +384,7 @@ export class ListSegment implements VectorIndexSegment {
     return searchSegment(this.#centroids, query, { metric: 'l2', k: count }).ordinals
   }
 
-  #begin(k: number, allowed: Bitset | null): void {
+  #openHeap(k: number, allowed: Bitset | null): void {
     const { heap, allowed: bits } = this.#places
     if (allowed !== null && allowed !== this.#laid.allowed) {
       new Uint32Array(this.#arena.buffer, bits, allowed.words.length).set(allowed.words)
@@ -388,7 +393,7 @@ export class ListSegment implements VectorIndexSegment {
     openNearest(this.#arena, heap, k, allowed === null ? 0 : bits)
   }
 
-  /** Returns the bytes of the list. */
+  /** Scan one list. Return its size in bytes. */
   #scanList(view: ListView, query: Float32Array, partition: number): number {
     const count = this.#counts[partition]!
     const { query: at, scratch } = this.#places
@@ -410,8 +415,8 @@ export class ListSegment implements VectorIndexSegment {
     return codec.listBytes(count)
   }
 
-  /** The first rows of all: they are all as far. */
-  *#first(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
+  /** Return the first `count` allowed rows by ordinal: all rows are equally far from a query outside the space. */
+  *#firstRows(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
     const view = this.#lists.view()
     const all = Uint32Array.from(this.#counts.keys())
     let first = new Uint32Array(0)
@@ -434,7 +439,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 }
 
-/** Different values of ascending ones. */
+/** Count the distinct values of a sorted array. */
 function pointsOf(sorted: Float32Array): number {
   let points = 0
   for (let i = 0; i < sorted.length; i++) if (sorted[i] !== sorted[i - 1]) points++

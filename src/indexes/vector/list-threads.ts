@@ -1,6 +1,6 @@
 /**
- * Who does the work on the rows of lists (`ListWork`) while a segment is built: several threads, so that the event loop of the caller is free, or the
- * calling thread. The segment is the same.
+ * Runs the work on rows of lists (`ListWork`) during a build: in several threads, so that the caller's event loop stays free, or in the
+ * calling thread. The resulting segment is the same.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -15,26 +15,33 @@ import { orAborted } from '../../primitives/abort.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type CallArgs, type CallName, type CallResult, ListWork, oneByOne } from './list-work.js'
 
-/** The message to a thread; the answer is `{ result }`. */
+/** The message to a thread. The thread answers with `{ result }`. */
 export interface ListCall {
   readonly name: CallName
   readonly args: readonly unknown[]
 }
 
+/** Workers that run calls of `ListWork`. */
 export interface ListWorkers {
-  /** Calls that are done at the same time. */
+  /** Number of calls that run concurrently. */
   readonly count: number
-  /** Hands a task to the first worker that is free. Rejects with the reason of the build's signal as soon as it fires. */
+  /**
+   * Run a call in the first free worker. `moved`: buffers to transfer. Rejects with ServiceUnavailable if a thread has died, and with the
+   * reason of the build's abort signal as soon as it fires.
+   */
   call<N extends CallName>(name: N, args: CallArgs<N>, moved?: readonly ArrayBuffer[]): Promise<CallResult<N>>
-  /** By each worker. */
+  /** Run a call in every worker. */
   callEach<N extends CallName>(name: N, args: CallArgs<N>): Promise<readonly CallResult<N>[]>
-  /** Ends the threads, whatever they do. */
+  /** Terminate the threads, even during a call. */
   close(): Promise<void>
 }
 
 const workerFile = new URL('./list-worker.js', import.meta.url)
 
-/** `threads` workers, fewer where not all can be started; the calling thread where `threads` is 1, or none can be started. `file`: what threads run. */
+/**
+ * Start `threads` worker threads, or fewer if not all can be started. If `threads` is 1 or no thread can be started, the calling thread
+ * does the work. `file`: the module that the threads run.
+ */
 export async function openListWorkers(
   threads: number,
   pacer: Pacer,
@@ -61,7 +68,7 @@ interface Call extends ListCall {
 
 interface Thread {
   readonly worker: Worker
-  /** Calls that were sent, and have no answer yet. */
+  /** Calls that were sent and not answered yet. */
   readonly sent: Call[]
 }
 
@@ -81,7 +88,7 @@ class Threads implements ListWorkers {
   readonly #threads: Thread[] = []
   readonly #workers = new Set<Worker>()
   readonly #waiting: Call[] = []
-  /** Why nothing more can be done. */
+  /** The error that rejects all further calls, after a thread has died. */
   #failure: SheafError | null = null
   #isClosed = false
 
@@ -93,7 +100,7 @@ class Threads implements ListWorkers {
     return this.#threads.length
   }
 
-  /** Resolves when the thread is ready, or could not be started. */
+  /** Start a thread. Resolves when the thread is ready or could not be started. */
   async start(file: URL): Promise<void> {
     let worker: Worker
     try {
@@ -181,12 +188,12 @@ function died(cause: unknown): SheafError {
   })
 }
 
-/** Products of an assignment from which on it is worth to share it out. */
+/** Minimum number of multiplications for which an assignment is split among workers. */
 const sharedProducts = 2 ** 31
-/** Elements of a sample that are copied between two looks at the clock. */
+/** Elements of a sample copied between two checks of the clock. */
 const copiedElements = 512 * 1024
 
-/** Assigns large samples by all workers at once. */
+/** Return an assignment function that splits large samples among all workers. */
 export function assigningBy(workers: ListWorkers): OpenSample {
   return (sample, rows, most) => {
     const { count, dim } = most
@@ -213,20 +220,20 @@ export function assigningBy(workers: ListWorkers): OpenSample {
   }
 }
 
-/** Trains samples by all workers at once. */
+/** Return a training function that trains several samples at a time, one per worker. */
 export function trainingBy(workers: ListWorkers): TrainEach {
   if (workers.count < 2) return trainEachHere
   return async (samples, count, maxIterations) => {
     const trained: Promise<Centroids>[] = []
     for await (const sample of samples) {
-      // No more samples are in memory than the workers have and one more for each.
+      // At most two samples per worker are in memory: one in training and one waiting.
       await trained.at(-2 * workers.count)
       const training = workers.call(
         'train',
         [sample, count, maxIterations],
         [sample.values.buffer as ArrayBuffer],
       )
-      // Its failure is that of all, below.
+      // `Promise.all` below reports a failure; this only prevents an unhandled rejection.
       training.catch(() => {})
       trained.push(training)
     }

@@ -1,4 +1,4 @@
-/** What is done with the rows of lists while a segment is built: by the calling thread, or by several worker threads at once. */
+/** The work on rows of lists during a build. It runs in the calling thread or in several worker threads. */
 import { type Arena, openArena, Places } from '../../kernels/arena.js'
 import { assigningHere, type Centroids, type TrainingSample, trainCentroids } from '../../kernels/clusters.js'
 import type { ElementKind } from '../../kernels/vector-segment.js'
@@ -9,42 +9,43 @@ import { Divider } from './divider.js'
 import { isApart, placeVector, type Space, squaredLength } from './space.js'
 import { type FoundRows, type Question, Truth } from './truth.js'
 
-/** Partition of a row that has no vector, and of one whose vector has no place in the space. */
+/** Partition of a row without a vector. */
 export const nowhere = 0xffff_ffff
+/** Partition of an apart row, whose vector lies outside the space. */
 export const apartFromAll = 0xffff_fffe
 
-/** Bytes of the vectors of a slot: a few milliseconds of work. */
+/** Bytes of the vectors in a slot: a few milliseconds of work. */
 const slotBytes = 2 * 1024 * 1024
 const slotRowsMost = 4096
 const slotRowsLeast = 64
-/** Rows encoded between two looks at the clock; whole blocks of every codec. */
+/** Rows encoded between two checks of the clock: whole blocks of every codec. */
 const encodedRows = 256
 
-/** What workers need to know before they get rows. */
+/** The task that workers get before the rows. */
 interface RowsTask {
   readonly space: Space
   readonly centroids: Centroids
   readonly codec: { readonly name: CodecName; readonly parameters: Uint8Array }
-  /** Null: nothing is asked. */
+  /** Null: the build needs no true neighbours. */
   readonly questions: readonly Question[] | null
   readonly kind: ElementKind
-  /** Memory of slots, each for the rows of one call. */
+  /** Shared memory of the slots. A slot has the rows of one call. */
   readonly slots: readonly ArrayBufferLike[]
 }
 
-/** Rows on their way to a worker and back. */
+/** Rows that the calling thread and a worker exchange. */
 export interface Slot {
-  /** The vectors, as those of the input. */
+  /** The vectors, with the element kind of the input. */
   readonly values: Float32Array | Uint8Array
-  /** The partition of each. */
+  /** The partition of each row. */
   readonly partitions: Uint32Array
-  /** Offsets of the rows, partition by partition. */
+  /** Row offsets in the slot, sorted by partition. */
   readonly order: Uint32Array
-  /** A list with the codes of the rows, in that order. */
+  /** A list with the codes of the rows, in the order of `order`. */
   readonly codes: Uint8Array
 }
 
-/** Rows that a slot has room for. */
+/** Return the capacity of a slot, in rows. */
 function slotRowsOf(dim: number): number {
   return Math.max(slotRowsLeast, Math.min(slotRowsMost, Math.floor(slotBytes / (4 * dim))))
 }
@@ -64,10 +65,12 @@ function slotPlaces({ space, kind, codec }: SlotShape) {
   }
 }
 
+/** Return the bytes of a slot. */
 export function slotSize(shape: SlotShape): number {
   return slotPlaces(shape).bytes
 }
 
+/** Return views of a slot's parts in its memory. */
 export function slotIn(buffer: ArrayBufferLike, shape: SlotShape): Slot {
   const { rows, values, partitions, order, codes } = slotPlaces(shape)
   const elements = rows * shape.space.dim
@@ -82,7 +85,7 @@ export function slotIn(buffer: ArrayBufferLike, shape: SlotShape): Slot {
   }
 }
 
-/** Rows of a sample to be assigned to centroids. */
+/** Rows of a shared sample to assign to centroids. */
 interface AssignTask {
   readonly sample: ArrayBufferLike
   readonly from: number
@@ -90,7 +93,7 @@ interface AssignTask {
   readonly centroids: Centroids
 }
 
-/** The calls of a worker. Their arguments and results can be posted. No call may begin before the one before it is done. */
+/** The calls of a worker. Arguments and results can be posted to other threads. Calls must not overlap: see `oneByOne`. */
 export class ListWork {
   readonly #pacer: Pacer
   #rows: RowsWork | null = null
@@ -99,7 +102,7 @@ export class ListWork {
     this.#pacer = pacer
   }
 
-  /** The nearest centroid of each of the rows. */
+  /** Return the nearest centroid of each row. */
   async assign({ sample, from, to, centroids }: AssignTask): Promise<Uint32Array> {
     const { dim } = centroids
     const rows = to - from
@@ -117,23 +120,23 @@ export class ListWork {
     return trainCentroids(values, rows, dim, count, maxIterations, this.#pacer)
   }
 
-  /** The calls below are about rows of this task, until it is told another. */
+  /** Set the task of the calls below. */
   async begin(task: RowsTask): Promise<void> {
     const divider = await Divider.open(task.centroids, this.#pacer)
     this.#rows = new RowsWork(task, divider, this.#pacer)
   }
 
-  /** Finds the partitions of rows in a slot, those of `nowhere` left out. `first`: ordinal of the first. */
+  /** Assign the rows of a slot to partitions. Skips rows with partition `nowhere`. `first`: ordinal of the first row. */
   async divide(slot: number, first: number, rows: number): Promise<void> {
     await this.#rows!.divide(slot, first, rows)
   }
 
-  /** Orders and codes the rows of a slot that have a partition; returns how many. */
+  /** Sort by partition and encode the rows of a slot that have a partition. Return their number. */
   async encode(slot: number, rows: number): Promise<number> {
     return this.#rows!.encode(slot, rows)
   }
 
-  /** What is nearest to each question of the rows that were divided here. */
+  /** Return the nearest rows to each question, among the rows that this worker has divided. */
   async found(): Promise<readonly FoundRows[]> {
     return this.#rows!.found()
   }
@@ -144,7 +147,7 @@ export type CallArgs<N extends CallName> = Parameters<ListWork[N]>
 export type CallResult<N extends CallName> = Awaited<ReturnType<ListWork[N]>>
 type DoCall = <N extends CallName>(name: N, args: CallArgs<N>) => Promise<CallResult<N>>
 
-/** Does calls one after the other, in the order in which they come. */
+/** Return a function that runs calls one after the other, in call order. */
 export function oneByOne(work: ListWork): DoCall {
   let last: Promise<unknown> = Promise.resolve()
   return <N extends CallName>(name: N, args: CallArgs<N>) => {
@@ -167,7 +170,7 @@ class RowsWork {
   readonly #list: number
   readonly #vectors: Float32Array
   readonly #ordinals: Uint32Array
-  /** Offsets in the slot. */
+  /** Offset in the slot of each row with a place in the space. */
   readonly #offsets: Uint32Array
 
   constructor(
@@ -200,7 +203,7 @@ class RowsWork {
     let count = 0
     for (let row = 0; row < rows; row++) {
       if (partitions[row] === nowhere) continue
-      if (!this.#place(slot, row, count)) {
+      if (!this.#toSpace(slot, row, count)) {
         partitions[row] = apartFromAll
         continue
       }
@@ -228,7 +231,7 @@ class RowsWork {
     for (let i = 0; i < count; i++) {
       const row = keys[i]! % slotRowsMost
       order[i] = row
-      this.#place(slot, row, i)
+      this.#toSpace(slot, row, i)
       if (codec.ofResiduals) subtractCentroid(this.#vectors, i, this.#centroids, partitions[row]!)
     }
     await this.#pacer.turn()
@@ -247,8 +250,8 @@ class RowsWork {
     return this.#truth?.found() ?? []
   }
 
-  /** Puts a row of a slot into the space, as the one of that number; false where it has no place. */
-  #place(slot: number, row: number, number: number): boolean {
+  /** Convert a row of a slot to the space, as vector `number`. Return false if its vector lies outside the space. */
+  #toSpace(slot: number, row: number, number: number): boolean {
     const { values } = this.#slots[slot]!
     const { dim, innerDim } = this.#space
     const square = squaredLength(values, row * dim, dim)
@@ -258,7 +261,7 @@ class RowsWork {
   }
 }
 
-/** Leaves of vector `row` what it differs from a centroid by. */
+/** Replace vector `row` by its residual: the vector minus the centroid. */
 export function subtractCentroid(
   vectors: Float32Array,
   row: number,

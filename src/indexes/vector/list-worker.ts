@@ -1,4 +1,4 @@
-/** The program of a thread that builds segments of lists: does the calls that it is sent. */
+/** The program of a thread that builds segments of lists: runs the calls that it receives. */
 import { parentPort } from 'node:worker_threads'
 import { assert } from '../../errors.js'
 import { Pacer } from '../../primitives/pacer.js'

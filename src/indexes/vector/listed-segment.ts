@@ -1,6 +1,6 @@
 /**
- * A segment over rows that hold lists of vectors. It asks another segment, which numbers the vectors, for those near each vector of the
- * query, and proposes the rows that hold them, as in section 3.6 of ColBERT (Khattab and Zaharia 2020, arXiv:2004.12832).
+ * A segment over rows that hold lists of vectors. It searches an inner segment over the single vectors for neighbours of each query
+ * vector, and proposes the rows that hold these neighbours. See ColBERT, section 3.6 (Khattab and Zaharia 2020, arXiv:2004.12832).
  */
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -8,12 +8,13 @@ import { partitionPoint } from '../../primitives/partition-point.js'
 import type { Blur } from './saturation.js'
 import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 
-/** Rows that a search proposes at most. */
+/** Maximum number of rows that a search proposes. */
 const proposedMax = 2 ** 19
 
 /**
- * So many times as many rows are measured as it took to find the nearest of them, in the order in which they are proposed. Of 40,000 images of 16 parts a
- * graph finds 0.97 of the ten nearest by 1.5, all by 2, in 0.3 and 0.5 of the time that measuring all takes.
+ * Minimum blur factor (saturation.ts): a query measures this many times as many proposed rows as it took to find the nearest ones.
+ * Measured on 40,000 images with 16 vectors each, with a graph: factor 1.5 reaches recall@10 0.97 in 0.3 of the time of an exact
+ * search, factor 2 reaches 1 in 0.5 of the time.
  */
 const listFactor = 2
 
@@ -23,16 +24,17 @@ interface AllowedVectors {
   readonly count: number
 }
 
+/** An opened segment over lists of vectors. */
 export class ListedSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
   readonly facts: SegmentFacts
   readonly vectors: VectorIndexSegment
   readonly #ends: Uint32Array
-  /** Of rows that were allowed before: those that live are the same for many queries. */
+  /** Cache by set of allowed rows: many queries pass the same bitmap of live rows. */
   readonly #allowed = new WeakMap<Bitset, AllowedVectors>()
 
-  /** `ends`: for each row, where its vectors end. */
+  /** `ends`: the end of the vectors of each row. */
   constructor(vectors: VectorIndexSegment, ends: Uint32Array) {
     const { radius: _, ...facts } = vectors.facts
     let filled = 0
@@ -48,13 +50,16 @@ export class ListedSegment implements VectorIndexSegment {
     return this.vectors.candidatesFor(k)
   }
 
-  /** A row that is near by all vectors of the query may be far down the list of each. */
+  /** At least `listFactor`: a row that is near by all query vectors together may rank low for each single query vector. */
   blurFor(isFiltered: boolean): Blur {
     const { factor, more } = this.vectors.blurFor(isFiltered)
     return { factor: Math.max(listFactor, factor), more }
   }
 
-  /** As many vectors as are asked for, near each vector of the query; the rows of all of them, of which there may be more or fewer. */
+  /**
+   * Search `probe.count` vectors near each query vector, and return the rows that hold them. The number of rows may be smaller or
+   * greater than `probe.count`.
+   */
   async candidates(probe: Probe, pacer: Pacer): Promise<Candidates> {
     const { bits: allowed, count: passing } = this.#allowedVectors(probe.allowed)
     const queries = probe.queries ?? [probe.query]
@@ -71,9 +76,9 @@ export class ListedSegment implements VectorIndexSegment {
         rows.push(this.#rowsOf(ordinals))
         await pacer.turn()
       }
-      const ordinals = merged(rows)
+      const ordinals = mergeByRank(rows)
       const isAll = lists.every(list => list.ordinals.length >= passing)
-      // The other segment keeps a limited number of candidates: it may propose fewer vectors than there are.
+      // The inner segment keeps a limited number of candidates, so it may propose fewer vectors than pass.
       const isFull = count === passing || lists.every(list => list.ordinals.length < count)
       if (!isAll && !isFull && ordinals.length < probe.count) continue
       const { ef, mostPartitions } = probe.effort
@@ -87,7 +92,7 @@ export class ListedSegment implements VectorIndexSegment {
     }
   }
 
-  /** The rows that hold some vectors, each once, by their first. */
+  /** Return the rows that hold some vectors, without duplicates, in the order of their first vector in `vectors`. */
   #rowsOf(vectors: Uint32Array): Uint32Array {
     const ends = this.#ends
     const rows = new Set<number>()
@@ -95,7 +100,7 @@ export class ListedSegment implements VectorIndexSegment {
     return Uint32Array.from(rows)
   }
 
-  /** The vectors of rows. */
+  /** Return the vectors of the allowed rows. */
   #allowedVectors(rows: Bitset | null): AllowedVectors {
     if (rows === null) return { bits: null, count: this.vectors.facts.vectors }
     const known = this.#allowed.get(rows)
@@ -109,8 +114,8 @@ export class ListedSegment implements VectorIndexSegment {
   }
 }
 
-/** All rows of some lists, each once: the first of each list before the second of any. */
-function merged(lists: readonly Uint32Array[]): Uint32Array {
+/** Merge ranked lists by rank, without duplicates: the first row of each list, then the second row of each list, and so on. */
+function mergeByRank(lists: readonly Uint32Array[]): Uint32Array {
   if (lists.length === 1) return lists[0]!
   const rows = new Set<number>()
   const longest = lists.reduce((most, { length }) => Math.max(most, length), 0)
@@ -120,7 +125,7 @@ function merged(lists: readonly Uint32Array[]): Uint32Array {
   return Uint32Array.from(rows)
 }
 
-/** How the whole search ends. It is settled when at least half of the searches for single vectors are. */
+/** Combine the endings of the searches for single vectors. The result is `unsettled` if more than half of them are. */
 function endingOf(endings: readonly Ending[]): Ending {
   const unsettled = endings.filter(ending => ending === 'unsettled').length
   if (2 * unsettled > endings.length) return 'unsettled'

@@ -1,4 +1,4 @@
-/** Where a search finds the lists of a segment: all of them in one arena, or some of them at a time. */
+/** The interface through which a search accesses the lists of a segment. The lists may be in one arena, or loaded one at a time. */
 import type { Arena } from '../../kernels/arena.js'
 import type { Scratch } from './list-places.js'
 
@@ -8,28 +8,29 @@ export interface ListAddress {
   readonly ordinals: number
 }
 
+/** The lists of a segment. */
 export interface Lists {
   readonly arena: Arena
   readonly places: Scratch
-  /** Memory that they take, the arena included. */
+  /** Bytes of memory, including the arena. */
   readonly bytes: number
-  /** The lists for one search. */
+  /** Return a view for one search. */
   view(): ListView
 }
 
-/** The lists of a segment, as one search sees them. Only lists that were brought can be used, and only until others are brought. */
+/** The lists of a segment, for one search. Only lists loaded by the last `bring` can be used. */
 export interface ListView {
   /**
-   * Null: the lists of `partitions`, which all have rows, are in memory. Otherwise resolves once they are; until then other searches may use
-   * the arena. Throws corrupted (code 18).
+   * Load the lists of `partitions`, which all have rows. Return null if all are in memory. Otherwise the promise resolves when they are;
+   * other searches may use the arena in the meantime. Throws Internal if a list is damaged.
    */
   bring(partitions: Uint32Array): Promise<void> | null
-  /** The rows of a partition, ascending. */
+  /** Return the ordinals of a partition's rows, ascending. */
   ordinals(partition: number): Uint32Array
-  /** Puts a list into the arena. It is there until another one is put, or another search runs. */
+  /** Put a list into the arena and return its address. The address is valid until the next `lay` or until another search runs. */
   lay(partition: number): ListAddress
-  /** Tells which rows the search has kept, before it waits for `bring`. */
+  /** Report the rows that the search keeps, before it waits for `bring`. */
   keep(ordinals: Uint32Array): void
-  /** The partitions of some rows, which the search has kept all the time since they were scanned. */
+  /** Return the partitions of rows. The search must have kept the rows continuously since they were scanned. */
   partitionsOf(ordinals: Uint32Array): Uint32Array
 }

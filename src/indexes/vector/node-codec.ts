@@ -1,4 +1,4 @@
-/** What the nodes of a graph are: vectors as they are, or codes whose distances the walk computes itself. */
+/** How graphs store nodes: as plain vectors, or as codes whose distances the graph kernel computes. */
 import type { Arena } from '../../kernels/arena.js'
 import type { NodeKind } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -8,18 +8,19 @@ import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
 export type NodeCodecName = Exclude<CodecName, 'binary' | 'bits'>
 
+/** A trained codec for nodes. Immutable. */
 export interface NodeCodec {
   readonly name: NodeCodecName
   readonly kind: NodeKind
   /** Bytes from one node to the next. */
   readonly stride: number
-  /** What `openNodeCodec` makes it from again. */
+  /** Serialized parameters, from which `openNodeCodec` restores the codec. */
   readonly parameters: Uint8Array
-  /** Makes nodes, from address `to` on, of `count` vectors that follow each other at address `vectors`. */
+  /** Encode `count` consecutive vectors at address `vectors` as nodes at address `to`. */
   encode(arena: Arena, vectors: number, count: number, to: number): void
-  /** What walks compare nodes with. */
+  /** Encode a query for comparison with nodes. */
   query(query: Float32Array): Uint8Array
-  /** As that of `Codec`. */
+  /** See `Codec.canTell`. */
   canTell?(query: Float32Array): boolean
 }
 
@@ -49,7 +50,7 @@ class FlatNodes implements NodeCodec {
   }
 }
 
-/** A byte for each element. */
+/** One byte per element. */
 class ScalarNodes implements NodeCodec {
   readonly name = 'scalar'
   readonly kind = 'u8'
@@ -80,7 +81,7 @@ class ScalarNodes implements NodeCodec {
   }
 }
 
-/** A byte for each part. */
+/** One byte per part. */
 class ProductNodes implements NodeCodec {
   readonly name = 'product'
   readonly kind = 'pq'
@@ -108,7 +109,7 @@ class ProductNodes implements NodeCodec {
   }
 }
 
-/** `sample`: `rows` vectors, at least one. */
+/** Train a codec. `sample`: `rows` vectors, at least one. */
 export async function trainNodeCodec(
   settings: CodecSettings & { readonly name: NodeCodecName },
   sample: Float32Array,
@@ -121,7 +122,7 @@ export async function trainNodeCodec(
   return new ProductNodes(await trainProduct(settings, sample, rows, pacer), dim)
 }
 
-/** @throws corrupted (code 18) when `parameters` are not those of such a codec. */
+/** Restore a codec from its parameters. Throws Internal if `parameters` are invalid. */
 export function openNodeCodec(name: NodeCodecName, dim: number, parameters: Uint8Array): NodeCodec {
   if (name === 'flat') return new FlatNodes(dim)
   if (name === 'scalar') return new ScalarNodes(openScalar(dim, parameters), dim)

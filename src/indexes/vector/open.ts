@@ -1,4 +1,4 @@
-/** A segment to be asked, whatever its shape. */
+/** Opens vector segments of every kind. */
 import { corrupted } from '../../errors.js'
 import { numbersOf, type SectionFile } from '../sections/section-file.js'
 import { ListedSegment } from './listed-segment.js'
@@ -9,8 +9,8 @@ import { openGraph } from './stored-graph.js'
 import { openLists } from './stored-lists.js'
 
 /**
- * Reads the whole segment into memory of its own, or sees it in `memory`.
- * @throws corrupted (code 18) when it is not one over `rows` rows of `dim` elements.
+ * Open a segment. `memory`: where to load the segment, or where another thread has loaded it; default: memory of this thread.
+ * @throws Internal if the file is not a segment over `rows` rows of `dim` elements.
  */
 export async function openSegment(
   file: SectionFile,
@@ -24,5 +24,5 @@ export async function openSegment(
   const ends = await numbersOf(file, endsSection, lists)
   const isOrdered = ends.every((end, row) => end >= (ends[row - 1] ?? 0))
   if (isOrdered && (ends.at(-1) ?? 0) === vectors) return new ListedSegment(segment, ends)
-  throw corrupted(`${file.name} has ${vectors} vectors, and its rows end elsewhere`)
+  throw corrupted(`${file.name} has ${vectors} vectors, but the ends of its rows do not match`)
 }

@@ -1,18 +1,18 @@
-/** How far rows lie from their middle, by which a query can be seen to lie far from all of them. */
+/** Measures the radius of a segment's rows around their mean. The radius shows whether a query lies far from all rows. */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentFacts } from './segment.js'
 import { type Survey, someOf } from './survey.js'
 
-/** Rows that are asked. */
+/** Maximum number of sampled rows. */
 const mostRows = 2048
-/** This part of them lies within the radius: outliers do not. */
+/** Share of the rows within the radius. The others are outliers. */
 const withinShare = 0.9
-/** Rows looked at between two turns. */
+/** Rows processed between two turns of the event loop. */
 const turnRows = 256
 
 /**
- * By l2 the distance from the middle of the rows within which most of them lie; rows that are as far as another one do not count again. By other metrics no
- * query is far from all rows.
+ * Return the distance from the mean within which most rows lie; rows at equal distances count once. Metric l2 only: by other metrics
+ * no query is far from all rows.
  */
 export async function spreadOf(survey: Survey, pacer: Pacer): Promise<Pick<SegmentFacts, 'radius'>> {
   if (survey.space.metric !== 'l2' || survey.placed === 0) return {}

@@ -1,4 +1,4 @@
-/** The memory that opened segments lie in: of one thread, or of several that ask the same segment, each in a part of its own. */
+/** Memory of opened segments. It belongs to one thread, or several threads share it, each with its own scratch memory. */
 import { type Arena, openArena } from '../../kernels/arena.js'
 import type { SharedPlaces } from '../../kernels/graph.js'
 import type { Bitset } from '../../primitives/bitset.js'
@@ -6,21 +6,22 @@ import type { Load } from '../../primitives/memory.js'
 import type { MaybePromise } from '../../primitives/task.js'
 import type { StoredList } from './stored-list.js'
 
-/** The list of a partition that is kept, or what `load` gives. */
+/** Return the list of a partition from the cache, or load and cache it with `load`. */
 export type KeepList = (partition: number, load: Load<StoredList>) => MaybePromise<StoredList>
 
+/** Opens the memory of segments. */
 export interface SegmentMemory {
-  /** Threads that share it, */
+  /** Number of threads that share the memory. */
   readonly seats: number
-  /** and which of them this is, from 0 on. */
+  /** Worker index of this thread, from 0. */
   readonly seat: number
-  /** An arena with what `fill` puts into it, or has put into it in another thread. What belongs to a seat is not filled. */
+  /** Open an arena that `fill` fills, in this thread or in another one. Scratch memory of threads is not filled. */
   open(bytes: number, fill: (buffer: ArrayBufferLike) => Promise<void>): Promise<Arena>
-  /** What keeps the lists of a segment one by one that would be too large for an arena of `bytes` bytes. Null: the arena is not too large. */
+  /** Return a cache for single lists if an arena of `bytes` bytes would be too large; null if the arena may be opened. */
   keeperFor(bytes: number): KeepList | null
 }
 
-/** Known to this thread alone. */
+/** Memory that only this thread uses. */
 export const ownMemory: SegmentMemory = {
   seats: 1,
   seat: 0,
@@ -32,10 +33,10 @@ export const ownMemory: SegmentMemory = {
   keeperFor: () => null,
 }
 
-/** Of a graph that nobody changes: there is nothing to lock. */
+/** For graphs that no thread changes: no locks are needed. */
 export const unchanging: SharedPlaces = { locks: 0, entries: 0 }
 
-/** What queries have laid into their part of an arena, and need not lay there again. */
+/** The filter and the query that are in an arena's scratch memory at present, so that the next query need not copy equal ones. */
 export interface Laid {
   allowed: Bitset | null
   query: Float32Array | null
@@ -43,7 +44,7 @@ export interface Laid {
 
 const laid = new WeakMap<ArrayBufferLike, Laid>()
 
-/** One for each memory: a segment that is opened again while the first is still asked may lie in the same. */
+/** Return the record of an arena. Segments that were opened over the same memory share one record. */
 export function laidIn(buffer: ArrayBufferLike): Laid {
   let known = laid.get(buffer)
   if (known === undefined) {

@@ -1,106 +1,115 @@
 /**
- * A segment of a vector index: an immutable file over some rows, which are numbered from 0 (ordinals). It proposes rows that are
- * likely to be the nearest; how far they really are is measured in the column by whoever asked. What table rows these are, and
- * which of them are alive, is for others to know (table/vector-index).
+ * A segment of a vector index: an immutable file over some rows, numbered from 0 (ordinals). A segment proposes rows that are
+ * likely to be the nearest. The caller measures their exact distances in the column.
+ * table/vector-index maps ordinals to table rows and excludes deleted rows; the segment knows neither.
  */
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { MaybePromise } from '../../primitives/task.js'
 import type { Blur } from './saturation.js'
 
-/** How hard to look. Absent: as the segment found out when it was built. */
+/** Search effort given by the caller. Absent members: the effort found by tuning. */
 export interface Effort {
-  /** Candidates of a walk through a graph; at least as many are kept as are asked for. */
+  /** Graphs: candidates that a walk keeps, at least `k`. */
   readonly ef?: number
-  /** Partitions that are looked at in any case. */
+  /** Minimum number of partitions to search. */
   readonly leastPartitions?: number
-  /** Partitions that are looked at when rows are missing, at most. */
+  /** Maximum number of partitions to search if candidates are missing. */
   readonly mostPartitions?: number
 }
 
+/** One search of a segment. */
 export interface Probe {
-  /** Finite, of the segment's dimension; as the user gave it. */
+  /** The query vector as the user gave it: finite elements, the dimension of the segment. */
   readonly query: Float32Array
-  /** Where rows hold lists of vectors: all vectors of the query, of which `query` is the first. */
+  /** If rows hold lists of vectors: all query vectors. The first is `query`. */
   readonly queries?: readonly Float32Array[]
-  /** Rows wanted in the end, at least 1. */
+  /** Number of rows that the query returns, at least 1. */
   readonly k: number
-  /** Candidates wanted, at least `k`: fewer come only where there are not so many, or `effort` forbids to look for them. */
+  /** Number of candidates, at least `k`. The segment returns fewer only if there are fewer, or if `effort` limits the search. */
   readonly count: number
-  /** The only rows to propose, by ordinal; null: every row that has a vector. */
+  /** The rows that may be proposed, by ordinal. Null: all rows with a vector. */
   readonly allowed: Bitset | null
-  /** How many rows `allowed` has, or how many have a vector. */
+  /** Number of rows in `allowed`, or of rows with a vector if `allowed` is null. */
   readonly passing: number
   readonly effort: Effort
 }
 
 /**
- * Why a search ended. `saturated`: to look further no longer changed the candidates (saturation.ts), or nothing was left. `limited`: `effort`
- * forbade to look further. `unsettled`: neither, and to measure all allowed rows costs no more than to go on.
+ * Why a search ended.
+ *
+ * - `saturated`: the best candidates no longer changed (saturation.ts), or no rows were left.
+ * - `limited`: `effort` limited the search.
+ * - `unsettled`: neither; measuring all allowed rows costs no more than continuing.
  */
 export type Ending = 'saturated' | 'limited' | 'unsettled'
 
+/** The result of a search. */
 export interface Candidates {
-  /** Distinct, the likely nearest first. Where there are more than were asked for, some could not be guessed at all, and stand before the others. */
+  /**
+   * Distinct ordinals, the likely nearest first. There may be more than requested: apart rows, which have no approximate distance,
+   * come before the others.
+   */
   readonly ordinals: Uint32Array
-  /** Partitions that were looked at. */
+  /** Number of partitions searched. */
   readonly partitions: number
-  /** Rows whose distance was guessed or measured on the way. */
+  /** Number of rows whose distance the search approximated or measured. */
   readonly measured: number
   readonly ended: Ending
 }
 
-/** Recall of a search without tuning, by kind of query: of the ten nearest, how many are found. Null: there are too few rows to ask. */
+/** Recall@10 (0 to 1) of a search with default effort, by kind of query. Null: too few rows to measure. */
 export interface Recalls {
-  /** Rows of the segment, asked for their neighbours. */
+  /** Queries equal to rows of the segment. */
   readonly rows: number | null
-  /** Points between rows and away from them. */
+  /** Queries at points between rows or away from rows. */
   readonly between: number | null
-  /** Rows, where a filter excludes the rows near them. */
+  /** Queries equal to rows, with a filter that excludes the rows near them. */
   readonly excluded: number | null
 }
 
-/** Of the queries of the worst kind, the part that finds less than 0.8 of its ten nearest without tuning. */
+/** Share of queries with recall@10 below 0.8 at default effort, for the worst kind of query. */
 export interface PoorShares {
-  /** Of queries without a filter. */
+  /** Queries without a filter. */
   readonly all: number
-  /** Of those with one. Null: none was asked. */
+  /** Queries with a filter. Null: not measured. */
   readonly filtered: number | null
 }
 
-/** What is known of a segment since it was built. */
+/** Properties of a segment, measured during its build. */
 export interface SegmentFacts {
-  /** Rows that have a vector. */
+  /** Number of rows with a vector. */
   readonly vectors: number
   readonly partitions: number
-  /** Of the ten nearest of sampled rows, how many are found without tuning; null where every row is looked at, or there are too few. */
+  /** Recall@10 of sampled rows at default effort. Null if searches measure every row, or if there are too few rows. */
   readonly recall: number | null
-  /** Recall for queries that are no rows, and under filters. Absent: the segment was built before this was measured. */
+  /** Recall by kind of query. Absent in old segments. */
   readonly recalls?: Recalls
-  /** Absent: the segment was built before this was measured. */
+  /** Shares of queries with low recall. Absent in old segments. */
   readonly poor?: PoorShares
-  /** By l2: how far most rows lie from their middle (radius.ts). Absent: the segment was built before this was measured. */
+  /** Metric l2: the distance from the mean within which most rows lie (radius.ts). Absent in old segments and for other metrics. */
   readonly radius?: number
-  /** Part of the searches that do not settle: all rows are measured after them. Absent: the segment was built before this was measured. */
+  /** Share of searches that end `unsettled`; the query then measures all rows. Absent in old segments. */
   readonly unsettled?: number
-  /** Rows measured by a search without tuning: what it costs. */
+  /** Average number of rows that a search with default effort measures: its cost. */
   readonly measured: number
-  /** Bytes of what is read to guess the distance of a row. */
+  /** Bytes read to approximate the distance of one row. */
   readonly rowBytes: number
 }
 
+/** An opened segment. */
 export interface VectorIndexSegment {
-  /** How many rows it numbers. */
+  /** Number of rows. */
   readonly rows: number
-  /** Memory it takes. */
+  /** Bytes of memory. */
   readonly bytes: number
   readonly facts: SegmentFacts
-  /** Where rows hold lists of vectors: the segment that numbers those. */
+  /** If rows hold lists of vectors: the inner segment over the single vectors. */
   readonly vectors?: VectorIndexSegment
-  /** How many candidates to ask for and measure first when `k` rows are wanted. */
+  /** Return the number of candidates to request and measure first for a query of `k` rows. */
   candidatesFor(k: number): number
-  /** How far the order of the guessed distances can be trusted, with a filter or without; decides how many more candidates are measured. */
+  /** Return how far the order of approximate distances can be trusted. It determines how many more candidates the caller measures. */
   blurFor(isFiltered: boolean): Blur
-  /** At once where it is little work. */
+  /** Search for candidates. Synchronous if the work is small. Throws Internal if a list in the file is damaged. */
   candidates(probe: Probe, pacer: Pacer): MaybePromise<Candidates>
 }

@@ -1,8 +1,9 @@
-/** What a segment is like: what the caller said, and for the rest one rule over rows, dimension and kind. */
+/** Resolves the settings of a segment: the caller's parameters, and defaults that depend on rows, dimension and kind. */
 import type { CodecName } from './codec.js'
 import type { VectorKind, VectorSpec } from './kind.js'
 import { spaceOf } from './space.js'
 
+/** Resolved settings of one segment. */
 export interface Settings {
   readonly codec: CodecName
   readonly isGraph: boolean
@@ -11,9 +12,9 @@ export interface Settings {
   readonly bits: number
   readonly m: number
   readonly efConstruction: number
-  /** Rows to find centroids with. */
+  /** Sampled rows for training centroids. */
   readonly centroidRows: number
-  /** Rows to train the codec with. */
+  /** Sampled rows for training the codec. */
   readonly codecRows: number
   readonly maxIterations: number
 }
@@ -28,12 +29,12 @@ const codecs: Readonly<Record<VectorKind, CodecName>> = {
   IVF_HNSW_PQ: 'product',
 }
 
-/** With fewer rows than this in each, partitions do not pay: rows are looked through sooner than centroids. */
+/** Minimum average number of rows per partition. With fewer rows, comparing centroids costs more than scanning the rows. */
 const leastPartitionRows = 64
 const mostPartitions = 4096
-/** Training rows for each centroid: with more, partitions get no better, and training takes most of the time. */
+/** Training rows per centroid. More rows make training slower without improving the partitions. */
 const trainingRate = 64
-/** Training rows of a codec: product quantization finds centroids of its own, a range takes few, and the others take none. */
+/** Training rows of each codec. Product quantization trains centroids, scalar quantization a value range, the others nothing. */
 const codecRows: Readonly<Record<CodecName, number>> = {
   flat: 1,
   scalar: 16 * 1024,
@@ -41,17 +42,17 @@ const codecRows: Readonly<Record<CodecName, number>> = {
   binary: 1,
   bits: 1,
 }
-/** Rows to ask about when the effort is found out (truth.ts). */
+/** Sampled rows from which tuning takes its questions (truth.ts). */
 const questionRows = 2048
-/** Centroids of bits are floats: to measure one takes as long as so many rows. */
+/** Centroids of bit vectors are float vectors: comparing one takes as long as comparing this many rows. */
 const bitCentroidRows = 8
-/** Bytes of training rows at most. */
+/** Maximum number of bytes of training rows. */
 const trainingBytes = 256 * 1024 * 1024
 
-/** About the bytes of memory that a row takes in a segment while it is built; of a graph also when it is asked. */
+/** Estimate the bytes of memory per row of a segment during its build; for graphs, also during searches. */
 export function rowBytes(spec: VectorSpec, dim: number): number {
   const { innerDim } = spaceOf(spec.metric, dim, 0)
-  const { codec, isGraph, subVectors, m } = settle(spec, 2 ** 20, innerDim)
+  const { codec, isGraph, subVectors, m } = resolveSettings(spec, 2 ** 20, innerDim)
   const coded = {
     flat: 4 * innerDim,
     scalar: innerDim,
@@ -59,12 +60,16 @@ export function rowBytes(spec: VectorSpec, dim: number): number {
     binary: innerDim / 8 + 16,
     bits: innerDim / 8,
   }[codec]
-  // While a graph over codes of parts is built, its nodes are coded by element.
+  // A graph over PQ codes is built over scalar codes.
   return isGraph ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1 : coded + 8
 }
 
-/** `rows`: those that have a vector; `dim`: elements in the segment's space. */
-export function settle({ kind, metric, parameters }: VectorSpec, rows: number, dim: number): Settings {
+/** Resolve the settings. `rows`: rows with a vector. `dim`: dimension of the segment's space. */
+export function resolveSettings(
+  { kind, metric, parameters }: VectorSpec,
+  rows: number,
+  dim: number,
+): Settings {
   const {
     partitions,
     targetPartitionSize,
@@ -95,7 +100,7 @@ export function settle({ kind, metric, parameters }: VectorSpec, rows: number, d
   }
 }
 
-/** Candidates to choose the edges of a row from: with as many in a larger graph, what is far costs more to find, and some of it is not found. */
+/** Return the default `efConstruction`. Larger graphs need more candidates to find the distant neighbours of a row. */
 function usualCandidates(rows: number): number {
   return Math.round(100 * Math.max(1, rows / 2 ** 18) ** 0.25)
 }

@@ -1,30 +1,31 @@
 /**
- * Where segments look for neighbours: a Euclidean space in which the order of distances is that of the metric, so that
- * partitions, codes and graphs know one distance only.
+ * The Euclidean space of a segment. Distances in the space have the order of the metric, so that partitions, codes and graphs need
+ * only one distance.
  *
- * - l2: vectors as they are.
- * - cosine: vectors of length 1; |x - q|^2 = 2 (1 - cos).
- * - dot: one more element, which brings every vector to the length of the longest; the query has 0 there, so that
- *   |x - q|^2 = |q|^2 + M^2 - 2 x.q (Bachrach et al., RecSys 2014). How long a query is does not change the order: it is brought to the
- *   length of the longest vector too, because short ones are as far from every code, and long ones lie beyond all codes.
- * - hamming: the bits of the bytes, the lowest first, as elements 0 and 1; |x - q|^2 is how many differ.
+ * - l2: the vectors themselves.
+ * - cosine: vectors normalized to length 1; |x - q|^2 = 2 (1 - cos).
+ * - dot: an additional element extends every vector to the length M of the longest vector. The query has 0 there, so that
+ *   |x - q|^2 = |q|^2 + M^2 - 2 x.q (Bachrach et al., RecSys 2014). The length of a query does not change the order, so queries are
+ *   scaled to length M. Otherwise short queries would be equally far from every code, and long ones beyond all codes.
+ * - hamming: the bits of the bytes, lowest bit first, as elements 0 and 1; |x - q|^2 is the number of different bits.
  *
- * A vector that has no place there (no direction, or a length beyond float32) is apart: it is as far from everything
- * as any such other.
+ * A vector outside the space (without a direction, or with a length beyond float32) is apart. All apart vectors are equally far from
+ * every other vector.
  */
 import type { Metric } from '../../kernels/metric.js'
 
+/** The parameters of a space. Stored in the footer of a segment. */
 export interface Space {
   readonly metric: Metric
-  /** Elements of the vectors that users know. */
+  /** Dimension of the users' vectors. */
   readonly dim: number
-  /** Elements of those of the space. */
+  /** Dimension of the space. */
   readonly innerDim: number
-  /** dot: the square of the greatest length there was when the space was made; longer ones come to lie as if they had it. */
+  /** dot: squared length of the longest vector when the space was created. Longer vectors are placed as if they had this length. */
   readonly greatest: number
 }
 
-/** `greatest`: see there; only dot asks. */
+/** Return the space for vectors of dimension `dim`. `greatest`: see `Space.greatest`; ignored except for dot. */
 export function spaceOf(metric: Metric, dim: number, greatest: number): Space {
   return {
     metric,
@@ -34,25 +35,26 @@ export function spaceOf(metric: Metric, dim: number, greatest: number): Space {
   }
 }
 
-/** The sum of squares of `dim` elements from `at` on, in float64. */
+/** Return the sum of squares of `dim` elements from `at` on, in float64. */
 export function squaredLength(values: ArrayLike<number>, at: number, dim: number): number {
   let sum = 0
   for (let i = at; i < at + dim; i++) sum += values[i]! * values[i]!
   return sum
 }
 
-/** Beyond it squared distances are no float32s any more. */
+/** Squared lengths above this overflow squared distances in float32. */
 const greatestSquare = 1e37
-/** Below it a vector divided by its length is not of length 1. */
+/** Below this squared length, dividing a vector by its length does not give length 1. */
 const leastSquare = 1e-30
 
-/** Whether a vector has no place in the space. */
+/** Whether a vector with the squared length `square` lies outside the space. */
 export function isApart({ metric }: Pick<Space, 'metric'>, square: number): boolean {
   return !(square <= greatestSquare) || (metric === 'cosine' && square < leastSquare)
 }
 
 /**
- * Brings a vector, `dim` elements of `values` from `at` on, into the space, to `innerDim` elements of `target` from `to` on. `square`: its squared length.
+ * Convert a vector (`dim` elements of `values` from `at` on) to the space (`innerDim` elements of `target` from `to` on).
+ * `square`: the squared length of the vector.
  */
 export function placeVector(
   { metric, dim, greatest }: Space,
@@ -71,7 +73,7 @@ export function placeVector(
   if (metric === 'dot') target[to + dim] = Math.sqrt(Math.max(0, greatest - square))
 }
 
-/** A query in the space; null where every vector is as far from it as any other. */
+/** Convert a query to the space. Return null if the query is outside the space: every vector is equally far from such a query. */
 export function placeQuery(space: Space, query: Float32Array): Float32Array | null {
   const square = squaredLength(query, 0, space.dim)
   if (isApart(space, square)) return null
@@ -81,7 +83,7 @@ export function placeQuery(space: Space, query: Float32Array): Float32Array | nu
   return placed
 }
 
-/** Makes the squared length of a vector `square`, where it has a direction. */
+/** Scale a vector to the squared length `square`, unless its length is near zero. */
 export function bringToLength(vector: Float32Array, square: number): void {
   const own = squaredLength(vector, 0, vector.length)
   if (own < leastSquare || square < leastSquare) return

@@ -1,4 +1,4 @@
-/** The sections of a segment of graphs. */
+/** Writes and reads the file of a segment of graphs. */
 import { corrupted } from '../../errors.js'
 import type { GraphArena } from '../../kernels/arena.js'
 import {
@@ -25,13 +25,13 @@ import { partsOfLists, type SegmentHead } from './segment-head.js'
 import { type SegmentMemory, unchanging } from './segment-memory.js'
 import type { Space } from './space.js'
 
-/** What decides what a node is, and which rows share a graph. */
+/** The parameters that determine the nodes, the edges and the partitions. */
 export interface GraphPlan {
   readonly space: Space
   readonly codec: NodeCodec
   readonly m: number
   readonly efConstruction: number
-  /** `innerDim` elements for each partition; empty where there is only one. */
+  /** `innerDim` elements for each partition; empty if there is only one partition. */
   readonly centroids: Float32Array
   readonly partitions: number
 }
@@ -42,7 +42,7 @@ export interface BuiltGraph {
   readonly shape: GraphShape
   readonly places: GraphPlaces
   readonly graph: Graph
-  /** Of each partition. */
+  /** Entry point of each partition. */
   readonly entries: Entry[]
 }
 
@@ -55,7 +55,7 @@ interface GraphHead extends SegmentHead {
   readonly effort: GraphEffort
 }
 
-/** Where the rows of a graph are on which levels depends on their numbers alone. */
+/** Return the shape of a graph over `rows` rows. The levels of a row depend only on its ordinal. */
 export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): GraphShape {
   return {
     kind: codec.kind,
@@ -67,7 +67,7 @@ export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): 
   }
 }
 
-/** The file of a segment whose graph lies in an arena, over `rows` rows. */
+/** Return the bytes of the file of a built graph. */
 export function graphFile(
   { space, codec, m, efConstruction, centroids }: GraphPlan,
   { arena: { buffer }, shape, places, entries }: BuiltGraph,
@@ -113,13 +113,13 @@ interface Stored {
   readonly bytes: number
 }
 
-/** Sections that are read as they lie. */
+/** The sections whose bytes are copied to and from the arena unchanged. */
 function sectionsIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
   const nodes = { name: 'nodes', at: places.vectors, bytes: shape.rows * shape.stride }
   return [nodes, ...linksIn(shape, places)]
 }
 
-/** Those of them that say which rows are neighbours. */
+/** The sections with the edges. */
 export function linksIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
   const { links, upperLinks, upperStarts } = graphSizes(shape)
   return [
@@ -129,7 +129,7 @@ export function linksIn(shape: GraphShape, places: GraphPlaces): readonly Stored
   ]
 }
 
-/** A segment of graphs, but for its nodes and links. */
+/** A segment of graphs, without its nodes and edges. */
 export interface GraphRecord {
   readonly plan: GraphPlan
   readonly rows: number
@@ -139,7 +139,7 @@ export interface GraphRecord {
   readonly effort: GraphEffort
 }
 
-/** @throws corrupted (code 18). */
+/** Read everything except nodes and edges. Throws Internal if the file is damaged. */
 export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
   const head = file.footer.head as unknown as GraphHead
   const { space, codec: name, m, efConstruction, entries, rows, facts, effort } = head
@@ -152,12 +152,13 @@ export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
   const centroids = new Float32Array(partitions > 1 ? partitions * space.innerDim : 0)
   const bytes = new Uint8Array(centroids.buffer)
   await file.readInto(sectionOf(file, 'centroids', bytes.length), bytes)
-  if (entries.some(({ row }) => row >= rows)) throw corrupted(`${file.name} enters beyond its ${rows} rows`)
+  if (entries.some(({ row }) => row >= rows))
+    throw corrupted(`${file.name} has an entry point beyond its ${rows} rows`)
   const plan = { space, codec, m, efConstruction, centroids, partitions }
   return { plan, rows, entries, apart, facts, effort }
 }
 
-/** Reads nodes and links to the beginnings of those of an arena that has room for as many rows or more. */
+/** Read nodes and edges into an arena with room for at least as many rows. Throws Internal if the file is damaged. */
 export async function readGraph(
   file: SectionFile,
   { plan, rows }: GraphRecord,
@@ -169,7 +170,7 @@ export async function readGraph(
   }
 }
 
-/** @throws corrupted (code 18). */
+/** Open a segment for searches. Throws Internal if the file is damaged. */
 export async function openGraph(file: SectionFile, memory: SegmentMemory): Promise<GraphSegment> {
   const record = await readGraphRecord(file)
   const { plan, rows, entries, apart, facts, effort } = record

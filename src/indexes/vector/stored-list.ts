@@ -1,7 +1,7 @@
-/** A list that was read and checked. */
+/** A list that was read and verified. */
 export interface StoredList {
-  /** With the zeros behind them. */
+  /** The codes of the rows, including padding. */
   readonly codes: Uint8Array
-  /** Ascending. */
+  /** The ordinals of the rows, ascending. */
   readonly ordinals: Uint32Array
 }

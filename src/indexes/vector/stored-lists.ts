@@ -1,4 +1,4 @@
-/** The sections of a segment of lists. */
+/** Writes and reads the file of a segment of lists. */
 
 import { corrupted } from '../../errors.js'
 import { type Arena, openArena } from '../../kernels/arena.js'
@@ -27,7 +27,7 @@ import { partsOfLists, type SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
 import type { Space } from './space.js'
 
-/** What decides where a row goes, and how it is kept. */
+/** The parameters that determine the partition and the code of a row. */
 export interface ListPlan {
   readonly space: Space
   readonly codecName: CodecName
@@ -35,7 +35,7 @@ export interface ListPlan {
   readonly centroids: Centroids
 }
 
-/** A segment of lists as it is in its file, to be extended. */
+/** A segment of lists, read from its file to be extended. */
 export interface StoredLists {
   readonly plan: ListPlan
   readonly counts: Uint32Array
@@ -53,7 +53,7 @@ interface ListsHead extends SegmentHead {
   readonly effort: ListEffort
 }
 
-/** The file of a segment that lies in an arena, over `rows` rows. */
+/** Return the bytes of the file of a segment over `rows` rows whose lists are in an arena. */
 export function listsFile(
   { space, codecName, codec, centroids }: ListPlan,
   rows: number,
@@ -86,7 +86,7 @@ export function listsFile(
   return sectionFile(head as unknown as Json, sections, pacer)
 }
 
-/** @throws corrupted (code 18). */
+/** Read a whole segment. Throws Internal if the file is damaged. */
 export async function readLists(file: SectionFile): Promise<StoredLists> {
   const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
   const { counts } = reader
@@ -97,7 +97,7 @@ export async function readLists(file: SectionFile): Promise<StoredLists> {
   return { plan, counts, ordinals, lists, places, apart, facts, effort }
 }
 
-/** @throws corrupted (code 18). */
+/** Open a segment for searches, without reading its lists. Throws Internal if the file is damaged. */
 export async function openLists(file: SectionFile, memory: SegmentMemory): Promise<ListSegment> {
   const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
   const { space, codec, centroids } = plan
@@ -115,7 +115,7 @@ export async function openLists(file: SectionFile, memory: SegmentMemory): Promi
   )
 }
 
-/** Lists of a file, of which none has been read. */
+/** Return the lists of a file; no list is read yet. */
 async function listsIn(
   memory: SegmentMemory,
   codec: Codec,
@@ -133,7 +133,7 @@ async function listsIn(
   return new FramedLists(openArena(frame.end), frame, reader, keep)
 }
 
-/** The parts of a file's sections that have checksums of their own, by section. Throws corrupted (code 18). */
+/** Return the parts of sections that have their own checksums, by section. Throws Internal if the file is damaged. */
 export async function checkedParts(file: SectionFile): Promise<ReadonlyMap<Section, readonly SectionPart[]>> {
   const { shape } = file.footer.head as unknown as Partial<ListsHead>
   return shape === 'lists' ? (await readPlan(file)).reader.parts() : new Map()
@@ -144,7 +144,7 @@ type Plan = Pick<StoredLists, 'plan' | 'apart' | 'facts' | 'effort'> & {
   readonly reader: ListReader
 }
 
-/** All but the lists. */
+/** Read everything except the lists. */
 async function readPlan(file: SectionFile): Promise<Plan> {
   const { codec: codecName, rows, facts, effort, space } = file.footer.head as unknown as ListsHead
   const { partitions } = facts

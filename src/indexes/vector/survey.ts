@@ -1,25 +1,27 @@
-/** What is to be known of the vectors before a segment can be built over them: one look at each. */
+/** Surveys the vectors before a build: one pass over all rows counts and samples them. */
 import type { Pacer } from '../../primitives/pacer.js'
 import { seededRandom } from '../../primitives/seeded-random.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
-import { type Settings, settle } from './settings.js'
+import { resolveSettings, type Settings } from './settings.js'
 import { isApart, placeVector, type Space, spaceOf, squaredLength } from './space.js'
 
+/** The result of the pass. */
 export interface Survey {
   readonly space: Space
   readonly settings: Settings
-  /** Rows that have a place in the space. */
+  /** Number of rows in the space: rows with a vector that is not apart. */
   readonly placed: number
-  /** Some of them, spread over all, `innerDim` elements each; where there are none, one vector of zeros. */
+  /** A sample of these rows, spread over all, `innerDim` elements each. If there are none, one vector of zeros. */
   readonly sample: Float32Array
-  /** Their ordinals. */
+  /** Ordinals of the sampled rows. */
   readonly sampled: Uint32Array
 }
 
-/** Rows looked at between two turns. */
+/** Rows processed between two turns of the event loop. */
 const turnRows = 1024
 
+/** Survey all rows of the input. */
 export async function surveyed(
   spec: VectorSpec,
   input: VectorInput,
@@ -29,8 +31,8 @@ export async function surveyed(
   const { metric } = spec
   const { dim, rows: total } = input
   const { innerDim } = spaceOf(metric, dim, 0)
-  // As many rows as there might be: of some there is no vector.
-  const { centroidRows, codecRows } = settle(spec, total, innerDim)
+  // An upper bound of the sample: rows without a vector count too.
+  const { centroidRows, codecRows } = resolveSettings(spec, total, innerDim)
   const wanted = Math.max(centroidRows, codecRows)
   const raw = new Float32Array(wanted * dim)
   const squares = new Float64Array(wanted)
@@ -53,7 +55,7 @@ export async function surveyed(
       for (let i = 0; i < dim; i++) raw[sampled * dim + i] = values[at + i]!
       ordinals[sampled] = first + row
       squares[sampled++] = square
-      // At no fixed distance: of rows that come in turns it would be always the same kind.
+      // Random distances: with a fixed distance, periodic data would give samples of one kind only.
       next = Math.floor(((sampled + random()) * total) / wanted)
     }
     onPiece(rows)
@@ -67,14 +69,14 @@ export async function surveyed(
   }
   return {
     space,
-    settings: settle(spec, placed, innerDim),
+    settings: resolveSettings(spec, placed, innerDim),
     placed,
     sample,
     sampled: ordinals.subarray(0, sampled),
   }
 }
 
-/** `wanted` of the sampled rows, or all where there are fewer: as evenly spread. */
+/** Return `wanted` of the sampled rows, evenly spread, or all if there are fewer. */
 export async function someOf(
   { sample, space: { innerDim } }: Survey,
   wanted: number,
@@ -91,19 +93,19 @@ export async function someOf(
   return some
 }
 
-/** Vectors of some rows in the space. */
+/** A batch of rows converted to the space. */
 export interface PlacedRows {
-  /** How many. */
+  /** Number of vectors. */
   readonly count: number
-  /** Their ordinals, ascending. */
+  /** Ordinals of the vectors, ascending. */
   readonly ordinals: Uint32Array
-  /** `innerDim` elements each. */
+  /** The vectors, `innerDim` elements each. */
   readonly vectors: Float32Array
-  /** Rows among those looked at that have a vector, but no place. */
+  /** Ordinals of the apart rows in the same range of the input. */
   readonly apart: readonly number[]
 }
 
-/** All rows that have a place, at most `most` at a time. What is given holds until the next is asked for. */
+/** Iterate over all rows in the space, at most `most` at a time. A batch is valid until the next one is requested. */
 export async function* placedRows(
   space: Space,
   input: VectorInput,

@@ -1,4 +1,4 @@
-/** The true neighbours of some rows of a segment, found while its rows pass by: what its recall is measured against. */
+/** Finds the true neighbours of sampled questions while a build passes over the rows. Tuning measures recall against them. */
 import { type Centroids, squaredDistance } from '../../kernels/assigner.js'
 import { searchSegment } from '../../kernels/exact.js'
 import { NearPoints } from '../../kernels/near-points.js'
@@ -8,61 +8,62 @@ import { seededRandom } from '../../primitives/seeded-random.js'
 import type { Recalls } from './segment.js'
 import { bringToLength, type Space } from './space.js'
 
-/** Neighbours looked for: recall is that of the ten nearest. */
+/** Neighbours per question: recall is recall@10. */
 export const truthDepth = 10
-/** Rows that are known at most where several are as near as the tenth: any of these may be found in its place. */
+/** Maximum number of rows kept per question, including rows as near as the tenth: a search may return any of these instead of the tenth. */
 const tiedMost = 256
-/** Rows asked about: with ten neighbours each the error of a recall of 0.95 is below 0.01. */
+/** Maximum number of rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is below 0.01. */
 const queriesMax = 100
-/** With fewer rows than this there is nothing to be missed. */
+/** With fewer sampled rows than this, there are no questions. */
 const rowsMin = 500
-/** Share of the cells whose rows are excluded from a question. */
+/** Share of the cells whose rows a filtered question excludes. */
 const excludedShare = 0.1
-/** Of the way from another row to a row, so far behind the row lie points away from rows. */
+/** A point away from rows lies behind a row, at this multiple of the distance from another row to the row. */
 const awayBy = 0.7
 
-/** What is nearest to a question. */
+/** The true neighbours of a question. */
 export interface Neighbours {
-  /** The ten nearest rows, and all others that are as near as the tenth. */
+  /** The ten nearest rows, and all other rows as near as the tenth. */
   readonly ordinals: readonly number[]
-  /** Points at which these lie: equal rows are one. */
+  /** Number of distinct points among them: equal rows are one point. */
   readonly points: number
 }
 
-/** A query that a segment is asked while it is built. */
+/** A query with which tuning measures a segment. */
 export interface Question {
-  /** What it stands for. */
+  /** The kind of query that the question represents. */
   readonly kind: keyof Recalls
-  /** Where it lies as a query, `innerDim` elements. */
+  /** The query in the segment's space, `innerDim` elements. */
   readonly vector: Float32Array
-  /** The row that it is; null: it is none. */
+  /** The row that the question is equal to; null: none. */
   readonly row: number | null
-  /** Cells whose rows a filter excludes; null: none. */
+  /** Cells whose rows the filter excludes; null: no filter. */
   readonly excluded: ReadonlySet<number> | null
 }
 
-/** Rows compared with all questions at once: less than a millisecond. */
+/** Rows compared with all questions together: less than a millisecond. */
 const comparedRows = 256
-/** Distances measured between two looks at the clock. */
+/** Distances measured between two checks of the clock. */
 const measuredPairs = 1024
 
-/** What was found for a question among some rows: can be posted to another thread. */
+/** The nearest rows to a question among some rows. Can be posted to another thread. */
 export interface FoundRows {
   readonly ordinals: readonly number[]
   readonly distances: readonly number[]
   readonly crowded: number
 }
 
+/** Collects the true neighbours of all questions. */
 export class Truth {
-  /** The rows asked about: they are nobody's neighbour. */
+  /** The rows that are questions. They do not count as neighbours. */
   readonly rows: ReadonlySet<number>
   readonly questions: readonly Question[]
   readonly #found: readonly Nearest[]
-  /** Where questions lie; those that differ in what they exclude are at one point. */
+  /** The distinct query vectors. Questions that differ only in their filter share a point. */
   readonly #points: Centroids
-  /** Questions at each point. */
+  /** Indexes of the questions at each point. */
   readonly #asked: readonly (readonly number[])[]
-  /** Null where there is no question. */
+  /** Null if there are no questions. */
   readonly #near: NearPoints | null
   readonly #bounds: Float64Array
 
@@ -80,22 +81,22 @@ export class Truth {
     this.#bounds = new Float64Array(asked.size)
   }
 
-  /** The nearest of the rows passed that are not excluded, by question. Null: more rows than are known are as near as the tenth. */
+  /** Return the neighbours of a question among the passed rows. Null if more rows are as near as the tenth than were kept. */
   neighbours(question: number): Neighbours | null {
     return this.#found[question]!.neighbours
   }
 
-  /** What was found among the rows passed, by question. */
+  /** Return the nearest of the passed rows, by question. */
   found(): readonly FoundRows[] {
     return this.#found.map(each => each.found)
   }
 
-  /** Adds what another one with the same questions found among other rows. */
+  /** Merge the result of another `Truth` with the same questions over other rows. */
   add(found: readonly FoundRows[]): void {
     for (const [q, each] of found.entries()) this.#found[q]!.add(each)
   }
 
-  /** `cells`: the cell of each row; null where no question excludes any. */
+  /** Compare `count` rows with all questions. `cells`: the cell of each row; null if no question has a filter. */
   async pass(
     vectors: Float32Array,
     ordinals: Uint32Array,
@@ -130,12 +131,12 @@ export class Truth {
   }
 }
 
-/** The nearest rows to a question, while rows pass by. */
+/** Collects the nearest rows to one question. */
 class Nearest {
   /** Ascending by distance. */
   readonly #ordinals: number[] = []
   readonly #distances: number[] = []
-  /** The least distance at which not all rows are known. */
+  /** The least distance at which not all rows were kept. */
   #crowded = Infinity
 
   get neighbours(): Neighbours | null {
@@ -152,12 +153,12 @@ class Nearest {
     for (let i = 0; i < ordinals.length; i++) this.insert(ordinals[i]!, distances[i]!)
   }
 
-  /** Rows from this distance on are not among the nearest. */
+  /** Rows at this distance or farther are not among the nearest. */
   get upper(): number {
     return Math.min(nextFloat(this.#farthest), this.#crowded, 3e38)
   }
 
-  /** That of the tenth. */
+  /** Distance of the tenth row. */
   get #farthest(): number {
     return this.#distances[truthDepth - 1] ?? Infinity
   }
@@ -180,7 +181,7 @@ class Nearest {
 const floats = new Float32Array(1)
 const bits = new Uint32Array(floats.buffer)
 
-/** The least float32 above one that is not negative. */
+/** Return the next float32 above a non-negative value. */
 function nextFloat(value: number): number {
   floats[0] = value
   if (floats[0] < Infinity) bits[0]! += 1
@@ -188,9 +189,11 @@ function nextFloat(value: number): number {
 }
 
 /**
- * Questions of all kinds, made of sampled rows: rows themselves, spread over all, but at no fixed distance, because rows may come in turns; points
- * between two rows, points whose elements come from two rows, and points that lie away from a row on the side where another does not; and rows whose nearest cells are excluded, where there are cells. None
- * where there are too few rows.
+ * Make questions from sampled rows. Return none if there are too few rows.
+ *
+ * - `rows`: sampled rows, spread over all at random distances, because the data may be periodic.
+ * - `between`: midpoints of two rows, points that mix the elements of two rows, and points behind a row as seen from another row.
+ * - `excluded`: rows whose nearest cells are excluded. Only if `cells` has at least two cells.
  */
 export function questionsOf(
   sample: Float32Array,
@@ -217,8 +220,8 @@ export function questionsOf(
   for (let i = 0; i < (3 * count) / 4; i++) {
     const one = rowAt(Math.floor(random() * sampled.length))
     const other = rowAt(Math.floor(random() * sampled.length))
-    const makes = metric === 'hamming' ? mixed : made[i % made.length]!
-    for (let e = 0; e < dim; e++) one[e] = makes(one[e]!, other[e]!, random)
+    const combine = metric === 'hamming' ? mixed : combinations[i % combinations.length]!
+    for (let e = 0; e < dim; e++) one[e] = combine(one[e]!, other[e]!, random)
     if (metric === 'cosine') normalize(one)
     questions.push({ kind: 'between', vector: asQuery(one), row: null, excluded: null })
   }
@@ -234,11 +237,11 @@ export function questionsOf(
   return questions
 }
 
-/** Makes an element of a point from those of two rows. */
-type Makes = (one: number, other: number, random: () => number) => number
+/** Combine an element of two rows into an element of a point. */
+type Combine = (one: number, other: number, random: () => number) => number
 
-const mixed: Makes = (one, other, random) => (random() < 0.5 ? one : other)
-const made: readonly Makes[] = [
+const mixed: Combine = (one, other, random) => (random() < 0.5 ? one : other)
+const combinations: readonly Combine[] = [
   (one, other) => (one + other) / 2,
   mixed,
   (one, other) => one + awayBy * (one - other),

@@ -1,7 +1,7 @@
 import type { CreateIndexRequest } from '../../protocol/index-shapes.js'
 import type { VectorParameters } from './kind.js'
 
-/** What the wire calls the parameters; in this order they are kept. */
+/** Wire names of the parameters. Definitions store the parameters in this order. */
 export const wireNames = {
   partitions: 'num_partitions',
   targetPartitionSize: 'target_partition_size',

@@ -69,7 +69,7 @@ test('a build continues with the threads that could start', async () => {
 test.each([
   ['throws', `throw new Error('out of luck')`, 'died: out of luck'],
   ['exits', 'process.exit(3)', 'died: exit code 3'],
-  ['leaves rows out', '', 'died: it left rows out'],
+  ['leaves rows out', '', 'died: it skipped rows'],
 ])('a thread that %s fails the call', async (_, end, message) => {
   const text = 'Atomics.store(tally, 2 + thread, 1); Atomics.add(tally, 0, 64);'
   const { isDone } = start(100, dying(text + end), {})

@@ -1,6 +1,6 @@
 /** What a segment is like where the caller does not say. */
 import { expect, test } from 'vitest'
-import { settle } from '../../../src/indexes/vector/settings.js'
+import { resolveSettings } from '../../../src/indexes/vector/settings.js'
 
 test.each([
   [1000, undefined, 100],
@@ -11,11 +11,11 @@ test.each([
   [1_000_000, 10, 100],
 ])('a graph of %d rows in %s partitions chooses edges among %d candidates', (rows, partitions, expected) => {
   const parameters = partitions === undefined ? {} : { partitions }
-  const { efConstruction } = settle({ kind: 'IVF_HNSW_SQ', metric: 'l2', parameters }, rows, 128)
+  const { efConstruction } = resolveSettings({ kind: 'IVF_HNSW_SQ', metric: 'l2', parameters }, rows, 128)
   expect(efConstruction).toBe(expected)
 })
 
 test('parameters of the caller take precedence', () => {
   const spec = { kind: 'IVF_HNSW_SQ', metric: 'l2', parameters: { efConstruction: 33, m: 8 } } as const
-  expect(settle(spec, 1_000_000, 128)).toMatchObject({ efConstruction: 33, m: 8 })
+  expect(resolveSettings(spec, 1_000_000, 128)).toMatchObject({ efConstruction: 33, m: 8 })
 })

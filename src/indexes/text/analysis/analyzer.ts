@@ -1,6 +1,6 @@
 /**
- * How a text becomes terms, in Lance's order (rule A-087): base tokenizer, length, lower case, stem, stop words, ascii folding. What one of
- * them drops leaves its position empty.
+ * The interfaces of text analysis. A text becomes terms in Lance's order (rule A-087): base tokenizer, length, lower case, stem,
+ * stop words, ASCII folding. A dropped token leaves its position empty.
  */
 import { callback, kept, options, string } from '../../../protocol/shape.js'
 import type { TextOptions } from '../options.js'
@@ -8,21 +8,30 @@ import type { TextOptions } from '../options.js'
 /** A term of a text. */
 export interface Token {
   readonly term: string
-  /** Which token of the base tokenizer it is, from 0; of an n-gram: at which code point it starts. */
+  /** Index of the token among all tokens of the base tokenizer, from 0. For an n-gram: the code point at which it starts. */
   readonly position: number
-  /** Where it stands in the text: UTF-16 units, `end` exclusive. */
+  /** Range of the token in the text, in UTF-16 units; `end` is exclusive. */
   readonly start: number
   readonly end: number
 }
 
-/** A function that cuts a text into tokens, in their order; known by a name. Registered by callers (`connect`). */
+/**
+ * A tokenizer of your own for text indexes. Register the tokenizer with `connect`, and name it in `baseTokenizer` of the index.
+ *
+ * @example
+ * const dashes = { name: 'dashes', version: '1', tokenize: text => text.split('-') }
+ * const ns = await connect('memory://', { tokenizers: [dashes] })
+ */
 export interface CustomTokenizer {
+  /** The name for `baseTokenizer`. It must differ from the built-in names and from other registered names. */
   readonly name: string
-  /** Changes whenever it gives other tokens: an index made with another version is refused. */
+  /** Change the version whenever the tokenizer returns other tokens. Rows indexed with another version count as unindexed. */
   readonly version: string
+  /** Return the tokens of a text, in text order. If the function throws, calls that analyze texts fail with InvalidInput. */
   readonly tokenize: (text: string) => readonly string[]
 }
 
+/** The shape of a registered tokenizer, for checks of `connect` options. */
 export const tokenizerShape = kept(
   options<CustomTokenizer>()(
     { name: string('nonEmpty'), version: string(), tokenize: callback<CustomTokenizer['tokenize']>() },
@@ -30,27 +39,28 @@ export const tokenizerShape = kept(
   ),
 )
 
+/** Converts texts to terms, with fixed options. */
 export interface Analyzer {
   readonly options: TextOptions
-  /** Names whatever beside the options decides which terms come: versions of tables, stemmers, Unicode. Kept with an index. */
+  /** Versions of everything besides the options that determines terms: tables, stemmers, ICU. Stored with each index segment. */
   readonly identity: string
-  /** Half of a surrogate pair counts as U+FFFD. */
+  /** Return the terms of a text. A lone surrogate counts as U+FFFD. */
   tokens(text: string): readonly Token[]
-  /** The same for many texts. */
+  /** Return an analyzer for many texts. */
   numbering(): TermNumbering
 }
 
-/** Terms of many texts as numbers: each distinct token is worked out once. */
+/** Converts many texts to term numbers. Each distinct token is analyzed once. */
 export interface TermNumbering {
-  /** Distinct terms so far, by number. */
+  /** The distinct terms so far, by number. */
   readonly terms: readonly string[]
   /**
-   * The terms of a text that lies as UTF-8 in `bytes`, in their order: how many they are. Valid until the next call are the first so many
-   * of `numbers` and `positions` (arrays may be replaced by longer ones: take them anew after each call).
+   * Analyze the UTF-8 text in the bytes `from` to `to - 1`. Return the number of terms, which are then the first elements of `numbers`
+   * and `positions`, in text order, until the next call. Get both arrays again after each call, because `read` may replace them.
    */
   read(bytes: Uint8Array, from: number, to: number): number
   readonly numbers: Uint32Array
   readonly positions: Uint32Array
-  /** Memory it takes, about. */
+  /** Approximate bytes of memory. */
   readonly bytes: number
 }

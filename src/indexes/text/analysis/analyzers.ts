@@ -1,24 +1,25 @@
-/** The analyzers of a root: of the tokenizers there are, and of those its caller has registered. */
+/** Opens and caches the analyzers of a root, with built-in and registered tokenizers. */
 import { SheafError } from '../../../errors.js'
 import type { TextOptions } from '../options.js'
 import type { Analyzer, CustomTokenizer } from './analyzer.js'
 import { openAnalyzer } from './open-analyzer.js'
 
-/** Analyzers that are kept: requests can name any options, and most that are asked for are those of a few indexes. */
+/** Maximum number of cached analyzers. Most requests use the options of a few indexes, but a request can have any options. */
 const keptMax = 64
 
+/** The analyzers of one root. */
 export class Analyzers {
-  /** Those that callers have registered. */
+  /** The registered tokenizers. */
   readonly custom: readonly CustomTokenizer[]
   readonly #opened = new Map<string, Analyzer>()
-  /** The same for those who come with the same object again, as every query does with that of its index. */
+  /** Cache by options object: every query passes the same object of its index. */
   readonly #known = new WeakMap<TextOptions, Analyzer>()
 
   constructor(custom: readonly CustomTokenizer[] = []) {
     this.custom = custom
   }
 
-  /** Throws code 13 where there is none here, as with a tokenizer that is not registered. */
+  /** Return the analyzer for some options. Throws InvalidInput, for example if the tokenizer is not registered. */
   open(options: TextOptions): Analyzer {
     const known = this.#known.get(options)
     if (known !== undefined) return known
@@ -34,7 +35,7 @@ export class Analyzers {
     return analyzer
   }
 
-  /** As `open`, or why it cannot be had. */
+  /** Return the analyzer for some options, or the error that `open` throws. */
   find(options: TextOptions): Analyzer | SheafError {
     try {
       return this.open(options)

@@ -1,45 +1,46 @@
-/** What every base tokenizer is, and the ones that come with Sheaf and need nothing but the text (rule A-085). */
+/** The interface of base tokenizers, and the built-in ones except ICU (rule A-085). */
 
 /**
- * Takes a token of the base tokenizer: as it is before anything is done to it, its position, and where it stands in the text (UTF-16
- * units, `end` exclusive).
+ * Receives a token of the base tokenizer: the unchanged token, its position, and its range in the text (UTF-16 units, `end`
+ * exclusive).
  */
 export type TakeToken = (token: string, position: number, start: number, end: number) => void
 
-/** How a text of nothing but ASCII is cut, for those who have it as bytes: the same tokens as `cut` gives. */
+/** How to cut an ASCII text in bytes, with the same tokens as `cut`. Null: there is no such way. */
 export type AsciiCut =
   /**
-   * By characters alone: 1 at those that stand between tokens, of 128. Not ASCII or not, each of them ends a token, so what is between
-   * two of them can be cut by itself.
+   * Tokens are runs between separators. `separators`: 128 flags by ASCII code; 1 marks a separator. A separator ends every token, also in
+   * texts with other characters, so the text between two separators can be cut separately.
    */
   { readonly kind: 'runs'; readonly separators: Uint8Array } | ({ readonly kind: 'grams' } & Grams) | null
 
-/** Lengths in code points. */
+/** Options for n-grams. Lengths are in code points. */
 export interface Grams {
   readonly min: number
   readonly max: number
   readonly prefixOnly: boolean
 }
 
+/** Cuts texts into tokens. */
 export interface BaseTokenizer {
-  /** Names it and its version: changes whenever it gives other tokens. */
+  /** Name and version of the tokenizer. Must change whenever the tokenizer returns other tokens. */
   readonly identity: string
   readonly ascii: AsciiCut
-  /** The tokens of a text without halves of surrogate pairs, in their order; positions ascend, too. */
+  /** Pass the tokens of a well-formed text to `take`, in text order. Positions ascend. */
   cut(text: string, take: TakeToken): void
 }
 
 /**
- * Runs of letters and numbers, as Unicode understands them (Alphabetic, or of the category N), like tantivy's SimpleTokenizer. `foo_bar` is two
- * tokens, a run of Han characters one. The version of Unicode is no part of the identity: a newer one makes letters of
- * characters that there were not before, and leaves alone what texts are made of.
+ * Runs of Unicode letters and numbers (Alphabetic, or category N), like tantivy's SimpleTokenizer. `foo_bar` is two tokens, a run of Han
+ * characters one token. The identity omits the version of Unicode: new versions add characters, and do not reclassify the
+ * characters of existing texts.
  */
 export const simpleTokenizer = runs('simple/1', /[\p{Alphabetic}\p{N}]/gu, /[^\p{Alphabetic}\p{N}]/gu)
 
-/** Runs of what is not whitespace. Beyond ASCII, too, other than in Lance: an ideographic space separates words as any other does. */
+/** Runs of non-whitespace characters. Unlike in Lance, non-ASCII whitespace such as the ideographic space separates tokens too. */
 export const whitespaceTokenizer = runs('whitespace/1', /\S/gu, /\s/gu)
 
-/** The text, whole. */
+/** The whole text as one token. */
 export const rawTokenizer: BaseTokenizer = {
   identity: 'raw/1',
   ascii: null,
@@ -47,8 +48,9 @@ export const rawTokenizer: BaseTokenizer = {
 }
 
 /**
- * All n-grams of the text, words or not, like tantivy's NgramTokenizer: by where they start, shorter ones first; with `prefixOnly` those it starts with.
- * Their position is the code point at which they start (in Lance it is 0 for all), so that a phrase of n-grams is a substring.
+ * All n-grams of the text, also across words, like tantivy's NgramTokenizer. They are ordered by start, then by length. With
+ * `prefixOnly`, only n-grams at the start of the text. The position is the code point at which an n-gram starts (in Lance always 0), so
+ * that a phrase of n-grams matches a substring.
  */
 export function ngramTokenizer({ min, max, prefixOnly }: Grams): BaseTokenizer {
   return {
@@ -69,7 +71,7 @@ export function ngramTokenizer({ min, max, prefixOnly }: Grams): BaseTokenizer {
   }
 }
 
-/** Where each code point starts, and at the end where the text ends. */
+/** Return the start of each code point, and the end of the text as the last element. */
 function codePointStarts(text: string): Uint32Array {
   const starts = new Uint32Array(text.length + 1)
   let count = 0
@@ -79,8 +81,8 @@ function codePointStarts(text: string): Uint32Array {
 }
 
 /**
- * Two expressions that match one character each take turns: one for whole runs would keep a way back for every character of a run, and
- * fail on one of many millions.
+ * Return a tokenizer whose tokens are runs of `inside` characters. `inside` and `outside` match single characters. An expression for a
+ * whole run would keep a backtracking state per character, and would fail on a run of many millions.
  */
 function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
   const separators = Uint8Array.from({ length: 128 }, (_, code) =>
@@ -101,7 +103,7 @@ function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer 
   }
 }
 
-/** Where the next character is that matches; at the end of the text if there is none. */
+/** Return the start of the next matching character; the end of the text if there is none. */
 function next(character: RegExp, text: string, from: number): number {
   character.lastIndex = from
   if (!character.test(text)) return text.length

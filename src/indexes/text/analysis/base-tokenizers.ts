@@ -1,4 +1,4 @@
-/** Base tokenizers by their names. */
+/** Finds base tokenizers by name. */
 import { invalidInput, quote } from '../../../errors.js'
 import type { TextOptions } from '../options.js'
 import type { CustomTokenizer } from './analyzer.js'
@@ -20,22 +20,22 @@ const builtIn: Readonly<Record<string, (options: TextOptions) => BaseTokenizer>>
   icu: icuTokenizer,
 }
 
-/** Whether there is a tokenizer of that name without anybody registering one. */
+/** Whether a built-in tokenizer has this name. */
 export function isBuiltIn(name: string): boolean {
   return Object.hasOwn(builtIn, name)
 }
 
-/** Refuses tokenizers that could not be called by their names (code 13): where they are registered. */
+/** Check tokenizers at registration. Throws InvalidInput if a name is already taken. */
 export function checkTokenizers(custom: readonly CustomTokenizer[]): void {
   const names = new Set(Object.keys(builtIn))
   for (const { name } of custom) {
     if (names.has(name))
-      throw invalidInput(`there is a tokenizer named ${quote(name)} already: choose another name`)
+      throw invalidInput(`a tokenizer named ${quote(name)} already exists: choose another name`)
     names.add(name)
   }
 }
 
-/** Throws invalid input (code 13) where nobody knows the name, or its n-grams have no length. */
+/** Return the base tokenizer for some options. Throws InvalidInput if the name is unknown or the n-gram lengths are invalid. */
 export function baseTokenizerOf(options: TextOptions, custom: readonly CustomTokenizer[]): BaseTokenizer {
   const { baseTokenizer } = options
   if (isBuiltIn(baseTokenizer)) return builtIn[baseTokenizer]!(options)
@@ -43,16 +43,18 @@ export function baseTokenizerOf(options: TextOptions, custom: readonly CustomTok
   if (registered !== undefined) return customTokenizer(registered)
   const names = [...Object.keys(builtIn), ...custom.map(({ name }) => name)]
   throw invalidInput(`no base tokenizer named ${quote(baseTokenizer)}; there are: ${names.join(', ')}`, {
-    hint: 'register one of that name, or use icu for scripts without spaces',
+    hint: 'register a tokenizer with this name, or use icu for scripts without spaces',
   })
 }
 
 function ngramsBy({ ngramMin, ngramMax, prefixOnly, maxTokenLength }: TextOptions): BaseTokenizer {
   if (!(ngramMin >= 1)) throw invalidInput(`n-grams must have at least 1 character, got ${ngramMin}`)
   if (!(ngramMin <= ngramMax)) {
-    throw invalidInput(`n-grams of at least ${ngramMin} and at most ${ngramMax} characters: there are none`)
+    throw invalidInput(
+      `the least n-gram length must not exceed the greatest, got ${ngramMin} and ${ngramMax}`,
+    )
   }
-  // Longer ones are dropped, so they need not be cut.
+  // The analyzer would drop longer n-grams anyway.
   const max = maxTokenLength === null ? ngramMax : Math.min(ngramMax, maxTokenLength - 1)
   return ngramTokenizer({ min: ngramMin, max, prefixOnly })
 }

@@ -1,20 +1,23 @@
-/** Tokenizers that callers have registered. */
+/** Adapts registered tokenizers. */
 import { invalidInput, quote } from '../../../errors.js'
 import type { CustomTokenizer } from './analyzer.js'
 import type { BaseTokenizer } from './base-tokenizer.js'
 import { lowered } from './letters.js'
 
-/** Calls the tokenizer, and finds out where in the text its tokens stand. What it does wrong is the caller's to mend (code 13). */
+/**
+ * Return a base tokenizer that calls a registered tokenizer and locates its tokens in the text. `cut` throws InvalidInput if the function
+ * fails or does not return an array of strings.
+ */
 export function customTokenizer(custom: CustomTokenizer): BaseTokenizer {
   return {
     identity: `${custom.name}/${custom.version}`,
     ascii: null,
     cut: (text, take) => {
       const tokens = tokensOf(custom, text)
-      const place = placesIn(text)
+      const locate = locatorIn(text)
       for (let position = 0; position < tokens.length; position++) {
         const token = tokens[position]!.toWellFormed()
-        const { start, end } = place(token)
+        const { start, end } = locate(token)
         take(token, position, start, end)
       }
     },
@@ -35,31 +38,34 @@ function tokensOf(custom: CustomTokenizer, text: string): readonly string[] {
   }
   if (!Array.isArray(tokens)) {
     throw invalidInput(
-      `the tokenizer ${quote(custom.name)} must give an array of strings, got ${quote(tokens)}`,
+      `the tokenizer ${quote(custom.name)} must return an array of strings, got ${quote(tokens)}`,
     )
   }
   for (let i = 0; i < tokens.length; i++) {
     if (typeof tokens[i] !== 'string') {
       throw invalidInput(
-        `the tokenizer ${quote(custom.name)} must give strings, got ${quote(tokens[i])} at place ${i}`,
+        `the tokenizer ${quote(custom.name)} must return strings, got ${quote(tokens[i])} at index ${i}`,
       )
     }
   }
   return tokens
 }
 
-/** How far behind the token before a token is looked for: without an end, tokens that are nowhere in a long text would each read all of it. */
-const reach = 4096
+/**
+ * UTF-16 units after the previous token within which a token is located. Without this limit, each token that does not occur in a long
+ * text would be searched in the whole text.
+ */
+const searchedUnits = 4096
 
 /**
- * Finds tokens in the order in which they stand in the text, whatever their case and the accents of Latin letters; one that is not there is said to be, without length, where
- * the one before it ends.
+ * Return a function that locates tokens in text order, ignoring case and accents of Latin letters. For a token that does not occur,
+ * the function returns the empty range at the end of the previous token.
  */
-function placesIn(text: string): (token: string) => { start: number; end: number } {
+function locatorIn(text: string): (token: string) => { start: number; end: number } {
   const searched = comparable(text)
   let from = 0
   return token => {
-    const found = searched.slice(from, from + token.length + reach).indexOf(comparable(token))
+    const found = searched.slice(from, from + token.length + searchedUnits).indexOf(comparable(token))
     if (found < 0) return { start: from, end: from }
     const start = from + found
     from = start + token.length
@@ -67,7 +73,7 @@ function placesIn(text: string): (token: string) => { start: number; end: number
   }
 }
 
-/** As many UTF-16 units as the text has. */
+/** Convert a text to lower case without accents. The result has the same length in UTF-16 units. */
 function comparable(text: string): string {
   return lowered(
     text.replace(/[\u00c0-\u024f\u1e00-\u1eff]/g, letter => letter.normalize('NFD')[0]!),

@@ -1,12 +1,12 @@
 /**
- * Letters without their marks: what Lucene's ASCIIFoldingFilter, and so tantivy and Lance, make of a text. Latin letters, digits and
- * punctuation become ASCII; whatever is of another script stays, marks and all (й, が), which decomposing by Unicode would not leave alone.
+ * ASCII folding, equal to Lucene's ASCIIFoldingFilter (also in tantivy and Lance). Latin letters, digits and punctuation become ASCII.
+ * Characters of other scripts stay unchanged, including their marks (й, が), which a Unicode decomposition would separate.
  */
 
-/** Changes whenever a character is folded to something else. */
+/** Must change whenever the folding of a character changes. */
 export const foldIdentity = 'fold/1'
 
-/** In pairs: what stands in place of characters, and those characters. All are of the basic plane. */
+/** Pairs of a replacement and the characters that it replaces. All characters are in the basic multilingual plane. */
 const table = String.raw`
   A ÀÁÂÃÄÅĀĂĄƏǍǞǠǺȀȂȦȺᴀḀẠẢẤẦẨẪẬẮẰẲẴẶⒶＡ  B ƁƂɃʙᴃḂḄḆⒷＢ  C ÇĆĈĊČƇȻʗᴄḈⒸＣ  D ÐĎĐƉƊƋᴅᴆḊḌḎḐḒⒹꝹＤ
   E ÈÉÊËĒĔĖĘĚƎƐȄȆȨɆᴇḔḖḘḚḜẸẺẼẾỀỂỄỆⒺⱻＥ  F ƑḞⒻꜰꝻꟻＦ  G ĜĞĠĢƓǤǥǦǧǴɢʛḠⒼꝽꝾＧ  H ĤĦȞʜḢḤḦḨḪⒽⱧⱵＨ  I ÌÍÎÏĨĪĬĮİƖƗǏȈȊɪᵻḬḮỈỊⒾꟾＩ  J ĴɈᴊⒿＪ
@@ -31,12 +31,12 @@ const table = String.raw`
   (14) ⒁  (15) ⒂  (16) ⒃  (17) ⒄  (18) ⒅  (19) ⒆  (20) ⒇
 `
 
-/** By the character's high byte, then by its low byte. */
+/** Replacements by the high byte, then by the low byte of the character. */
 type Pages = readonly (readonly (string | undefined)[] | undefined)[]
 
 let pages: Pages | undefined
 
-/** `text` with the characters of the table folded; the very string where it has none. One character may become up to four. */
+/** Fold a text. Return the same string if nothing changes. One character may become up to four. */
 export function asciiFolded(text: string): string {
   let at = firstBeyondAscii(text)
   if (at === text.length) return text
@@ -61,13 +61,13 @@ function firstBeyondAscii(text: string): number {
 }
 
 function pagesOf(pairs: string): Pages {
-  const made: (string | undefined)[][] = []
+  const result: (string | undefined)[][] = []
   const words = pairs.trim().split(/\s+/)
   for (let i = 0; i < words.length; i += 2)
     for (const character of words[i + 1]!) {
       const code = character.charCodeAt(0)
-      made[code >> 8] ??= new Array<string | undefined>(256).fill(undefined)
-      made[code >> 8]![code & 255] = words[i]!
+      result[code >> 8] ??= new Array<string | undefined>(256).fill(undefined)
+      result[code >> 8]![code & 255] = words[i]!
     }
-  return made
+  return result
 }

@@ -1,9 +1,9 @@
-/** Words by the dictionaries of ICU, for scripts that put nothing between them (Unicode Standard Annex 29). */
+/** A tokenizer with the dictionaries of ICU, for scripts without spaces (Unicode Standard Annex 29). */
 import type { BaseTokenizer } from './base-tokenizer.js'
 
 /**
- * What `Intl.Segmenter` takes as words. Other versions of ICU have other dictionaries, so the identity names it. The locale is always the same,
- * whatever the machine's: the dictionaries do not depend on it.
+ * Return a tokenizer whose tokens are the words of `Intl.Segmenter`. The identity has the version of ICU, because the dictionaries
+ * differ between versions. The locale is fixed, because the dictionaries do not depend on it.
  */
 export function icuTokenizer(): BaseTokenizer {
   const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
@@ -23,13 +23,13 @@ export function icuTokenizer(): BaseTokenizer {
   }
 }
 
-/** UTF-16 units that are given to ICU at once, at most: of no script more than 4 KB. It takes more than twice as long for a text of twice the length. */
+/** UTF-16 units per call of ICU (at most 4 KB in any script). The time of ICU grows faster than the length of the text. */
 const chunkLength = 1024
 
-/** Behind these no word goes on: whitespace, and the full stops and commas of scripts without it. */
+/** Characters after which no word continues: whitespace, and full stops and commas of scripts without spaces. */
 const breaks = /[\s\u3001\u3002\uff01\uff0c\uff1f]/
 
-/** Behind the last break, if there is one in the second half of a full chunk; else between any two characters. */
+/** Return the end of a chunk: after the last break in its second half, or else between any two characters. */
 function endOfChunk(text: string, from: number): number {
   const full = from + chunkLength
   if (full >= text.length) return text.length

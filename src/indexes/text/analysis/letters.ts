@@ -1,8 +1,8 @@
-/** Lower case. */
+/** Converts texts to lower case. */
 
 /**
- * Lower case by Unicode, whatever the machine's language: `I` is `i` in Turkish, too. A sigma that ends the token is `ς`, as Greeks write it.
- * `İ` is `i`, so it takes no more room than before (Unicode would add a dot above).
+ * Convert a text to lower case by the Unicode rules, independent of the locale: `I` becomes `i` in Turkish too. A final sigma becomes `ς`.
+ * `İ` becomes `i` without the combining dot of Unicode, so that the length stays the same.
  */
 export function lowered(text: string): string {
   return text.replaceAll('İ', 'i').toLowerCase()

@@ -1,44 +1,45 @@
 /**
- * Terms as numbers, for texts that lie as UTF-8: how fast this is decides how long it takes to build an index. What stands between two separators is looked
- * up as it is, byte by byte, and what terms it has is worked out when it comes for the first time. Of texts that are cut otherwise it is their tokens
- * that are looked up.
+ * Converts UTF-8 texts to term numbers. Its speed determines the time of an index build. The bytes of a run between two separators are
+ * looked up in a table; only unknown runs are analyzed. If a tokenizer cuts texts in another way, the table has its tokens.
  */
 import type { TermNumbering } from './analyzer.js'
 import type { BaseTokenizer, Grams } from './base-tokenizer.js'
 import { absent, enlarged, rolledBy, rolledOf, rolledOfNone, TokenTable } from './token-table.js'
 
-/** The term of a token; null: the token is dropped. */
+/** Returns the term of a token; null: the token is dropped. */
 export type TermOf = (token: string) => string | null
 
-/** Value of what has one token, and that is dropped. From 0 on: the number of its term. Below: which list of such values it has. */
+/** Value in the table of a token that is dropped. Values from 0 on are term numbers. */
 const dropped = -1
+/** Values from this one downwards stand for lists of values, for runs with no token or several tokens. */
 const firstList = -2
 
-/** Bytes of a run with other than ASCII that is kept: a longer one is likely a sentence in a script without spaces, and comes but once. */
+/** Maximum bytes of a non-ASCII run in the table. A longer run is probably a sentence in a script without spaces, and does not recur. */
 const longestKept = 64
 
-/** About what a string, its places in `terms` and the map, and a list take beside their contents. */
+/** Approximate overhead in bytes of a term (string, element of `terms`, map entry) and of a list. */
 const termBytes = 80
 const listBytes = 64
 
+/** See `TermNumbering`. */
 export class Numbering implements TermNumbering {
   readonly terms: string[] = []
   numbers = new Uint32Array(64)
   positions = new Uint32Array(64)
   readonly #base: BaseTokenizer
   readonly #termOf: TermOf
-  /** Longer tokens are not kept. */
+  /** Tokens with at least this many bytes are dropped. */
   readonly #limit: number
-  /** Of the text that is read. */
+  /** Number of terms of the current text. */
   #count = 0
-  /** By byte, where runs are cut: 0 separates, 1 is part of a token, 2 is not ASCII. */
+  /** Kind of each byte: 0: separator, 1: part of a token, 2: not ASCII. Null if the tokenizer does not cut runs. */
   readonly #kinds: Uint8Array | null
   readonly #table = new TokenTable()
   readonly #byTerm = new Map<string, number>()
-  /** Of runs that have none or several tokens. */
+  /** Lists of values, for runs with no token or several tokens. */
   readonly #lists: number[][] = []
   #stringBytes = 0
-  /** A token that came as a string. */
+  /** Scratch buffer to encode a token from a string. */
   #scratch = new Uint8Array(256)
 
   constructor(base: BaseTokenizer, termOf: TermOf, maxTokenLength: number | null) {
@@ -88,7 +89,7 @@ export class Numbering implements TermNumbering {
     }
   }
 
-  /** A run with other than ASCII. Gives the position after it. */
+  /** Read a non-ASCII run. Return the position after the run. */
   #readMixed(bytes: Uint8Array, from: number, to: number, rolled: number, position: number): number {
     if (to - from > longestKept) return this.#readText(decoded(bytes, from, to), position)
     let value = this.#table.find(bytes, from, to, rolled)
@@ -114,7 +115,7 @@ export class Numbering implements TermNumbering {
     }
   }
 
-  /** Gives the position after the text. */
+  /** Read a text as a string. Return the position after the text. */
   #readText(text: string, first: number): number {
     let next = first
     this.#base.cut(text, (token, position) => {
@@ -142,7 +143,7 @@ export class Numbering implements TermNumbering {
     return this.#valueOf(this.#scratch, 0, written, rolledOf(this.#scratch, 0, written))
   }
 
-  /** Of a token. */
+  /** Return the value of a token. */
   #valueOf(bytes: Uint8Array, from: number, to: number, rolled: number): number {
     const known = this.#table.find(bytes, from, to, rolled)
     if (known !== absent) return known

@@ -1,4 +1,4 @@
-/** Analyzers by their options. */
+/** Opens analyzers. */
 import type { TextOptions } from '../options.js'
 import type { Analyzer, CustomTokenizer } from './analyzer.js'
 import { baseTokenizerOf } from './base-tokenizers.js'
@@ -15,8 +15,8 @@ const words: Words = {
 }
 
 /**
- * `custom`: the tokenizers that are registered, as `checkTokenizers` has let them pass. Costs microseconds, but an analyzer learns stems, so who analyzes
- * often keeps it. Throws invalid input (code 13) where the base tokenizer is not known or its n-grams have no length.
+ * Open an analyzer. `custom`: the registered tokenizers, checked by `checkTokenizers`. Takes microseconds; reuse an analyzer anyway,
+ * because it caches stems. Throws InvalidInput if the base tokenizer is unknown or the n-gram lengths are invalid.
  */
 export function openAnalyzer(options: TextOptions, custom: readonly CustomTokenizer[]): Analyzer {
   return new Pipeline(options, baseTokenizerOf(options, custom), words)

@@ -1,4 +1,4 @@
-/** What is done to each token of a base tokenizer until it is a term or dropped, in Lance's order (rule A-087). */
+/** Converts each token of a base tokenizer to a term or drops the token, in Lance's order (rule A-087). */
 import type { Language } from '../../../protocol/index-shapes.js'
 import type { TextOptions } from '../options.js'
 import type { Analyzer, TermNumbering, Token } from './analyzer.js'
@@ -6,12 +6,12 @@ import type { BaseTokenizer } from './base-tokenizer.js'
 import { lowered } from './letters.js'
 import { Numbering, type TermOf } from './numbering.js'
 
-/** What is known of languages. */
+/** Stemmers, stop words and ASCII folding. */
 export interface Words {
   readonly stemmerOf: (language: Language) => (word: string) => string
   readonly stopWordsOf: (language: Language) => ReadonlySet<string>
   readonly folded: (text: string) => string
-  /** Change whenever one of the three gives something else. */
+  /** Versions. A version must change whenever results change. */
   readonly identity: {
     readonly stemmer: string
     readonly stopWords: string
@@ -19,6 +19,7 @@ export interface Words {
   }
 }
 
+/** An analyzer over a base tokenizer. */
 export class Pipeline implements Analyzer {
   readonly options: TextOptions
   readonly identity: string
@@ -48,7 +49,7 @@ export class Pipeline implements Analyzer {
 
 function termsBy(options: TextOptions, words: Words): TermOf {
   const { maxTokenLength, lowerCase, asciiFolding } = options
-  const stem = options.stem ? remembered(words.stemmerOf(options.language)) : null
+  const stem = options.stem ? cached(words.stemmerOf(options.language)) : null
   const stopWords = stopWordsBy(options, words)
   return token => {
     if (maxTokenLength !== null && hasBytes(token, maxTokenLength)) return null
@@ -68,7 +69,7 @@ function stopWordsBy(
   return customStopWords === null ? words.stopWordsOf(language) : new Set(customStopWords)
 }
 
-/** Names what is used, and nothing else: an index without stems outlives a new stemmer. */
+/** Return the identity: only the versions in use, so that for example an index without stems stays valid with a new stemmer. */
 function identityOf(options: TextOptions, base: BaseTokenizer, { identity }: Words): string {
   const parts = [base.identity]
   if (options.stem) parts.push(`stem:${identity.stemmer}`)
@@ -77,20 +78,20 @@ function identityOf(options: TextOptions, base: BaseTokenizer, { identity }: Wor
   return parts.join(' ')
 }
 
-/** Whether a token has so many bytes of UTF-8 or more. A UTF-16 unit is at least one and at most three. */
+/** Whether a token has at least `limit` bytes of UTF-8. A UTF-16 unit has one to three bytes. */
 function hasBytes(token: string, limit: number): boolean {
   if (token.length >= limit) return true
   return token.length * 3 >= limit && Buffer.byteLength(token) >= limit
 }
 
-/** How many words keep their stems. */
+/** Number of cached stems at which the cache is cleared. */
 const mostRemembered = 1 << 14
 
-/** A longer string that was cut out of a text is a window on it, and would keep all of it. */
+/** Longest cached word. V8 stores a longer substring as a slice, which would keep the whole text in memory. */
 const longestRemembered = 12
 
-/** A text says most of its words again and again, and a stem takes ten microseconds. */
-function remembered(stem: (word: string) => string): (word: string) => string {
+/** Cache the results of a stemmer: words recur often, and computing a stem takes ten microseconds. */
+function cached(stem: (word: string) => string): (word: string) => string {
   const stems = new Map<string, string>()
   return word => {
     if (word.length > longestRemembered) return stem(word)

@@ -1,6 +1,6 @@
 /**
- * Words to stems, by the stemmers of Snowball 3 (https://snowballstem.org), one of Sheaf's own for each language: the published vocabularies
- * come out of them as they should, word for word.
+ * Stemmers for all languages: Sheaf's own implementations of the Snowball 3 algorithms (https://snowballstem.org). They give exactly the
+ * published stems for the published vocabularies.
  */
 import type { Language } from '../../../protocol/index-shapes.js'
 import { stemArabic } from './stems/arabic.js'
@@ -20,7 +20,7 @@ import { stemSpanish } from './stems/spanish.js'
 import { stemTamil } from './stems/tamil.js'
 import { stemTurkish } from './stems/turkish.js'
 
-/** Changes whenever a stemmer gives a word another stem. */
+/** Must change whenever a stemmer gives a word another stem. */
 export const stemIdentity = 'snowball-3.1/1'
 
 const stemmers: Readonly<Record<Language, (word: string) => string>> = {
@@ -44,12 +44,12 @@ const stemmers: Readonly<Record<Language, (word: string) => string>> = {
   Turkish: stemTurkish,
 }
 
-/** In UTF-16 units. No language has longer words, and the time that stemmers take may grow with the square of the length. */
+/** Longest word to stem, in UTF-16 units. No language has longer words, and the time of stemmers may grow quadratically. */
 const longestWord = 250
 
 /**
- * The function that gives the stem of a word, which should be in lower case: of capitals the rules know little. It takes any string, also one
- * that is no word of the language, and gives one that may be empty. What is longer than any word comes back as it is.
+ * Return the stemmer of a language: a function from a word to its stem. Words should be in lower case, because the rules ignore most
+ * capitals. The function accepts any string and may return an empty one. It returns strings of more than 250 UTF-16 units unchanged.
  */
 export function stemmerOf(language: Language): (word: string) => string {
   const stem = stemmers[language]

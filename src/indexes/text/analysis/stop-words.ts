@@ -1,14 +1,17 @@
 /**
- * Words too frequent to be searched for. English: the list of NLTK 3.9, contractions and their parts among them, which is what LanceDB's
- * clients get. Danish to Swedish: the lists of the Snowball project (BSD-3-Clause). Turkish: NLTK's. Arabic (stopwords-iso, MIT), Greek,
- * Romanian and Tamil (Apache-2.0), for which neither Snowball nor tantivy has one: Orama's; Greek without marks and final sigma, as its
- * stemmer leaves words, Romanian with commas below.
+ * Stop words: words too frequent to search for. Sources of the lists:
  *
- * Words are looked up here as they come out of the stemmer (rule A-087), so one whose stem is not in the list (`because`: `becaus`) stays a term.
+ * - English: NLTK 3.9, including contractions and their parts; LanceDB's clients get the same list.
+ * - Danish to Swedish: the Snowball project (BSD-3-Clause).
+ * - Turkish: NLTK.
+ * - Arabic (stopwords-iso, MIT), Greek, Romanian and Tamil (Apache-2.0): Orama, because neither Snowball nor tantivy has lists for them.
+ *   The Greek list has no marks and no final sigma, like the stems of its stemmer. The Romanian list has commas below.
+ *
+ * The pipeline looks up stems, not words (rule A-087). A word whose stem is not in the list (`because`: `becaus`) stays a term.
  */
 import type { Language } from '../../../protocol/index-shapes.js'
 
-/** Changes whenever a list does. */
+/** Must change whenever a list changes. */
 export const stopWordsIdentity = 'stop-words/1'
 
 const lists: Readonly<Record<Language, string>> = {
@@ -195,14 +198,14 @@ const lists: Readonly<Record<Language, string>> = {
     için ile ise kez ki kim mı mu mü nasıl ne neden nerde nerede nereye niçin niye o sanki şey siz şu tüm ve veya ya yani`,
 }
 
-const made = new Map<Language, ReadonlySet<string>>()
+const sets = new Map<Language, ReadonlySet<string>>()
 
-/** The stop words of a language, in lower case. */
+/** Return the stop words of a language, in lower case. */
 export function stopWordsOf(language: Language): ReadonlySet<string> {
-  let words = made.get(language)
+  let words = sets.get(language)
   if (words === undefined) {
     words = new Set(lists[language].trim().split(/\s+/))
-    made.set(language, words)
+    sets.set(language, words)
   }
   return words
 }

@@ -1,32 +1,33 @@
 /**
- * Byte strings with a number each, in an open-addressing table: nothing is allocated for one that is known. What is looked at first lies
- * together, so most lookups wait for memory twice: for the slot, and for the key. Keys lie one behind the other.
+ * A hash table from byte strings to numbers, with open addressing. Lookups of known keys allocate nothing. The fields of a slot are
+ * adjacent, so most lookups have two cache misses: one for the slot and one for the key. Keys are stored one after the other.
  */
 
-/** What `find` gives for a key that it does not know; no value. */
+/** Result of `find` for an unknown key. Never a value. */
 export const absent = -0x80000000
 
 const firstSlots = 1024
 
 /**
- * Slots behind its own in which a key may stand. Where no more than half are taken hardly any run is as long, unless somebody chose keys for
- * having one hash: those go into a map, whose hashes nobody can foresee.
+ * Maximum number of slots that a lookup probes. At a load of at most one half, runs of this length hardly occur, unless an attacker has
+ * chosen keys with equal hashes. Keys beyond the limit go into a map, whose hashes are not predictable.
  */
-const reach = 256
+const maxProbes = 256
 
-/** Words of a slot: hash of the key, where it starts, its length plus 1 (0: an empty slot), its value. */
+/** Words per slot: hash of the key, start of the key, length of the key plus 1 (0: empty slot), value. */
 const slotWords = 4
 
-/** About what an entry of a map takes beside the characters of its key. */
+/** Approximate overhead in bytes of a map entry. */
 const otherBytes = 64
 
+/** The hash table. */
 export class TokenTable {
   #slots = new Int32Array(slotWords * firstSlots)
   #mask = firstSlots - 1
   #count = 0
   #keys = new Uint8Array(8 * firstSlots)
   #keysEnd = 0
-  /** Those that found no slot, by their bytes as Latin-1. */
+  /** Keys without a slot, as Latin-1 strings. */
   readonly #others = new Map<string, number>()
   #othersBytes = 0
 
@@ -34,11 +35,11 @@ export class TokenTable {
     return this.#slots.byteLength + this.#keys.byteLength + this.#othersBytes
   }
 
-  /** `rolled`: all of its bytes by `rolledBy`. */
+  /** Return the value of a key, or `absent`. `rolled`: the rolling hash of all its bytes (`rolledBy`). */
   find(bytes: Uint8Array, from: number, to: number, rolled: number): number {
     const slots = this.#slots
     const hash = mixed(rolled)
-    for (let slot = hash & this.#mask, left = reach; left > 0; slot = (slot + 1) & this.#mask, left--) {
+    for (let slot = hash & this.#mask, left = maxProbes; left > 0; slot = (slot + 1) & this.#mask, left--) {
       const at = slotWords * slot
       const length = slots[at + 2]! - 1
       if (length < 0) break
@@ -49,7 +50,7 @@ export class TokenTable {
     return this.#others.size === 0 ? absent : (this.#others.get(latin1(bytes, from, to)) ?? absent)
   }
 
-  /** Only for what `find` does not know. */
+  /** Add a key. The key must not be in the table. */
   add(bytes: Uint8Array, from: number, to: number, rolled: number, value: number): void {
     if (2 * ++this.#count > this.#mask) this.#grow()
     const hash = mixed(rolled)
@@ -75,15 +76,15 @@ export class TokenTable {
     return true
   }
 
-  /** `absent`: there is none where `find` looks. */
+  /** Return the first empty slot that `find` probes; `absent` if there is none. */
   #emptySlot(hash: number): number {
-    for (let slot = hash & this.#mask, left = reach; left > 0; slot = (slot + 1) & this.#mask, left--) {
+    for (let slot = hash & this.#mask, left = maxProbes; left > 0; slot = (slot + 1) & this.#mask, left--) {
       if (this.#slots[slotWords * slot + 2] === 0) return slot
     }
     return absent
   }
 
-  /** At most half of the slots are taken. */
+  /** Double the number of slots, so that at most half of them are taken. */
   #grow(): void {
     const old = this.#slots
     this.#slots = new Int32Array(2 * old.length)
@@ -110,26 +111,28 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1')
 }
 
-/** FNV-1a, of nothing, and of one byte more: who reads the bytes anyway makes it on the way. */
+/** FNV-1a hash of the empty string. */
 export const rolledOfNone = 0x811c9dc5 | 0
 
+/** Extend an FNV-1a hash by one byte. A caller that reads the bytes anyway computes the hash in the same loop. */
 export function rolledBy(byte: number, rolled: number): number {
   return Math.imul(rolled ^ byte, 0x01000193)
 }
 
+/** Return the FNV-1a hash of a byte string. */
 export function rolledOf(bytes: Uint8Array, from: number, to: number): number {
   let rolled = rolledOfNone
   for (let at = from; at < to; at++) rolled = rolledBy(bytes[at]!, rolled)
   return rolled
 }
 
-/** The low bits choose the slot, so they must depend on all others. */
+/** Mix all bits of a hash into its low bits, which choose the slot. */
 function mixed(rolled: number): number {
   const hash = Math.imul(rolled ^ (rolled >>> 15), 0x2c1b3c6d)
   return hash ^ (hash >>> 13)
 }
 
-/** The same with room for `length`. */
+/** Return a copy of an array with `length` elements. */
 export function enlarged<A extends Uint8Array | Uint32Array>(array: A, length: number): A {
   const larger = new (array.constructor as new (length: number) => A)(length)
   larger.set(array)

@@ -1,4 +1,4 @@
-/** The rows of a segment with the best scores. */
+/** Finds the rows of a segment with the best scores. */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
@@ -10,9 +10,12 @@ import { normsOf } from './norms.js'
 import { sweep } from './sweep.js'
 
 /**
- * The `k` best rows of those in `allowed` (null: all), best first, equal ones by ordinal; behind them all that score as much as the last. Fewer
- * where fewer match. `floor`: rows that score less are not wanted, be they among the best here (a float32, like that of the k-th row of
- * other segments). Segments of phrases have positions.
+ * Return the `k` best matching rows, best first, ties by ordinal, and all further rows with the score of the last one.
+ *
+ * - `allowed`: the rows that may match; null: all.
+ * - `floor`: minimum score (a float32), for example that of the k-th row of other segments. Default: none.
+ *
+ * A phrase query requires a segment with positions.
  */
 export function* bestRows(
   segment: TextSegment,

@@ -1,4 +1,4 @@
-/** A query as one segment can be searched for it. */
+/** Opens a query for one segment: looks up its terms and reads their postings. */
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import { type MaybePromise, type Task, wait } from '../../../primitives/task.js'
@@ -7,33 +7,35 @@ import type { TermEntry, TextSegment } from '../segment.js'
 import { Leaf } from './leaf.js'
 import type { Norms } from './norms.js'
 import { Phrase } from './phrase.js'
-import { type Scratch, takeDesk } from './scratch.js'
+import { type Scratch, takeScratch } from './scratch.js'
 
-/** Terms of which a row has one or more. */
+/** A disjunction of terms: a row matches if it has at least one of them. */
 export interface Clause {
   readonly leaves: readonly Leaf[]
-  /** What a row gets by them at most; and how many rows have one, at most. */
+  /** Upper bound of a row's score for the clause. */
   readonly most: number
+  /** Upper bound of the number of matching rows. */
   readonly rows: number
 }
 
+/** An opened query. */
 export interface Clauses {
-  /** In the order of the query. */
+  /** All terms, in query order. */
   readonly leaves: readonly Leaf[]
-  /** In the order in which to look at them: those that rows must have by how few do, others by how much they are worth. */
+  /** The clauses in evaluation order. If `all`: fewest rows first; otherwise: greatest `most` first. */
   readonly clauses: readonly Clause[]
-  /** Whether a row has a term of each of them; else of any. */
+  /** True: a row must match every clause. False: any clause. */
   readonly all: boolean
-  /** Where rows have to have the terms; null: anywhere. */
+  /** Condition on the positions of the terms; null: none. */
   readonly phrase: Phrase | null
-  /** Its own until it gives it back. */
+  /** Scratch memory, reserved for this query until `giveBack`. */
   readonly scratch: Scratch
 }
 
-/** Terms looked up, or opened, between two looks at the clock. */
+/** Terms looked up or opened between two checks of the clock. */
 const termsAtOnce = 64
 
-/** Null: no row of the segment matches. */
+/** Open a query. Return null if no row of the segment can match. */
 export function* openClauses(
   segment: TextSegment,
   query: SegmentQuery,
@@ -41,12 +43,12 @@ export function* openClauses(
   pacer: Pacer,
 ): Task<Clauses | null> {
   const isPhrase = query.kind === 'phrase'
-  assert(!isPhrase || segment.facts.positions, 'a phrase is looked for in a segment without positions')
+  assert(!isPhrase || segment.facts.positions, 'a phrase query needs a segment with positions')
   const groups = isPhrase ? query.terms.map(term => [term]) : query.groups
   const all = isPhrase || query.all
   const terms: WeightedTerm[] = []
   const entries: TermEntry[] = []
-  /** By group: where its terms end. */
+  /** For each group: the end of its terms in `terms`. */
   const ends: number[] = []
   for (const group of groups) {
     for (const term of group) {
@@ -60,12 +62,12 @@ export function* openClauses(
     if (ends.length % termsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
   if (terms.length === 0) return null
-  const scratch = takeDesk()
+  const scratch = takeScratch()
   const leaves: Leaf[] = []
   for (let from = 0; from < entries.length; from += termsAtOnce) {
-    // Asked for together, before any is waited for: what fails, fails there.
+    // Start all reads before waiting for any, so that a failure is reported while waiting.
     const some = entries.slice(from, from + termsAtOnce)
-    const postings = yield* arrivals(some.map(entry => segment.postings(entry, isPhrase, pacer.signal)))
+    const postings = yield* allOf(some.map(entry => segment.postings(entry, isPhrase, pacer.signal)))
     for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!, own, norms, scratch))
     if (pacer.due()) yield pacer.pause()
   }
@@ -78,10 +80,10 @@ export function* openClauses(
   return { leaves, clauses, all, phrase: isPhrase ? new Phrase(query, leaves) : null, scratch }
 }
 
-/** Nothing waits where all is there. */
-function* arrivals<T>(soon: readonly MaybePromise<T>[]): Task<readonly T[]> {
-  if (!soon.some(each => each instanceof Promise)) return soon as readonly T[]
-  return yield* wait<readonly T[]>(Promise.all(soon))
+/** Wait for all values. Synchronous if none is a promise. */
+function* allOf<T>(values: readonly MaybePromise<T>[]): Task<readonly T[]> {
+  if (!values.some(each => each instanceof Promise)) return values as readonly T[]
+  return yield* wait<readonly T[]>(Promise.all(values))
 }
 
 function clauseOf(leaves: readonly Leaf[]): Clause {

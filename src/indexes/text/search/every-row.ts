@@ -1,4 +1,4 @@
-/** All rows of a segment that match. */
+/** Finds all matching rows of a segment. */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
@@ -9,7 +9,10 @@ import { Found } from './found.js'
 import { normsOf } from './norms.js'
 import { sweep } from './sweep.js'
 
-/** The rows in `allowed` (null: all) that match, by ordinal, with the scores that `bestRows` gives them. Segments of phrases have positions. */
+/**
+ * Return all matching rows by ordinal, with the same scores as `bestRows`. `allowed`: the rows that may match; null: all.
+ * A phrase query requires a segment with positions.
+ */
 export function* everyRow(
   segment: TextSegment,
   query: SegmentQuery,

@@ -1,36 +1,38 @@
-/** Rows that a search has found so far: all of them, or the best. */
+/** Collects the matching rows of a search: all of them, or the best. */
 import type { ScoredRows } from '../query.js'
 
-const firstRoom = 16
-/** So many are inserted one by one. */
+/** Initial capacity in rows. */
+const firstCapacity = 16
+/** Up to this many rows are sorted by insertion. */
 const fewRows = 32
 /** The greatest float32 below Infinity. */
 const greatestFloat = 2 ** 128 - 2 ** 104
 
+/** Collects rows and their scores. */
 export class Found {
   /**
-   * Who scores less than this, worked out in float64, is not wanted. It lies below the score that is: a sum of bounds may be rounded to
-   * a little less than the score it bounds, and a score to a float32 above it.
+   * The required score, in float64. The search may skip a row whose upper bound is lower. `least` is slightly less than the float32
+   * threshold: a sum of bounds may be rounded below the score that it bounds, and rounding to float32 may increase a score.
    */
   least = -Number.MAX_VALUE
   #threshold = -Infinity
-  /** Of the best scores so far, the least on top; of no length where all rows are wanted. */
+  /** Min-heap of the best scores so far. Empty if all rows are wanted. */
   readonly #heap: Float32Array
   #heaped = 0
-  #ordinals = new Uint32Array(firstRoom)
-  #scores = new Float32Array(firstRoom)
+  #ordinals = new Uint32Array(firstCapacity)
+  #scores = new Float32Array(firstCapacity)
   #count = 0
 
-  /** `best`: how many are wanted, and those that score as much as the last of them; 0: all. `floor`: who scores less is not wanted. No score is less than 0. */
+  /** `best`: number of best rows to collect, plus ties with the last; 0: all rows. `floor`: minimum score. Scores are not negative. */
   constructor(best: number, floor: number) {
     this.#heap = new Float32Array(best)
     if (floor >= 0) this.#raise(floor)
   }
 
-  /** A row, once; `score` is a float32. */
+  /** Add a row. Each row may be added once. `score`: a float32. */
   offer(ordinal: number, score: number): void {
     if (score < this.#threshold) return
-    if (this.#count === this.#ordinals.length) this.#makeRoom()
+    if (this.#count === this.#ordinals.length) this.#grow()
     this.#ordinals[this.#count] = ordinal
     this.#scores[this.#count++] = score
     const heap = this.#heap
@@ -43,12 +45,12 @@ export class Found {
     if (heap[0]! > this.#threshold) this.#raise(heap[0]!)
   }
 
-  /** In the order in which they were found. */
+  /** Return all rows, in the order in which they were added. */
   all(): ScoredRows {
     return { ordinals: this.#ordinals.slice(0, this.#count), scores: this.#scores.slice(0, this.#count) }
   }
 
-  /** The best first, equal ones by ordinal. */
+  /** Return the best rows, best first, ties by ordinal. */
   best(): ScoredRows {
     this.#drop()
     if (this.#count > fewRows) return sorted(this.#ordinals, this.#scores, this.#count)
@@ -74,7 +76,7 @@ export class Found {
     this.least = Math.min(threshold, greatestFloat) * (1 - 2 ** -23) - 2 ** -149
   }
 
-  /** Forgets whom others have outdone. */
+  /** Remove the rows whose score is below the threshold. */
   #drop(): void {
     const [ordinals, scores, threshold] = [this.#ordinals, this.#scores, this.#threshold]
     let kept = 0
@@ -86,7 +88,7 @@ export class Found {
     this.#count = kept
   }
 
-  #makeRoom(): void {
+  #grow(): void {
     this.#drop()
     if (2 * this.#count <= this.#ordinals.length) return
     const [ordinals, scores] = [this.#ordinals, this.#scores]
@@ -97,9 +99,9 @@ export class Found {
   }
 }
 
-/** The first `count`, the best first, without comparing them one by one. */
+/** Sort the first `count` rows, best first, ties by ordinal. Sorts integer keys, which is faster than a comparison function. */
 function sorted(rows: Uint32Array, scored: Float32Array, count: number): ScoredRows {
-  // Numbers whose upper half falls as the score rises: bits of floats that are not negative stand in their order.
+  // The upper half of a key decreases as the score increases: the bits of non-negative floats are ordered like the floats.
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)
   const bits = new Uint32Array(scored.buffer)
@@ -117,7 +119,7 @@ function sorted(rows: Uint32Array, scored: Float32Array, count: number): ScoredR
   return { ordinals, scores: new Float32Array(scores.buffer) }
 }
 
-/** Into the hole behind the others. */
+/** Insert a score at the end of the heap and restore the order. */
 function rise(heap: Float32Array, hole: number, score: number): void {
   while (hole > 0) {
     const parent = (hole - 1) >>> 1
@@ -128,7 +130,7 @@ function rise(heap: Float32Array, hole: number, score: number): void {
   heap[hole] = score
 }
 
-/** In place of the least. */
+/** Replace the least score and restore the order. */
 function sink(heap: Float32Array, score: number): void {
   let hole = 0
   for (let child = 1; child < heap.length; child = 2 * hole + 1) {

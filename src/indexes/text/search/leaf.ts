@@ -1,42 +1,43 @@
-/** A term of a query, and where in its rows a search of one segment has come. */
+/** A term of a query with its postings in one segment, and the progress of the search in them. */
 import { assert } from '../../../errors.js'
 import type { WeightedTerm } from '../query.js'
 import type { PostingCursor, Postings } from '../segment.js'
 import type { Norms } from './norms.js'
 import type { Scratch } from './scratch.js'
 
+/** One term of a query. */
 export class Leaf {
   readonly weight: number
-  /** Rows that have it. */
+  /** Number of rows with the term. */
   readonly rows: number
   readonly blocks: number
-  /** By block: its last row. */
+  /** Last row of each block. */
   readonly last: Uint32Array
-  /** How often a row of it has the term at most. */
+  /** Highest frequency of the term in a row, by block. */
   readonly mostFrequent: Uint32Array
-  /** What a row of block `i` gets at most is at `firstBound + i`. */
+  /** The upper bound of scores in block `i` is at index `firstBound + i`. */
   readonly bounds: Float64Array
   readonly firstBound: number
-  /** The greatest of them. */
+  /** The greatest bound of all blocks. */
   readonly most: number
-  /** Which clause it is of. */
+  /** Index of its clause. */
   clause = 0
-  /** The first block that may have a row of range `i` is at `firstStart + i`. */
+  /** The first block that may have a row of range `i` is at index `firstStart + i`. */
   starts: Uint32Array = none
   firstStart = 0
-  /** The greatest bound in the range that is being searched. */
+  /** The greatest bound in the current range. */
   top = 0
-  /** The block that is loaded, -1: none; its rows; and the one that was looked for last, or where it would stand. */
+  /** The loaded block (-1: none), its number of rows, its rows, and the index of the last row that `has` looked up. */
   block = -1
   count = 0
   docs: Uint32Array = none
   at = 0
-  /** The first block that may have the rows still to come. */
+  /** The first block that may have the next rows. */
   #next = 0
   readonly #cursor: PostingCursor
 
   constructor({ term, weight }: WeightedTerm, postings: Postings, norms: Norms, scratch: Scratch) {
-    assert(weight >= 0 && weight < Infinity, `the term ${term} weighs ${weight}`)
+    assert(weight >= 0 && weight < Infinity, `the term ${term} has the weight ${weight}`)
     this.weight = weight
     this.rows = postings.docs
     this.blocks = postings.blocks
@@ -66,18 +67,21 @@ export class Leaf {
     this.at = 0
   }
 
-  /** Of the block that is loaded: unpacked when somebody asks. */
+  /** Frequencies of the loaded block, unpacked at the first access. */
   get frequencies(): Uint32Array {
     return this.#cursor.frequencies
   }
 
-  /** From now on rows of this range are looked for. */
+  /** Move to the start of a range. */
   restart(range: number): void {
     this.#next = this.starts[this.firstStart + range]!
     this.at = 0
   }
 
-  /** The block in which `row` is if it has the term; `blocks`: it has not. Rows come ascending since the last `restart`. */
+  /**
+   * Return the only block that can contain `row`; `blocks` if the row does not have the term. Since the last `restart`, rows must be
+   * ascending.
+   */
   reach(row: number): number {
     const { last, blocks } = this
     let block = this.#next
@@ -86,12 +90,12 @@ export class Leaf {
     return block
   }
 
-  /** Whether `row`, for which `reach` gave `block`, has the term. Then it stands at `at`. */
+  /** Whether `row` has the term. `block`: the result of `reach(row)`. If true, `at` is the index of the row in the block. */
   has(row: number, block: number): boolean {
     if (block === this.blocks) return false
     if (block !== this.block) this.load(block)
     const { docs } = this
-    // In growing steps, then by bisection. The last row of the block is at least `row`.
+    // Galloping search, then binary search. The last row of the block is at least `row`.
     let low = this.at
     let high = low
     const end = this.count - 1
@@ -108,18 +112,18 @@ export class Leaf {
     return docs[low] === row
   }
 
-  /** What the term gives the row that `has` found; `norm` is that of its length. */
+  /** Return the score of the term for the row at `at`. `norm`: the length normalization of the row. */
   share(norm: number): number {
     const { frequency } = this
     return this.weight * (frequency / (frequency + norm))
   }
 
-  /** How often the row at `at` has the term. */
+  /** Frequency of the term in the row at `at`. */
   get frequency(): number {
     return this.frequencies[this.at]!
   }
 
-  /** Of the row at `at`: the first `frequency` numbers. */
+  /** Return the positions of the term in the row at `at`: the first `frequency` numbers. */
   positions(): Uint32Array {
     return this.#cursor.positions(this.at)
   }

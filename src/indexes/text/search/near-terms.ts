@@ -1,18 +1,18 @@
-/** Terms that a few edits make of a word. */
+/** Expands a word to the terms within an edit distance (fuzzy search). */
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { TermMatcher, TextSegment } from '../segment.js'
 
-/** How many edits a word may differ by where nobody says (rule A-067). */
+/** Return the default edit distance for a word (rule A-067). */
 export function automaticDistance(word: string): number {
   const { length } = codePoints(word)
   return length <= 2 ? 0 : length <= 5 ? 1 : 2
 }
 
 /**
- * Terms at most `distance` edits away from `word`: a code point put in, left out or put in place of another (Levenshtein 1966; two exchanged
- * are two edits). The first `prefixLength` code points of the word are theirs too.
+ * Return a matcher for terms within `distance` edits of `word`. An edit inserts, deletes or replaces a code point (Levenshtein 1966); a
+ * transposition is two edits. Terms must share the first `prefixLength` code points of the word.
  */
 export function editDistanceMatcher(word: string, distance: number, prefixLength: number): TermMatcher {
   const points = codePoints(word)
@@ -20,12 +20,13 @@ export function editDistanceMatcher(word: string, distance: number, prefixLength
   return new EditDistance(prefix, points.subarray(prefixLength), distance)
 }
 
+/** A term and its edit distance from the word. */
 export interface ExpandedTerm {
   readonly term: string
   readonly distance: number
 }
 
-/** The terms of some segments that are near to a word: the nearest first, equally near ones by their code points; at most `most` of them. */
+/** Return the terms of some segments within `distance` edits of a word: nearest first, ties by code points, at most `most`. */
 export function* expanded(
   segments: readonly TextSegment[],
   word: string,
@@ -46,12 +47,12 @@ export function* expanded(
 
 class EditDistance implements TermMatcher {
   readonly prefix: string
-  /** What follows the prefix. */
+  /** The code points of the word after the prefix. */
   readonly #word: Uint32Array
   readonly #most: number
-  /** What follows it in a term: grows. */
+  /** The code points of a term after the prefix. Grows. */
   #other = new Uint32Array(64)
-  /** Edits between the beginning of the word so far and each of those of the term: one row of the table is enough. */
+  /** One row of the edit distance table: from a prefix of the word to each prefix of the term. */
   #edits = new Uint32Array(65)
 
   constructor(prefix: string, word: Uint32Array, most: number) {
@@ -64,7 +65,7 @@ class EditDistance implements TermMatcher {
     const { prefix } = this
     const word = this.#word
     const most = this.#most
-    // A code point takes one unit or two.
+    // A code point has one or two UTF-16 units.
     const units = term.length - prefix.length
     if (units < word.length - most || units > 2 * (word.length + most)) return null
     if (!term.startsWith(prefix)) return null
@@ -82,7 +83,7 @@ class EditDistance implements TermMatcher {
     return most < 2 && Math.max(wordEnd, end) - from > most ? null : this.#table(from, wordEnd, end)
   }
 
-  /** The code points of a term from a unit on: how many. */
+  /** Read the code points of a term from unit `from` on. Return their number. */
   #read(term: string, from: number): number {
     if (this.#other.length < term.length) {
       this.#other = new Uint32Array(2 * term.length)
@@ -97,7 +98,10 @@ class EditDistance implements TermMatcher {
     return length
   }
 
-  /** The distance of what lies between: row by row (Wagner & Fischer 1974), of each only what is near enough to the diagonal (Ukkonen 1985). */
+  /**
+   * Return the distance of the parts between common prefix and suffix; null if it exceeds the limit. Computes the table row by row
+   * (Wagner & Fischer 1974), and of each row only the cells near the diagonal (Ukkonen 1985).
+   */
   #table(from: number, wordEnd: number, end: number): number | null {
     const [word, other, edits, most] = [this.#word, this.#other, this.#edits, this.#most]
     const width = end - from

@@ -1,9 +1,10 @@
+/** Caches BM25 length normalizations. */
 import { type Corpus, lengthNorm } from '../query.js'
 
-/** Rows with fewer terms find what their length does to a score in a table. */
+/** The table has the normalizations of rows with fewer terms than this. */
 export const tableLengths = 256
 
-/** `lengthNorm`, worked out before for short rows. */
+/** `lengthNorm` for one corpus, precomputed for short rows. */
 export class Norms {
   readonly corpus: Corpus
   readonly table = new Float64Array(tableLengths)
@@ -18,10 +19,11 @@ export class Norms {
   }
 }
 
-/** Of the last search: mostly all have the same corpus. */
-let known: Norms | null = null
+/** Norms of the last search. Consecutive searches usually have the same corpus. */
+let last: Norms | null = null
 
+/** Return the norms of a corpus. */
 export function normsOf(corpus: Corpus): Norms {
-  if (known?.corpus.averageLength !== corpus.averageLength) known = new Norms(corpus)
-  return known
+  if (last?.corpus.averageLength !== corpus.averageLength) last = new Norms(corpus)
+  return last
 }

@@ -1,20 +1,21 @@
 /**
- * Whether the terms of a phrase stand in a row in their order: each term at least as far behind the one before it as in the phrase, and at most
- * `slop` places further. The slop is counted anew between each term and the next, as in LanceDB.
+ * Checks whether a row contains the terms of a phrase in order. The distance between two consecutive terms must be at least that in the
+ * phrase, and at most `slop` positions more. The slop applies to each pair of terms separately, as in LanceDB.
  */
 import type { PhraseQuery } from '../query.js'
 import type { Leaf } from './leaf.js'
 
+/** A phrase query on opened postings. */
 export class Phrase {
   readonly #slop: number
-  /** By offset. */
+  /** The terms, by offset in the phrase. */
   readonly #leaves: readonly Leaf[]
   readonly #offsets: readonly number[]
-  /** Where the phrase may begin, as far as the terms looked at allow it; and the same for one more term. */
+  /** Start positions of the phrase that the terms so far allow, and the buffer for the next term. */
   #begins = new Int32Array(16)
   #next = new Int32Array(16)
 
-  /** `leaves`: of its terms, in their order. */
+  /** `leaves`: the leaves of the terms, in query order. */
   constructor({ terms, slop }: PhraseQuery, leaves: readonly Leaf[]) {
     const order = terms.map((_, i) => i).sort((a, b) => terms[a]!.offset - terms[b]!.offset)
     this.#slop = slop
@@ -22,7 +23,7 @@ export class Phrase {
     this.#offsets = order.map(i => terms[i]!.offset)
   }
 
-  /** Whether the row matches at which all leaves stand. */
+  /** Whether the current row of all leaves matches. */
   matches(): boolean {
     let count = 0
     for (let i = 0; i < this.#leaves.length; i++) {
@@ -43,7 +44,7 @@ export class Phrase {
     return frequency
   }
 
-  /** Of the places of term `i`, keeps those that follow one of the `count` begins: from there on, up to `slop` further. */
+  /** Keep the start positions of term `i` that are equal to one of the `count` previous starts, or at most `slop` greater. */
   #follow(leaf: Leaf, i: number, count: number): number {
     const positions = leaf.positions()
     const { frequency } = leaf

@@ -1,4 +1,4 @@
-/** A segment in memory, over rows that no index has. */
+/** Builds a segment in memory over unindexed rows, for one query. */
 import { type Column, isValid } from '../../../arrow/column.js'
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -6,25 +6,25 @@ import type { MaybePromise, Task } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { Analyzer, TermNumbering } from '../analysis/analyzer.js'
 import { encodePostings, type TermRows } from '../encode-postings.js'
-import { elementGap, placeOf } from '../input.js'
+import { elementGap, storedPosition } from '../input.js'
 import { openPostings, type TermBytes } from '../postings.js'
 import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from '../segment.js'
 
-/** Rows of a column of texts, of lists of them, or of a dictionary of either. */
+/** Rows of a column of texts or lists of texts, with or without dictionary. */
 export interface ScannedTexts {
   readonly column: Column
-  /** Null: all. */
+  /** The rows to read; null: all. */
   readonly rows: Uint32Array | null
 }
 
-/** Bytes of text that are read between two looks at the clock; a row counts as if it had a few, and so does a term that is new. */
+/** Bytes of text read between two checks of the clock. Each row and each new term count as additional bytes. */
 const bytesAtOnce = 16 * 1024
 const rowBytes = 16
 const termBytes = 256
 
 /**
- * Reads texts, and waits for those that must come from somewhere: ordinals number the rows taken, in their order. The segment finds the
- * terms that `accept` says yes to, which is asked once for each, and no others; facts and lengths count all.
+ * Build a segment over texts, and wait for the promises among them. Ordinals number the rows in reading order. The segment contains only
+ * terms for which `accept` returns true; `accept` is called once per distinct term. Facts and lengths count all terms.
  */
 export function* scannedSegment(
   texts: Iterable<ScannedTexts | Promise<unknown>>,
@@ -34,7 +34,7 @@ export function* scannedSegment(
   pacer: Pacer,
 ): Task<TextSegment> {
   const numbering = learned.get(analyzer) ?? analyzer.numbering()
-  // Until it is kept again it is that of this scan alone.
+  // The numbering is not shared: it belongs to this scan until the end.
   learned.delete(analyzer)
   const scan = new Scan(numbering, accept, positions)
   let read = 0
@@ -46,9 +46,9 @@ export function* scannedSegment(
     const { column, rows } = each
     const count = rows === null ? column.length : rows.length
     for (let i = 0; i < count; i++) {
-      const asked = scan.asked
+      const checked = scan.checked
       read += rowBytes + scan.row(column, rows === null ? i : rows[i]!)
-      read += termBytes * (scan.asked - asked)
+      read += termBytes * (scan.checked - checked)
       if (read < bytesAtOnce) continue
       read = 0
       if (pacer.due()) yield pacer.pause()
@@ -60,28 +60,28 @@ export function* scannedSegment(
 }
 
 /**
- * Terms that earlier scans came across: as long as no index has some rows, every query reads the same ones, and to learn their words
- * takes most of its time.
+ * Term numberings of earlier scans. While rows are unindexed, every query reads the same texts, and analyzing new words takes most of
+ * the time.
  */
 const learned = new WeakMap<Analyzer, TermNumbering>()
-/** Bytes of them. */
+/** A numbering with more bytes than this is not kept. */
 const mostLearned = 2 * 1024 * 1024
 
 class Scan {
-  /** Terms that were asked about. */
-  asked = 0
+  /** Number of calls of `accept`. */
+  checked = 0
   readonly #numbering: TermNumbering
   readonly #accept: (term: string) => boolean
   readonly #positions: boolean
-  /** By number of a term: 0 where nobody asked yet, -1 where it is not accepted, else one more than its place in `#terms`. */
-  #places = new Int32Array(1024)
+  /** By term number: 0: not checked yet; -1: not accepted; otherwise the index in `#terms` plus 1. */
+  #indexes = new Int32Array(1024)
   readonly #terms: GrowingTerm[] = []
   readonly #lengths = new Numbers()
   #docs = 0
   #tokens = 0
-  /** Distinct terms. */
+  /** Number of distinct terms. */
   #distinct = 0
-  /** Of the row that is read: how many terms it has, and where its next text begins. */
+  /** Number of terms of the current row, and the position where its next text begins. */
   #length = 0
   #base = 0
 
@@ -91,7 +91,7 @@ class Scan {
     this.#positions = positions
   }
 
-  /** The next row: how many bytes it has. */
+  /** Read the next row. Return its size in bytes. */
   row(column: Column, index: number): number {
     this.#length = 0
     this.#base = 0
@@ -133,7 +133,7 @@ class Scan {
     const { type, offsets, values } = column
     if (type.kind === 'utf8') return this.#text(values as Uint8Array, offsets![index]!, offsets![index + 1]!)
     if (type.kind === 'dictionary') return this.#read(column.dictionary!, Number(values![index]))
-    assert(type.kind === 'list', `a column of ${type.kind} is searched for text`)
+    assert(type.kind === 'list', `a text search of a column of ${type.kind}`)
     let bytes = 0
     for (let i = offsets![index]!; i < offsets![index + 1]!; i++) {
       bytes += this.#read(column.children[0]!, i)
@@ -149,26 +149,26 @@ class Scan {
     const ordinal = this.#lengths.count
     for (let i = 0; i < count; i++) {
       const number = numbers[i]!
-      const place = (number < this.#places.length ? this.#places[number]! : 0) || this.#ask(number)
-      if (place > 0) this.#terms[place - 1]!.add(ordinal, placeOf(this.#base, positions[i]!))
+      const index = (number < this.#indexes.length ? this.#indexes[number]! : 0) || this.#register(number)
+      if (index > 0) this.#terms[index - 1]!.add(ordinal, storedPosition(this.#base, positions[i]!))
     }
     this.#length += count
     if (count > 0) this.#base += positions[count - 1]! + 1
     return to - from
   }
 
-  #ask(number: number): number {
-    this.asked++
+  #register(number: number): number {
+    this.checked++
     this.#distinct++
-    if (number >= this.#places.length) {
+    if (number >= this.#indexes.length) {
       const longer = new Int32Array(2 * number)
-      longer.set(this.#places)
-      this.#places = longer
+      longer.set(this.#indexes)
+      this.#indexes = longer
     }
     const term = this.#numbering.terms[number]!
-    const place = this.#accept(term) ? this.#terms.push(new GrowingTerm(term, this.#positions)) : -1
-    this.#places[number] = place
-    return place
+    const index = this.#accept(term) ? this.#terms.push(new GrowingTerm(term, this.#positions)) : -1
+    this.#indexes[number] = index
+    return index
   }
 }
 
@@ -216,7 +216,7 @@ class ScannedSegment implements TextSegment {
   readonly facts: TextFacts
   readonly lengths: Uint32Array
   readonly #entries: ReadonlyMap<string, TermEntry>
-  /** By number. */
+  /** Postings by term number. */
   readonly #postings: readonly Postings[]
 
   constructor(
@@ -254,7 +254,7 @@ class ScannedSegment implements TextSegment {
   }
 }
 
-/** Numbers one after the other. */
+/** A growing array of u32s. */
 class Numbers {
   values = new Uint32Array(16)
   count = 0

@@ -1,38 +1,39 @@
-/** Arrays of a search, used again by the next one: to make new ones would take longer than many a search. */
-import { type BlockRoom, newBlockRoom } from '../segment.js'
+/** Scratch arrays of a search, reused by the next search: allocating new ones would take longer than many searches. */
+import { type BlockBuffer, newBlockBuffer } from '../segment.js'
 
-/** Rows of a range are at most two to the power of this. */
+/** A range has at most two to the power of this many rows. */
 export const mostRangeBits = 14
-/** Numbers of each array that a scratch is kept with. */
+/** A scratch with longer arrays than this is not kept for the next search. */
 const mostKept = 256 * 1024
-/** Rooms for blocks that a scratch is kept with. */
+/** Maximum number of block buffers that a scratch keeps. */
 const mostBlocks = 256
 
+/** The scratch memory of one search. */
 export class Scratch {
-  /** What rows of a range have got so far; between two ranges all is 0. */
+  /** Scores so far of the rows of a range. All zeros between two ranges. */
   readonly sums = new Float64Array(1 << mostRangeBits)
-  /** A bit for each row that has got something, be it 0. */
+  /** A bit for each row to which a score was added, even if the score is 0. */
   readonly touched = new Uint32Array(1 << (mostRangeBits - 5))
   #numbers = new Float64Array(4096)
   #usedNumbers = 0
-  #places = new Uint32Array(4096)
-  #usedPlaces = 0
-  readonly #blocks: BlockRoom[] = []
+  #integers = new Uint32Array(4096)
+  #usedIntegers = 0
+  readonly #blocks: BlockBuffer[] = []
   #usedBlocks = 0
 
-  /** Room for a block of postings. */
-  block(): BlockRoom {
+  /** Return a buffer for a block of postings. */
+  block(): BlockBuffer {
     const at = this.#usedBlocks++
     if (at < this.#blocks.length) return this.#blocks[at]!
-    const room = newBlockRoom()
-    if (at < mostBlocks) this.#blocks.push(room)
-    return room
+    const buffer = newBlockBuffer()
+    if (at < mostBlocks) this.#blocks.push(buffer)
+    return buffer
   }
 
-  /** Room for so many numbers: where it begins in an array that has others, too. What is there means nothing. */
+  /** Reserve `count` numbers in a shared array, from index `from` on. Their values are undefined. */
   numbers(count: number): { readonly array: Float64Array; readonly from: number } {
     if (this.#usedNumbers + count > this.#numbers.length) {
-      // Who has room in the one before keeps that.
+      // Earlier reservations keep the previous array.
       this.#numbers = new Float64Array(2 * this.#numbers.length + count)
       this.#usedNumbers = 0
     }
@@ -41,30 +42,31 @@ export class Scratch {
     return { array: this.#numbers, from }
   }
 
-  /** The same for places. */
-  places(count: number): { readonly array: Uint32Array; readonly from: number } {
-    if (this.#usedPlaces + count > this.#places.length) {
-      this.#places = new Uint32Array(2 * this.#places.length + count)
-      this.#usedPlaces = 0
+  /** Reserve `count` integers likewise. */
+  integers(count: number): { readonly array: Uint32Array; readonly from: number } {
+    if (this.#usedIntegers + count > this.#integers.length) {
+      this.#integers = new Uint32Array(2 * this.#integers.length + count)
+      this.#usedIntegers = 0
     }
-    const from = this.#usedPlaces
-    this.#usedPlaces += count
-    return { array: this.#places, from }
+    const from = this.#usedIntegers
+    this.#usedIntegers += count
+    return { array: this.#integers, from }
   }
 
-  /** For the next search. A scratch that is not given back, because its search failed, is left to the collector. */
+  /** Release the scratch for the next search. If a search fails and does not release it, the garbage collector takes it. */
   giveBack(): void {
     this.#usedNumbers = 0
-    this.#usedPlaces = 0
+    this.#usedIntegers = 0
     this.#usedBlocks = 0
-    if (Math.max(this.#numbers.length, this.#places.length) <= mostKept) spare = this
+    if (Math.max(this.#numbers.length, this.#integers.length) <= mostKept) spare = this
   }
 }
 
-/** One is enough: searches that pause, so that others find none, take long anyway. */
+/** One spare scratch suffices. Other searches find none only while a search is paused, and searches that pause take long anyway. */
 let spare: Scratch | null = null
 
-export function takeDesk(): Scratch {
+/** Return the spare scratch, or a new one. */
+export function takeScratch(): Scratch {
   const scratch = spare ?? new Scratch()
   spare = null
   return scratch

@@ -1,15 +1,15 @@
 /**
- * Goes through a segment range by range of its rows, as MaxScore does (Turtle & Flood 1995) with the maxima of blocks (Ding & Suel, "Faster
- * top-k document retrieval using block-max indexes", SIGIR 2011) in the form that Lucene gave it (Grand et al., "From MaxScore to Block-Max
- * WAND", ECIR 2020, and its MaxScoreBulkScorer):
+ * Searches a segment by ranges of rows. The algorithm is MaxScore (Turtle & Flood 1995) with block maxima (Ding & Suel, "Faster top-k
+ * document retrieval using block-max indexes", SIGIR 2011), as in Lucene's MaxScoreBulkScorer (Grand et al., "From MaxScore to
+ * Block-Max WAND", ECIR 2020):
  *
- * - A range in which no row can be wanted, by the bounds of the blocks that reach into it, is passed over.
- * - In others, the clauses that can do least for a row, and together not enough, do not lead: rows are taken from the postings of those that
- *   do, their scores added up in an array, and only who may get far enough with the rest is looked for there. Where all clauses have to
- *   match, the rarest leads.
- * - The most promising ranges come first: they tell how much is enough.
+ * - The search skips a range if the bounds of its blocks show that no row can reach the required score.
+ * - In other ranges, the clauses are divided into leading and other clauses. The other clauses are those with the lowest bounds, which
+ *   together cannot reach the required score. The search sums the scores of the leading clauses in an array. It looks up a row in the
+ *   other clauses only if the row may still reach the required score. If all clauses must match, only the rarest clause leads.
+ * - The ranges with the highest bounds come first, because they raise the required score early.
  *
- * Sums may be off by roundings; rows that stay are given the score that the contract says, term by term in the order of the query.
+ * Sums may have rounding errors. The score of a row that stays is computed again, term by term in query order, as `ScoredRows` requires.
  */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -22,14 +22,14 @@ import { type Norms, tableLengths } from './norms.js'
 import type { Phrase } from './phrase.js'
 import { mostRangeBits, type Scratch } from './scratch.js'
 
-/** Rows of a range are a power of two, of this power at least: scores of one stay in the nearest cache of a core. */
+/** A range has at least two to the power of this many rows. The scores of a range stay in the L1 cache. */
 const leastRangeBits = 10
-/** Postings that a range should have, where it may be as large. */
-const worthwhile = 256
-/** Ranges that come first. */
-const promising = 2
+/** Average number of postings that a range should have, if the largest range size allows it. */
+const rangePostings = 256
+/** Number of ranges with the highest bounds that are searched first. */
+const firstRanges = 2
 
-/** Offers `found` the rows of a segment that match; not in the order of their ordinals if it wants only some. */
+/** Offer all matching rows of a segment to `found`. `wantsBest`: only the best rows are needed; they come in no particular order. */
 export function* sweep(
   segment: TextSegment,
   query: Clauses,
@@ -45,7 +45,7 @@ export function* sweep(
     search.add(clause)
     if (pacer.due()) yield pacer.pause()
   }
-  for (let i = wantsBest && ranges > 2 * promising ? promising : 0; i > 0; i--) {
+  for (let i = wantsBest && ranges > 2 * firstRanges ? firstRanges : 0; i > 0; i--) {
     const range = search.best()
     if (search.bound(range) < found.least) break
     search.visit(range)
@@ -60,7 +60,7 @@ export function* sweep(
 
 class Search {
   readonly ranges: number
-  /** What a row of range `i` gets at most is at `firstBound + i`; -Infinity: no row is left there that matches. */
+  /** The upper bound of scores in range `i` is at index `firstBound + i`; -Infinity: no matching row is left in the range. */
   readonly #bounds: Float64Array
   readonly #firstBound: number
   readonly #bits: number
@@ -73,11 +73,11 @@ class Search {
   readonly #allowed: Uint32Array | null
   readonly #found: Found
   readonly #scratch: Scratch
-  /** Of the range: by clause, what it and those behind it give a row at most. */
+  /** By clause: upper bound of a row's score, in the current range, for this clause and all later ones together. */
   readonly #rest: Float64Array
-  /** How many clauses lead. */
+  /** Number of leading clauses. */
   #leading = 0
-  /** Whether the sum over them is the score of a row that has nothing else. */
+  /** Whether the sum has no rounding difference from the score in query order. */
   #isExact = false
 
   constructor(segment: TextSegment, query: Clauses, norms: Norms, allowed: Bitset | null, found: Found) {
@@ -95,7 +95,7 @@ class Search {
     for (const clause of query.all ? query.clauses.slice(0, 1) : query.clauses) postings += clause.rows
     const rows = endOf(query)
     let bits = leastRangeBits
-    while (bits < mostRangeBits && rows >>> bits > postings / worthwhile) bits++
+    while (bits < mostRangeBits && rows >>> bits > postings / rangePostings) bits++
     this.#bits = bits
     this.ranges = ((rows - 1) >>> bits) + 1
     const { array: bounds, from } = query.scratch.numbers(this.ranges)
@@ -103,53 +103,53 @@ class Search {
     this.#firstBound = from
   }
 
-  /** What a row of a range gets at most; -Infinity: none is left there that matches. */
+  /** Return the upper bound of scores in a range; -Infinity: no matching row is left in the range. */
   bound(range: number): number {
     return this.#bounds[this.#firstBound + range]!
   }
 
-  /** The range with the greatest bound. */
+  /** Return the range with the greatest bound. */
   best(): number {
     let best = 0
     for (let range = 1; range < this.ranges; range++) if (this.bound(range) > this.bound(best)) best = range
     return best
   }
 
-  /** Searches a range that has not been. */
+  /** Search a range for the first time. */
   visit(range: number): void {
     const bound = this.bound(range)
     this.#bounds[this.#firstBound + range] = -Infinity
     const start = range << this.#bits
     const end = start + (1 << this.#bits)
-    this.#lead(range, end)
+    this.#chooseLeading(range, end)
     const leaves = this.#leaves
     for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
     const first = this.#clauses[0]!
     if (this.#leading === 1 && first.leaves.length === 1) {
-      this.#stream(first.leaves[0]!, range, start, end)
+      this.#offerLeading(first.leaves[0]!, range, start, end)
       return
     }
     for (let i = 0; i < leaves.length; i++) {
       const leaf = leaves[i]!
-      if (leaf.clause < this.#leading) this.#add(leaf, range, start, end, bound - leaf.top)
+      if (leaf.clause < this.#leading) this.#addScores(leaf, range, start, end, bound - leaf.top)
     }
     for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
-    this.#take(start)
+    this.#offerSums(start)
   }
 
-  /** Adds what a clause gives to the bounds of ranges, and tells its leaves where these begin: of each before the first visit. */
+  /** Add the bounds of a clause to the ranges, and set the first block of each range in its leaves. Call before the first `visit`. */
   add({ leaves }: Clause): void {
     const scratch = this.#scratch
     const bounds = this.#bounds
     const first = this.#firstBound
     const { ranges } = this
     const bits = this.#bits
-    /** Behind the last range that has rows of the clause. */
+    /** End of the ranges that have rows of the clause. */
     let end = 0
     for (let l = 0; l < leaves.length; l++) {
       const leaf = leaves[l]!
       const { last, blocks, bounds: own, firstBound } = leaf
-      const { array: starts, from } = scratch.places(ranges)
+      const { array: starts, from } = scratch.integers(ranges)
       leaf.starts = starts
       leaf.firstStart = from
       let block = 0
@@ -173,8 +173,8 @@ class Search {
     if (this.#all) bounds.fill(-Infinity, first + end, first + ranges)
   }
 
-  /** Decides which clauses lead in a range. */
-  #lead(range: number, end: number): void {
+  /** Determine the leading clauses of a range. */
+  #chooseLeading(range: number, end: number): void {
     const [clauses, rest, { least }] = [this.#clauses, this.#rest, this.#found]
     let sum = 0
     let leading = clauses.length
@@ -183,7 +183,7 @@ class Search {
       const { leaves } = clauses[c]!
       for (let i = 0; i < leaves.length; i++) {
         const leaf = leaves[i]!
-        leaf.top = topOf(leaf, range, end)
+        leaf.top = boundOf(leaf, range, end)
         sum += leaf.top
       }
       rest[c] = sum
@@ -193,8 +193,8 @@ class Search {
     this.#isExact = this.#leading === clauses.length || this.#leaves.length <= 2
   }
 
-  /** Adds what a term gives to the sums of the rows that have it. `others`: what other terms give at most. */
-  #add(leaf: Leaf, range: number, start: number, end: number, others: number): void {
+  /** Add the scores of a term to the sums of its rows. `others`: upper bound of the scores of all other terms. */
+  #addScores(leaf: Leaf, range: number, start: number, end: number, others: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const { least } = this.#found
     const lengths = this.#lengths
@@ -205,7 +205,7 @@ class Search {
       if (!(others + bounds[firstBound + block]! < least)) {
         if (block !== leaf.block) leaf.load(block)
         const { docs, frequencies, count } = leaf
-        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+        for (let i = docs[0]! >= start ? 0 : lowerBound(docs, count, start); i < count; i++) {
           const row = docs[i]!
           if (row >= end) return
           const frequency = frequencies[i]!
@@ -220,8 +220,8 @@ class Search {
     }
   }
 
-  /** Offers the rows of the only term that leads. */
-  #stream(leaf: Leaf, range: number, start: number, end: number): void {
+  /** Offer the rows of the only leading term. */
+  #offerLeading(leaf: Leaf, range: number, start: number, end: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const found = this.#found
     const allowed = this.#allowed
@@ -233,7 +233,7 @@ class Search {
       if (!(rest + bounds[firstBound + block]! < found.least)) {
         if (block !== leaf.block) leaf.load(block)
         const { docs, frequencies, count } = leaf
-        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+        for (let i = docs[0]! >= start ? 0 : lowerBound(docs, count, start); i < count; i++) {
           const row = docs[i]!
           if (row >= end) return
           const frequency = frequencies[i]!
@@ -243,15 +243,15 @@ class Search {
           if (sum + rest < found.least) continue
           if (allowed !== null && ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 0) continue
           leaf.at = i
-          this.#follow(row, sum)
+          this.#lookUp(row, sum)
         }
       }
       if (last[block]! >= end - 1) return
     }
   }
 
-  /** Offers the rows that were added to, and leaves the sums at 0. */
-  #take(start: number): void {
+  /** Offer the rows with sums, and reset the sums to 0. */
+  #offerSums(start: number): void {
     const { sums, touched } = this.#scratch
     const found = this.#found
     const allowed = this.#allowed
@@ -269,13 +269,16 @@ class Search {
         const at = (w << 5) + 31 - Math.clz32(low)
         const sum = sums[at]!
         sums[at] = 0
-        if (sum + rest >= found.least && (permitted & low) !== 0) this.#follow(start + at, sum)
+        if (sum + rest >= found.least && (permitted & low) !== 0) this.#lookUp(start + at, sum)
       }
     }
   }
 
-  /** Looks for a row in the clauses that do not lead, as long as it may get far enough. A leaf that leads alone stands at it. */
-  #follow(row: number, sum: number): void {
+  /**
+   * Look up a row in the other clauses while it may reach the required score, and offer the row if it does. If a single leaf leads, its
+   * `at` must be at the row.
+   */
+  #lookUp(row: number, sum: number): void {
     const clauses = this.#clauses
     const rest = this.#rest
     const found = this.#found
@@ -288,7 +291,7 @@ class Search {
         const leaf = leaves[i]!
         const block = leaf.reach(row)
         if (block === leaf.blocks) continue
-        // To unpack a block takes longer than to learn what a row as long as this gets there at most.
+        // Computing the upper bound for a row of this length is faster than unpacking a block.
         if (leaves.length === 1 && block !== leaf.block) {
           const frequency = leaf.mostFrequent[block]!
           if (sum + leaf.weight * (frequency / (frequency + norm)) + rest[c + 1]! < found.least) return
@@ -304,7 +307,7 @@ class Search {
     if (this.#phrase === null || this.#phrase.matches()) found.offer(row, score)
   }
 
-  /** What all terms of a row give it, in the order of the query. */
+  /** Return the score of a row, summed in query order. */
   #score(row: number, norm: number): number {
     const leaves = this.#leaves
     let score = 0
@@ -316,7 +319,7 @@ class Search {
   }
 }
 
-/** Behind the last row that can match. */
+/** Return the exclusive end of the rows that can match. */
 function endOf({ clauses, all }: Clauses): number {
   let end = all ? Infinity : 0
   for (const { leaves } of clauses) {
@@ -327,8 +330,8 @@ function endOf({ clauses, all }: Clauses): number {
   return end
 }
 
-/** What a row of a range gets by a term at most. */
-function topOf(leaf: Leaf, range: number, end: number): number {
+/** Return the upper bound of scores for a term in a range. */
+function boundOf(leaf: Leaf, range: number, end: number): number {
   const { bounds, firstBound, last, blocks } = leaf
   let top = 0
   for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
@@ -338,8 +341,8 @@ function topOf(leaf: Leaf, range: number, end: number): number {
   return top
 }
 
-/** Where the first of `rows`, ascending, stands that is at least `least`; `count`: none is. */
-function firstFrom(rows: Uint32Array, count: number, least: number): number {
+/** Return the index of the first of `count` ascending rows that is at least `least`; `count` if there is none. */
+function lowerBound(rows: Uint32Array, count: number, least: number): number {
   let low = 0
   let high = count
   while (low < high) {

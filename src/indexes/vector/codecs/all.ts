@@ -1,4 +1,4 @@
-/** Codecs by name. */
+/** All codecs, by name. */
 import type { TrainEach } from '../../../kernels/clusters.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
@@ -28,7 +28,10 @@ const kinds: Readonly<Record<CodecName, CodecKind>> = {
   bits: { train: trainBits, open: openBits, ofResiduals: false },
 }
 
-/** `sample`: `rows` vectors (residuals, for codecs of those), at least one. `trainEach`: who finds centroids, by default the calling thread. */
+/**
+ * Train a codec. `sample`: `rows` vectors (residuals if `codesResiduals(name)`), at least one. `trainEach`: trains centroids, by default
+ * in the calling thread.
+ */
 export function trainCodec(
   settings: CodecSettings,
   sample: Float32Array,
@@ -39,12 +42,12 @@ export function trainCodec(
   return kinds[settings.name].train(settings, sample, rows, pacer, trainEach)
 }
 
-/** Throws corrupted (code 18) when `parameters` are not those of such a codec. */
+/** Restore a codec from its parameters. Throws Internal if `parameters` are invalid. */
 export function openCodec(name: CodecName, dim: number, parameters: Uint8Array): Codec {
   return kinds[name].open(dim, parameters)
 }
 
-/** Whether such a codec wants residuals: known before it is trained. */
+/** Whether a codec encodes residuals. */
 export function codesResiduals(name: CodecName): boolean {
   return kinds[name].ofResiduals
 }

@@ -1,6 +1,6 @@
 /**
- * RaBitQ: of each element of a rotated vector its sign, and two float32s for each row (`kernels/binary.ts` says how that tells distances).
- * The rotation is drawn from a fixed seed: nothing is trained, and parameters are a few bytes.
+ * RaBitQ: stores the sign of each element of a rotated vector, and two float32 factors per row. `kernels/binary.ts` describes how the
+ * distance is computed. The rotation comes from a fixed seed, so nothing is trained and the parameters are 8 bytes.
  */
 import { corrupted } from '../../../errors.js'
 import { type Arena, openArena, Places } from '../../../kernels/arena.js'
@@ -25,11 +25,11 @@ import type { Codec, CodecSettings } from '../codec.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 import { codedRows, Scratches } from './scratches.js'
 
-/** Elements are rotated together with zeros: the more bits, the better the guess, which short vectors need. */
+/** Vectors are padded with zeros before the rotation. More bits give a better approximation, which short vectors need. */
 const dimsUnit = 32
 const dimsLeast = 64
 
-/** What is rotated how: changes with any of the constants. */
+/** Version of the rotation. Must change with any of the constants. */
 const rotationNumber = 1
 const rounds = 4
 const seed = 0x5eaf
@@ -45,17 +45,19 @@ interface Scratch {
   readonly rounded: number
 }
 
+/** The RaBitQ codec. */
 export class BinaryCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
-  /** dim, and which rotation: u32s. */
+  /** Two u32s: dimension and version of the rotation. */
   readonly parameters: Uint8Array
   readonly queryBytes: number
   readonly scratchBytes = fastScanScratchBytes
   readonly #dim: number
-  /** Rotated elements, and codes of four of them. */
+  /** Dimension after padding. */
   readonly #dims: number
+  /** Number of 4-bit codes. Each has the signs of four elements. */
   readonly #parts: number
   readonly #scratches = new Scratches(plain => this.#lay(plain))
 
@@ -128,7 +130,7 @@ export class BinaryCodec implements Codec {
     scanSigns(arena, list, count, this.#parts, query, scratch, ordinals, base)
   }
 
-  /** Writes the factors of a row: 4 bytes from `at`, and 4 that are `apart` from them. */
+  /** Write the two factors of a row: 4 bytes from `at`, and 4 bytes from `at + apart`. */
   #putFactors(from: Uint8Array, at: number, apart: number, list: Uint8Array, row: number): void {
     const to = this.#factorAt(row)
     for (let i = 0; i < 4; i++) {
@@ -163,16 +165,17 @@ export class BinaryCodec implements Codec {
   }
 }
 
+/** Return a codec. RaBitQ needs no training. */
 export async function trainBinary({ dim }: CodecSettings): Promise<BinaryCodec> {
   return new BinaryCodec(dim)
 }
 
-/** @throws corrupted (code 18) when `parameters` are not those of such a codec. */
+/** Restore a codec from its parameters. Throws Internal if `parameters` are invalid. */
 export function openBinary(dim: number, parameters: Uint8Array): BinaryCodec {
   const codec = new BinaryCodec(dim)
   if (Buffer.compare(codec.parameters, parameters) !== 0)
     throw corrupted(
-      `the ${parameters.length} bytes of parameters are no rotation of vectors of ${dim} elements`,
+      `the ${parameters.length} bytes of parameters are not a rotation of vectors of ${dim} elements`,
     )
   return codec
 }

@@ -1,16 +1,19 @@
-/** A bit for each element, which is 0 or 1: eight to a byte, with zeros to a multiple of 16 bytes. */
+/** One bit per element, for elements that are 0 or 1: eight per byte, padded with zeros to a multiple of 16 bytes. */
 import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { RowLists } from './row-lists.js'
 
+/** Return a codec. Bits need no training. */
 export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
   return new BitsCodec(dim)
 }
 
+/** Restore a codec. Throws Internal if `parameters` are not empty. */
 export function openBits(dim: number, parameters: Uint8Array): Codec {
-  if (parameters.length !== 0) throw corrupted(`${parameters.length} bytes of parameters where none belong`)
+  if (parameters.length !== 0)
+    throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)
   return new BitsCodec(dim)
 }
 

@@ -1,4 +1,4 @@
-/** Centroids of the parts of vectors (product quantization), in memory where the kernels code vectors and measure queries. */
+/** Codebooks of product quantization: the centroids of each part of a vector, in memory that the kernels access. */
 import { corrupted } from '../../../errors.js'
 import { type Arena, openArena, Places } from '../../../kernels/arena.js'
 import { type TrainEach, type TrainingSample, trainEachHere } from '../../../kernels/clusters.js'
@@ -8,41 +8,43 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
 import { codedRows, Scratches } from './scratches.js'
 
-/** Rows of a sample that are cut between two looks at the clock. */
+/** Rows of a sample split between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** So that the sums of 4-bit codes' entries, which are u16s, keep some steps for each part. */
+/** Maximum number of parts. With more parts, the u16 sums over 4-bit codes would have too few steps per part. */
 const maxParts = 32_768
 
-/** Before the counts: dim, parts, bits. */
+/** u32s before the counts: dim, parts, bits. */
 const headWords = 3
 
 interface Scratch {
   readonly arena: Arena
   readonly vectors: number
-  /** A byte for each part of each of the vectors. */
+  /** One byte for each part of each vector. */
   readonly codes: number
-  /** For each part as many f32s as there are centroids. */
+  /** One f32 for each centroid of each part. */
   readonly tables: number
   readonly rounded: number
   readonly parts: readonly Columns[]
 }
 
+/** The codebooks of all parts. */
 export class Codebooks {
   readonly dim: number
   readonly parts: number
   readonly bits: number
   /**
-   * dim, parts and bits as u32s, for each part a u32 how many centroids it has, then the float32s of all centroids, part by part.
+   * Serialized parameters: dim, parts and bits (u32 each), the number of centroids of each part (u32), then all centroids (float32),
+   * part by part.
    */
   readonly parameters: Uint8Array
-  /** Centroids of a part; those that training did not find are copies of its first, which no code names. */
+  /** Number of centroids per part. If training found fewer, the others are copies of the first one, and no code names them. */
   readonly centroids: number
   readonly #counts: Uint32Array
   readonly #values: Float32Array
   readonly #scratches = new Scratches(plain => this.#lay(plain))
 
-  /** @throws corrupted (code 18) when these are no parameters of a codec of `dim` elements. */
+  /** @throws Internal if `parameters` are not those of codebooks for `dim` elements. */
   constructor(dim: number, parameters: Uint8Array) {
     const words = new Uint32Array(parameters.slice(0, parameters.length & ~3).buffer)
     const [ofDim = 0, parts = 0, bits = 0] = words
@@ -59,7 +61,7 @@ export class Codebooks {
       counts.length < parts
     )
       throw corrupted(
-        `${parameters.length} bytes, ${parts} parts and ${bits} bits are no codebooks for vectors of ${dim} elements`,
+        `${parameters.length} bytes, ${parts} parts and ${bits} bits are not codebooks for vectors of ${dim} elements`,
       )
     this.dim = dim
     this.parts = parts
@@ -70,7 +72,7 @@ export class Codebooks {
     this.#values = new Float32Array(words.buffer, (headWords + parts) * 4)
   }
 
-  /** Parts differ in width by at most one, and there are at most as many as elements; few distinct vectors make few centroids. */
+  /** Train codebooks. Part widths differ by at most one element. Few distinct vectors give few centroids. */
   static async train(
     { dim, subVectors, bits, maxIterations }: CodecSettings,
     sample: Float32Array,
@@ -86,7 +88,7 @@ export class Codebooks {
     return new Codebooks(dim, packed(Uint32Array.from(head), values))
   }
 
-  /** For each part of each of at most `codedRows` vectors the number of its centroid; a view, until the next call. */
+  /** Return the nearest centroid of each part of at most `codedRows` vectors. The result is a view, valid until the next call. */
   codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
     const { arena, vectors: at, codes, parts } = this.#scratches.get(plain)
     const { dim } = this
@@ -99,7 +101,10 @@ export class Codebooks {
     return new Uint8Array(arena.buffer, codes, rows * parts.length)
   }
 
-  /** How far the parts of a query are from the centroids: `parts x centroids`; a view, until the next call. */
+  /**
+   * Return the squared distances of a query's parts from all centroids (`parts x centroids`). The result is a view, valid until the next
+   * call.
+   */
   tablesOf(query: Float32Array, plain: boolean): Float32Array {
     const { arena, vectors, tables, parts } = this.#scratches.get(plain)
     const { dim, centroids } = this
@@ -110,7 +115,7 @@ export class Codebooks {
     return new Float32Array(arena.buffer, tables, parts.length * centroids)
   }
 
-  /** The same for codes of 4 bits, rounded for a fast scan. */
+  /** Return the same distances for 4-bit codes, rounded to bytes for a fast scan. */
   roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
     this.tablesOf(query, plain)
     const { arena, tables, rounded, parts } = this.#scratches.get(plain)
@@ -145,7 +150,7 @@ export class Codebooks {
   }
 }
 
-/** Lays `count` centroids, one after the other in `values`, by columns. */
+/** Write `count` centroids to the arena by columns. Unused columns get the first centroid. */
 function fill(arena: Arena, part: Columns, values: Float32Array, count: number): void {
   const columns = new Float32Array(arena.buffer, part.columns, part.width * part.count)
   const halves = new Float32Array(arena.buffer, part.halves, part.count)
@@ -161,7 +166,7 @@ function fill(arena: Arena, part: Columns, values: Float32Array, count: number):
   }
 }
 
-/** The elements of all rows that belong to each part. */
+/** Return a training sample for each part: the part's elements of all rows. */
 async function* partsOf(
   sample: Float32Array,
   rows: number,

@@ -1,16 +1,19 @@
-/** Vectors as they are: float32s, with zeros to a multiple of 16 elements. */
+/** Plain float32 vectors, padded with zeros to a multiple of 16 elements. */
 import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBlockBytes, scanFloats } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { RowLists } from './row-lists.js'
 
+/** Return a codec. Plain vectors need no training. */
 export async function trainFlat({ dim }: CodecSettings): Promise<Codec> {
   return new FlatCodec(dim)
 }
 
+/** Restore a codec. Throws Internal if `parameters` are not empty. */
 export function openFlat(dim: number, parameters: Uint8Array): Codec {
-  if (parameters.length !== 0) throw corrupted(`${parameters.length} bytes of parameters where none belong`)
+  if (parameters.length !== 0)
+    throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)
   return new FlatCodec(dim)
 }
 

@@ -1,12 +1,12 @@
-/** Lists of codes of 4 bits, in blocks as `kernels/fast-scan.ts` scans them. What else rows have may stand behind the parts of their block. */
+/** Lists of 4-bit codes, in the blocks that `kernels/fast-scan.ts` scans. A block may have a tail with additional data of its rows. */
 import { blockRows, partBytes } from '../../../kernels/fast-scan.js'
 
-/** Bytes of a list. `tail`: bytes behind the parts of a block. */
+/** Return the bytes of a list. `tail`: additional bytes per block, default 0. */
 export function nibbleListBytes(rows: number, parts: number, tail = 0): number {
   return Math.ceil(rows / blockRows) * (parts * partBytes + tail)
 }
 
-/** Writes the codes of `rows` rows, a byte for each part, into rows `first ..` of a list that has zeros there. */
+/** Write the codes of `rows` rows (one byte per part) to a list, from row `first` on. The list must have zeros there. */
 export function putNibbles(
   codes: Uint8Array,
   rows: number,
@@ -24,7 +24,7 @@ export function putNibbles(
   }
 }
 
-/** Copies the codes of rows to rows of another list that has zeros there. */
+/** Copy the codes of `rows` rows to another list. The target must have zeros there. */
 export function copyNibbles(
   from: Uint8Array,
   fromFirst: number,
@@ -48,7 +48,7 @@ function shiftOf(row: number): number {
   return (row & 16) >> 2
 }
 
-/** The byte with the code of the row's first part. */
+/** Return the position of the byte with the code of the row's first part. */
 function rowAt(row: number, parts: number, tail: number): number {
   return Math.floor(row / blockRows) * (parts * partBytes + tail) + (row & 15)
 }

@@ -1,7 +1,7 @@
 /**
- * Product quantization: a vector is told by the numbers of the centroids that its parts are nearest to, 8 or 4 bits for each part
- * (Jegou et al. 2011). Codes of 8 bits lie row by row; codes of 4 bits as `nibbles.ts` says, and are scanned by tables that are rounded to
- * bytes (Andre et al. 2015).
+ * Product quantization (Jegou et al. 2011): a code has the number of the nearest centroid for each part of a vector, in 8 or 4 bits.
+ * 8-bit codes are stored row by row. 4-bit codes are stored in blocks (`nibbles.ts`) and scanned with tables rounded to bytes
+ * (Andre et al. 2015).
  */
 import type { Arena } from '../../../kernels/arena.js'
 import type { TrainEach } from '../../../kernels/clusters.js'
@@ -13,11 +13,12 @@ import { Codebooks } from './codebooks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 import { codedRows } from './scratches.js'
 
+/** The PQ codec, with 4 or 8 bits per part. */
 export class ProductCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
-  /** Bytes of a row that `encodeRows` writes, and tables of `tableOf`. */
+  /** Number of parts: bytes per row of `encodeRows`, and tables of `tableOf`. */
   readonly parts: number
   readonly queryBytes: number
   readonly scratchBytes: number
@@ -77,7 +78,7 @@ export class ProductCodec implements Codec {
     scan(arena, list, count, this.parts, query, scratch, ordinals, base)
   }
 
-  /** A byte for each part of each vector, row by row, whatever the bits: what graphs over codes keep. */
+  /** Encode vectors for graphs: one byte per part, row by row, also for 4-bit codes. */
   encodeRows(vectors: Float32Array): Uint8Array {
     const { dim } = this.#books
     const rows = vectors.length / dim
@@ -89,7 +90,7 @@ export class ProductCodec implements Codec {
     return codes
   }
 
-  /** What goes with `encodeRows`: the squared distance of each part of a query from each of its centroids, `parts x 256`. */
+  /** Return the squared distances of a query's parts from all centroids, for codes of `encodeRows` (`parts x 256`). */
   tableOf(query: Float32Array): Float32Array {
     const tables = this.#books.tablesOf(query, false)
     const { centroids } = this.#books
@@ -100,7 +101,7 @@ export class ProductCodec implements Codec {
   }
 }
 
-/** `sample`: `rows` residuals, at least one. */
+/** Train a codec. `sample`: `rows` residuals, at least one. */
 export async function trainProduct(
   settings: CodecSettings,
   sample: Float32Array,
@@ -111,7 +112,7 @@ export async function trainProduct(
   return new ProductCodec(await Codebooks.train(settings, sample, rows, pacer, trainEach))
 }
 
-/** @throws corrupted (code 18) when `parameters` are not those of such a codec. */
+/** Restore a codec from its parameters. Throws Internal if `parameters` are invalid. */
 export function openProduct(dim: number, parameters: Uint8Array): ProductCodec {
   return new ProductCodec(new Codebooks(dim, parameters))
 }

@@ -1,4 +1,4 @@
-/** Lists that keep the bytes of a row together, one row after the other. */
+/** Base class of codecs whose lists store rows contiguously, one after the other. */
 export abstract class RowLists {
   /** Bytes of a row. */
   readonly stride: number

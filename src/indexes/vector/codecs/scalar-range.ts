@@ -1,34 +1,34 @@
-/** Which values the codes of a scalar codec stand for. */
+/** Determines the values that the codes of a scalar codec represent. */
 import type { Pacer } from '../../../primitives/pacer.js'
 
-/** Steps from the lowest code to the highest. */
+/** Steps from the lowest to the highest code. */
 const steps = 255
 
-/** Of float32s. */
+/** The largest float32. */
 const largest = (2 - 2 ** -23) * 2 ** 127
 
-/** Vectors that are looked at. */
+/** Maximum number of sampled vectors. */
 const mostRows = 16_384
 
-/** Of so many values of a dimension one at either end does not count: what is rare must not make the step long. */
+/** Per this many values of a dimension, the lowest and the highest value are ignored, so that outliers do not enlarge the step. */
 const rowsPerOutlier = 1024
-/** Fewer values than this all count. */
+/** With fewer values than this, no value is ignored. */
 const leastRows = 64
 
-/** Whole numbers from one of these on are kept as they are, as far as codes go. */
+/** Integers are stored exactly if they fit the codes from one of these offsets on (uint8 and int8). */
 const wholeFrom = [0, -128]
 
-/** The last dimension may take so many bytes where it is that of `lastIsRest`, or so many for each of the others. */
+/** If `lastIsRest`, maximum number of bytes of the last dimension: the greater of `restBytes` and `restBytesPerDim` per other dimension. */
 const restBytes = 16
 const restBytesPerDim = 1 / 8
 
-/** Rows between two looks at the clock. */
+/** Rows processed between two checks of the clock. */
 const rowsAtOnce = 256
 
 /**
- * The step, then the offset of each byte of a code: one for each dimension. Where the last dimension holds what vectors lack of the greatest length
- * (`lastIsRest`), its values may be as great as vectors are long, and queries have 0 there. That dimension has as many bytes as its
- * values need in the step of the others, behind theirs.
+ * Return the step, then the offset of each byte of a code: one byte per dimension.
+ * `lastIsRest`: the last dimension is the additional element of the dot metric (space.ts). Its values may be as large as the vectors are
+ * long, and queries have 0 there. This dimension gets as many bytes as its values need with the step of the other dimensions.
  */
 export async function rangeOf(
   sample: Float32Array,
@@ -48,7 +48,7 @@ export async function rangeOf(
     dimensions.push(dimensionOf(column.sort()))
   }
   const rest = lastIsRest ? dimensions.pop()!.most : 0
-  // By dot, it is the vectors with rare values that are the nearest.
+  // For dot, vectors with extreme values are often the nearest, so outliers count.
   const usual = lastIsRest
     ? dimensions.map(({ least, most }) => ({ least, low: least, high: most, most }))
     : dimensions
@@ -68,7 +68,7 @@ export async function rangeOf(
   return Float32Array.of(step, ...offsets, ...restOffsets)
 }
 
-/** Where the values of a dimension lie: all of them, and those that are not rare. */
+/** Range of a dimension's values: `least` to `most` with outliers, `low` to `high` without. */
 interface Dimension {
   readonly least: number
   readonly low: number
@@ -82,7 +82,7 @@ function dimensionOf(sorted: Float32Array): Dimension {
   return { least: sorted[0]!, low: sorted[outliers]!, high: sorted[last - outliers]!, most: sorted[last]! }
 }
 
-/** The widest dimension fills all codes. */
+/** Return the step with which the widest dimension fills all codes. */
 function stepOf(dimensions: readonly Dimension[]): number {
   let usual = 0
   let whole = 0
@@ -93,14 +93,14 @@ function stepOf(dimensions: readonly Dimension[]): number {
   return Math.fround(usual / steps) || Math.fround(whole / steps) || 1
 }
 
-/** Puts as much of the dimension as there is room for in the middle of the codes, a whole number of steps from either end. */
+/** Return the offset that centers the dimension's range in the codes, by a whole number of steps. Includes outliers if they fit. */
 function offsetOf({ least, low, high, most }: Dimension, step: number): number {
   const [from, to] = most - least <= steps * step ? [least, most] : [low, high]
   const spare = Math.floor(Math.max(0, steps - (to - from) / step) / 2)
   return Math.max(from - spare * step, -largest)
 }
 
-/** Where the codes begin for values of the first `own` dimensions that are all whole numbers, and few enough. */
+/** Return the offset of the codes if all values of the first `own` dimensions are integers within 255 of it; else undefined. */
 async function wholeRange(
   sample: Float32Array,
   own: number,

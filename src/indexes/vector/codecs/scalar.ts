@@ -1,10 +1,10 @@
 /**
- * A byte for each element: how many steps it lies above an offset of its dimension. All dimensions have the same step, so that the
- * squared distance of codes, an exact integer, is that of the vectors in squares of a step.
+ * Scalar quantization: one byte per element, the number of steps above the offset of its dimension. All dimensions have the same
+ * step. The squared distance of codes is therefore an exact integer, in units of the squared step.
  *
- * The last element may have several bytes, where 255 steps are too few for it. Of n bytes, each stands for the element divided by the
- * root of n, so that the squares of their differences add up to that of the element; some are rounded up and the others down, so that
- * their sum is as close as can be.
+ * The last element may have several bytes if 255 steps are too few. Each of n bytes represents the element divided by the square
+ * root of n, so that the squared differences of the bytes add up to that of the element. Some bytes are rounded up and the others
+ * down, so that their sum is as exact as possible.
  */
 import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
@@ -17,9 +17,10 @@ import { rangeOf } from './scalar-range.js'
 /** The highest code. */
 export const topCode = 255
 
-/** Of the squared length of a query, from the middle of the codes, so much may lie beyond them: an eighth of its length. */
+/** Maximum share of a query's squared length, from the middle of the codes, outside the codes: an eighth of its length. */
 const beyondMost = 1 / 64
 
+/** Train a codec on a sample of `rows` vectors. */
 export async function trainScalar(
   { dim, lastIsRest = false }: CodecSettings,
   sample: Float32Array,
@@ -29,19 +30,23 @@ export async function trainScalar(
   return new ScalarCodec(dim, await rangeOf(sample, rows, dim, lastIsRest, pacer))
 }
 
-/** The step, then the offsets of `dim` elements; of more, those behind the first are all of the last element: little-endian float32s. */
+/**
+ * Restore a codec from its parameters (little-endian float32s): the step, then the offsets of `dim` elements. Further offsets belong to
+ * further bytes of the last element. Throws Internal if `parameters` are invalid.
+ */
 export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
   const wrong = (what: string) => corrupted(`parameters of a scalar codec for ${dim} dimensions ${what}`)
   const count = parameters.length / 4
   if (!Number.isInteger(count) || count < dim + 1) throw wrong(`have ${parameters.length} bytes`)
   const view = new DataView(parameters.buffer, parameters.byteOffset, parameters.length)
   const range = Float32Array.from({ length: count }, (_, i) => view.getFloat32(i * 4, true))
-  if (!range.every(Number.isFinite) || range[0]! <= 0) throw wrong('are no step and offsets')
+  if (!range.every(Number.isFinite) || range[0]! <= 0) throw wrong('are not a step and offsets')
   if (range.subarray(dim).some(offset => offset !== range[dim]))
-    throw wrong('have several offsets for the last one')
+    throw wrong('have several offsets for the last dimension')
   return new ScalarCodec(dim, range)
 }
 
+/** The scalar codec. */
 export class ScalarCodec extends RowLists implements Codec {
   readonly parameters: Uint8Array
   readonly ofResiduals = false
@@ -49,7 +54,7 @@ export class ScalarCodec extends RowLists implements Codec {
   readonly blur = { factor: 2, more: 10 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
-  /** What the squared distance of codes is to be multiplied with, a float32. */
+  /** Factor from squared distances of codes to those of vectors: the squared step, a float32. */
   readonly scale: number
   readonly #step: number
   readonly #offsets: Float32Array
@@ -70,7 +75,10 @@ export class ScalarCodec extends RowLists implements Codec {
     this.scale = Math.fround(this.#step * this.#step)
   }
 
-  /** Codes `count` vectors of `dim` float32s at address `vectors` into rows at address `out`, `stride` bytes from one to the next; bytes behind a row's elements stay as they are. */
+  /**
+   * Encode `count` vectors of `dim` float32s at address `vectors` into rows at address `out`, `stride` bytes apart. Does not write the
+   * padding of rows.
+   */
   encodeRows(
     { buffer }: Arena,
     vectors: number,
@@ -84,7 +92,7 @@ export class ScalarCodec extends RowLists implements Codec {
     for (let row = 0; row < count; row++) this.#encode(source, row * dim, dim, target, row * stride)
   }
 
-  /** A query far beyond what codes can say is coded as another one, from which other rows are the nearest. */
+  /** False for a query far outside the range of the codes: its code would stand for another query with other nearest rows. */
   canTell(query: Float32Array): boolean {
     const dim = this.#dim
     const restBytes = this.#offsets.length - dim + 1
@@ -99,14 +107,14 @@ export class ScalarCodec extends RowLists implements Codec {
     return beyond <= whole * beyondMost
   }
 
-  /** `stride` bytes, zeros behind the elements. */
+  /** Encode a query: `stride` bytes, padded with zeros. */
   encodeQuery(query: Float32Array): Uint8Array {
     const codes = new Uint8ClampedArray(this.stride)
     this.#encode(query, 0, query.length, codes, 0)
     return new Uint8Array(codes.buffer)
   }
 
-  /** Rounds to the nearest code, of two equally near ones to the even one. */
+  /** Encode a vector. Rounds to the nearest code, and ties to the even code. */
   #encode(source: Float32Array, at: number, dim: number, target: Uint8ClampedArray, to: number): void {
     const offsets = this.#offsets
     const step = this.#step

@@ -1,9 +1,9 @@
-/** Vectors that are coded at once: few enough for the cache, many enough for a call. */
+/** Vectors encoded per kernel call: few enough for the CPU cache, many enough to amortize the call. */
 export const codedRows = 64
 
 /**
- * Memory of a codec's own, with what its kernels need to code vectors and to make queries ready. It is laid when it is first needed: with the SIMD
- * kernel, or without for lists that are in an arena without.
+ * Scratch memory of a codec, in which its kernels encode vectors and prepare queries. Allocated at the first use: with the SIMD kernel,
+ * or without the kernel (`plain`) for lists in an arena without it.
  */
 export class Scratches<Scratch> {
   readonly #lay: (plain: boolean) => Scratch

@@ -103,7 +103,7 @@ describe('ngram', () => {
     ])
   })
   test.each([
-    [{ ngramMin: 4 }, /at least 4 and at most 3/],
+    [{ ngramMin: 4 }, /must not exceed the greatest, got 4 and 3/],
     [{ ngramMin: 0 }, /at least 1 character, got 0/],
   ])('%j is refused', (options, message) => {
     expect(refused(() => grams('', options)).message).toMatch(message)
@@ -175,9 +175,9 @@ describe('registered', () => {
     expect(cut('word '.repeat(200_000), () => many)).toHaveLength(many.length)
   })
   test.each([
-    [() => 'text', /"mine" must give an array of strings, got "text"/],
+    [() => 'text', /"mine" must return an array of strings, got "text"/],
     [() => null, /got null/],
-    [() => ['a', 1], /"mine" must give strings, got 1 at place 1/],
+    [() => ['a', 1], /"mine" must return strings, got 1 at index 1/],
     [
       () => {
         throw new Error('no dictionary')

@@ -1,6 +1,6 @@
 /**
- * Dutch, by Kraaij and Pohlmann: https://snowballstem.org/algorithms/dutch/stemmer.html. Other than its sisters it takes prefixes (ge-) and
- * lengthens the vowel that a lost ending leaves short (bomen: boom).
+ * Dutch, by Kraaij and Pohlmann: https://snowballstem.org/algorithms/dutch/stemmer.html. Unlike the other stemmers, it also removes
+ * prefixes (ge-), and lengthens a vowel that is short after the ending is removed (bomen: boom).
  */
 import { cut, isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 

@@ -1,6 +1,6 @@
 /**
- * Greek, by Ntais and Saroukos: https://snowballstem.org/algorithms/greek/stemmer.html. Letters lose their marks and case first. A rule cuts
- * suffixes and puts something back where what is left is known to need it.
+ * Greek, by Ntais and Saroukos: https://snowballstem.org/algorithms/greek/stemmer.html. First, letters lose their marks and case. A rule
+ * removes suffixes, and appends letters to certain remaining stems.
  */
 import { cut, type Suffixes, suffixes, suffixOf, wordsOf } from './suffixes.js'
 

@@ -1,4 +1,4 @@
-/** Hungarian: https://snowballstem.org/algorithms/hungarian/stemmer.html. What is lost shortens the vowel before it: á to a, é to e. */
+/** Hungarian: https://snowballstem.org/algorithms/hungarian/stemmer.html. A removed suffix shortens the vowel before it: á to a, é to e. */
 import { cut, isOf, past, pastOther, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouáéíóöőúüű'

@@ -1,6 +1,6 @@
 /**
- * What the stemmers of Snowball's family are made of: tables of suffixes of which the longest counts, and the regions of a word in which a
- * suffix must lie. A region is the index at which it begins and stays where it is while the word gets shorter behind it.
+ * Building blocks of the Snowball stemmers: tables of suffixes, of which the longest match counts, and regions of a word in which a
+ * suffix must lie. A region is the index at which it begins. The index stays the same while the word gets shorter.
  */
 
 export interface Suffix<Action extends string> {
@@ -10,16 +10,16 @@ export interface Suffix<Action extends string> {
 
 export interface Suffixes<Action extends string> {
   readonly groups: Readonly<Record<Action, string>>
-  /** By their last letter, longest first; made when first asked for, since few of all languages are. */
+  /** The suffixes by last letter, longest first. Computed at the first use, because a process uses few languages. */
   byLast: Map<number, Suffix<Action>[]> | undefined
 }
 
-/** A table of suffixes (words between spaces) under the names of what is done about them. */
+/** Return a table of suffixes. `groups`: for each action, its suffixes, separated by spaces. */
 export function suffixes<Action extends string>(groups: Readonly<Record<Action, string>>): Suffixes<Action> {
   return { groups, byLast: undefined }
 }
 
-/** The longest suffix in the table that `word`, up to `end`, has wholly in the region that begins at `from`. */
+/** Return the longest suffix of `word` (up to `end`) in the table that lies completely in the region from `from` on. */
 export function suffixOf<Action extends string>(
   word: string,
   table: Suffixes<Action>,
@@ -56,47 +56,47 @@ export function wordsOf(text: string): string[] {
   return text.split(/\s+/).filter(word => word !== '')
 }
 
-/** `word` without its last `count` letters. */
+/** Return `word` without its last `count` letters. */
 export function cut(word: string, count: number): string {
   return word.slice(0, word.length - count)
 }
 
-/** `word` without its ending if that lies in the region that begins at `from`. */
+/** Return `word` without its ending, if the ending lies in the region from `from` on. */
 export function without(word: string, ending: RegExp, from: number): string {
   const found = ending.exec(word)
   return found !== null && found.index >= from ? word.slice(0, found.index) : word
 }
 
-/** Whether the letter at `index` is one of `letters`; there is none before the first and after the last. */
+/** Whether the word has a letter at `index` that is one of `letters`. */
 export function isOf(letters: string, word: string, index: number): boolean {
   return index >= 0 && index < word.length && letters.includes(word[index]!)
 }
 
-/** Whether there is a letter at `index` that is none of `letters`. */
+/** Whether the word has a letter at `index` that is not one of `letters`. */
 export function isOther(letters: string, word: string, index: number): boolean {
   return index >= 0 && index < word.length && !letters.includes(word[index]!)
 }
 
-/** Just behind the first of `letters` at or after `from`; the end of the word where there is none. */
+/** Return the index after the first of `letters` at or after `from`; the end of the word if there is none. */
 export function past(letters: string, word: string, from: number): number {
   for (let i = from; i < word.length; i += 1) if (letters.includes(word[i]!)) return i + 1
   return word.length
 }
 
-/** Just behind the first letter at or after `from` that is none of `letters`; the end of the word where there is none. */
+/** Return the index after the first letter at or after `from` that is not one of `letters`; the end of the word if there is none. */
 export function pastOther(letters: string, word: string, from: number): number {
   for (let i = from; i < word.length; i += 1) if (!letters.includes(word[i]!)) return i + 1
   return word.length
 }
 
-/** The region behind the first consonant that follows a vowel: R1, and R2 when asked from there. */
+/** Return the region after the first consonant that follows a vowel: R1, or R2 if `from` is R1. */
 export function regionAfter(vowels: string, word: string, from: number): number {
   return pastOther(vowels, word, past(vowels, word, from))
 }
 
 /**
- * RV of the Romance languages. A consonant second: behind the next vowel; two vowels first: behind the next consonant; a consonant and a
- * vowel: behind the third letter.
+ * Return the region RV of the Romance languages. If the second letter is a consonant: after the next vowel. If the first two letters are
+ * vowels: after the next consonant. If a consonant and a vowel come first: after the third letter.
  */
 export function romanceRegion(vowels: string, word: string): number {
   if (word.length < 3) return word.length

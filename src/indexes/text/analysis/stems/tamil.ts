@@ -1,6 +1,6 @@
 /**
- * Tamil, by Rajalingam: https://snowballstem.org/algorithms/tamil/stemmer.html. A suffix that goes often leaves the pulli (்), which takes
- * the vowel off the consonant before it.
+ * Tamil, by Rajalingam: https://snowballstem.org/algorithms/tamil/stemmer.html. Removing a suffix often leaves the pulli (்), the mark of
+ * a consonant without a vowel.
  */
 import { cut, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 

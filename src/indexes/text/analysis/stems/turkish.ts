@@ -1,6 +1,6 @@
 /**
- * Turkish, by Eryiğit, Adalı and Çilden: https://snowballstem.org/algorithms/turkish/stemmer.html. Suffixes stand in chains that are taken
- * off from the right; each of the functions below gives where its suffix, or chain, begins in a word that ends at `end`, or -1.
+ * Turkish, by Eryiğit, Adalı and Çilden: https://snowballstem.org/algorithms/turkish/stemmer.html. Suffixes form chains, which are removed
+ * from the right. Each function below returns the start of its suffix, or chain, in a word that ends at `end`; -1 if there is none.
  */
 import { isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 
