@@ -74,7 +74,8 @@ export async function noteDamage(
   expected: Rebuilt | null,
 ): Promise<void> {
   const key = pageKey(page)
-  const what = expected === null ? `${fault}; slots from which it was built are gone` : fault
+  const what =
+    expected === null ? `${fault}; slots from which it was built were trimmed or are damaged` : fault
   const isSame = expected?.page.name === page.name
   await findings.note('page', key, what, isSame ? () => replaced(store, key, expected.bytes) : undefined)
 }

@@ -132,7 +132,7 @@ test('files whose slots are gone are not rebuilt, and all others are', async () 
       const { ok, problems, repaired } = await verify(root, { repair: true })
       expect(ok).toBe(false)
       expect(problems.filter(({ path }) => path === lost)).toMatchObject([
-        { repairable: false, what: expect.stringContaining('are gone') },
+        { repairable: false, what: expect.stringContaining('were trimmed') },
       ])
       // Without its record a version is not found.
       if (lost !== page) expect(problems).toHaveLength(1)
