@@ -136,10 +136,10 @@ function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
   return [
     plain('sheaf_memory_budget_bytes', 'gauge', 'Budget of the cache.', memory.budgetBytes),
     plain('sheaf_memory_bytes', 'gauge', 'Bytes in the cache.', memory.bytes),
-    family('sheaf_memory_room_bytes', 'gauge', 'Bytes in the cache, by partition.', of('bytes')),
-    family('sheaf_memory_room_entries', 'gauge', 'Entries in the cache, by partition.', of('entries')),
-    family('sheaf_memory_room_hits_total', 'counter', 'Cache hits, by partition.', of('hits')),
-    family('sheaf_memory_room_misses_total', 'counter', 'Cache misses, by partition.', of('misses')),
+    family('sheaf_memory_partition_bytes', 'gauge', 'Bytes in the cache, by partition.', of('bytes')),
+    family('sheaf_memory_partition_entries', 'gauge', 'Entries in the cache, by partition.', of('entries')),
+    family('sheaf_memory_partition_hits_total', 'counter', 'Cache hits, by partition.', of('hits')),
+    family('sheaf_memory_partition_misses_total', 'counter', 'Cache misses, by partition.', of('misses')),
     plain('sheaf_log_slot', 'gauge', 'The newest slot of the log that was read or written.', log.slot),
     family(
       'sheaf_maintenance_total',

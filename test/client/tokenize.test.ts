@@ -43,7 +43,7 @@ test('options are those of an index', () => {
 test.each<[object, RegExp]>([
   [{ language: 'Klingon' }, /language/],
   [{ baseTokenizer: 'chars' }, /"chars"/],
-  [{ baseTokenizer: 'ngram', ngramMinLength: 4 }, /n-grams/],
+  [{ baseTokenizer: 'ngram', ngramMinLength: 4 }, /n-gram length/],
   [{ stem: 'yes' }, /stem/],
   [{ tokenizers: [{ name: 'raw', version: '1', tokenize: () => [] }] }, /"raw"/],
 ])('refuses %j with code 13', (options, message) => {
