@@ -83,17 +83,17 @@ export async function openWorkers(
 }
 
 /** Return a function that starts workers. Only the first may write. A worker that replaces another must not create the root again. */
-function workerStarter(task: Omit<WorkerTask, 'sharing'>, seats: number): StartWorker {
+function workerStarter(task: Omit<WorkerTask, 'sharing'>, workerCount: number): StartWorker {
   const { options } = task
-  const directory = seats > 1 ? new Directory() : null
-  return (seat, again) => {
-    const others = seat === 0 ? {} : { readOnly: true }
+  const directory = workerCount > 1 ? new Directory() : null
+  return (workerIndex, again) => {
+    const others = workerIndex === 0 ? {} : { readOnly: true }
     const pins = options.readOnly !== true
     const port = directory?.join()
     const workerData: WorkerTask = {
       ...task,
-      options: { ...options, ...others, ...((again || seat > 0) && { create: false }) },
-      ...(port && { sharing: { port, seat, seats, pins } }),
+      options: { ...options, ...others, ...((again || workerIndex > 0) && { create: false }) },
+      ...(port && { sharing: { port, workerIndex, workerCount, pins } }),
     }
     return new Worker(new URL('./main.js', import.meta.url), { workerData, transferList: port ? [port] : [] })
   }

@@ -15,8 +15,8 @@ export interface WorkerTask {
   /** Present if there are several workers over this root. */
   readonly sharing?: {
     readonly port: MessagePort
-    readonly seat: number
-    readonly seats: number
+    readonly workerIndex: number
+    readonly workerCount: number
     readonly pins: boolean
   }
 }

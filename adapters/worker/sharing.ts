@@ -7,8 +7,8 @@ import { bufferOf, weigh } from './shared-weight.js'
 type Answer = (memory: Shareable | undefined) => void
 
 export class PortSharing implements Sharing {
-  readonly seats: number
-  readonly seat: number
+  readonly workerCount: number
+  readonly workerIndex: number
   readonly pins: boolean
   readonly #port: MessagePort
   /** Questions without an answer yet. */
@@ -17,10 +17,13 @@ export class PortSharing implements Sharing {
   readonly #loading = new Map<string, Promise<Shareable>>()
   readonly #referenced = new FinalizationRegistry<string>(key => this.#post({ kind: 'gone', key }))
 
-  constructor(port: MessagePort, { seat, seats, pins }: Pick<Sharing, 'seat' | 'seats' | 'pins'>) {
+  constructor(
+    port: MessagePort,
+    { workerIndex, workerCount, pins }: Pick<Sharing, 'workerIndex' | 'workerCount' | 'pins'>,
+  ) {
     this.#port = port
-    this.seat = seat
-    this.seats = seats
+    this.workerIndex = workerIndex
+    this.workerCount = workerCount
     this.pins = pins
     port.on('message', ({ key, memory }: FromDirectory) => {
       this.#asked.get(key)!(memory)

@@ -124,7 +124,7 @@ export async function connect(
     sharing: options.sharing,
   }
   // Each engine that shares memory runs on its own thread.
-  if (options.sharing !== undefined) shareKernels(options.sharing.seats)
+  if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
   const { engine, maintenance, held, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),

@@ -147,14 +147,14 @@ async function readVectors(
     await readVerified(store, path, range, [head, segment.bytes])
     return { head, segment }
   }
-  const { seats, seat } = sharing
+  const { workerCount, workerIndex } = sharing
   const seen = (memory: Shareable) => {
-    const segment = VectorSegment.attach(memory, shape, seat)
+    const segment = VectorSegment.attach(memory, shape, workerIndex)
     const { byteLength } = segment
     return { head: new Uint8Array(segment.bytes.buffer, byteLength - headBytes, headBytes), segment }
   }
   const memory = await sharing.once(keyOf(path, range), async () => {
-    const opened = openShared(shape, seats, headBytes)
+    const opened = openShared(shape, workerCount, headBytes)
     const { head, segment } = seen(opened)
     await readVerified(store, path, range, [head, segment.bytes])
     return opened

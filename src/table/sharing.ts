@@ -4,7 +4,7 @@
  *
  * - A key names a stretch of a file. Files are immutable and their names are never reused, so a key always means the
  *   same bytes.
- * - Shared memory is not written to after loading, except the areas of one engine (`seat`).
+ * - Shared memory is not written to after loading, except the areas of one engine (`workerIndex`).
  * - Each engine counts the shared memory that it uses against its own budget, and may release it at any time. The
  *   memory is freed when no engine uses it.
  */
@@ -16,9 +16,9 @@ export type Shareable = SharedArrayBuffer | SharedMemory
 /** How the engines of one process share loaded data. */
 export interface Sharing {
   /** The number of engines that share. */
-  readonly seats: number
+  readonly workerCount: number
   /** The index of this engine among them, from 0 on. */
-  readonly seat: number
+  readonly workerIndex: number
   /** Whether this engine records its pins, though it writes nothing else: another engine of the process writes. */
   readonly pins: boolean
   /**

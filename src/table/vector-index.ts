@@ -74,12 +74,13 @@ function memoryOf(
   fileBytes: number,
   claim: Claim,
 ): SegmentMemory {
-  const { seats, seat, open } = fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
+  const { workerCount, workerIndex, open } =
+    fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
   /** Keys by IVF partition. A string keeps its hash after the first lookup. */
   const keys: string[] = []
   return {
-    seats,
-    seat,
+    workerCount,
+    workerIndex,
     open(bytes, fill) {
       claim(bytes)
       return open(bytes, fill)
@@ -95,10 +96,13 @@ function memoryOf(
 }
 
 /** Return memory in which all sharing engines see the segment at `path`. */
-function sharedMemory(sharing: Sharing, path: string): Pick<SegmentMemory, 'seats' | 'seat' | 'open'> {
+function sharedMemory(
+  sharing: Sharing,
+  path: string,
+): Pick<SegmentMemory, 'workerCount' | 'workerIndex' | 'open'> {
   return {
-    seats: sharing.seats,
-    seat: sharing.seat,
+    workerCount: sharing.workerCount,
+    workerIndex: sharing.workerIndex,
     async open(bytes, fill) {
       const memory = await sharing.once(path, async () => {
         const opened = openShareable(bytes)

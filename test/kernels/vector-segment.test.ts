@@ -69,7 +69,7 @@ describe('segments of several threads over the same rows', () => {
     const draw = () => Math.floor(random() * 200)
     const alone = VectorSegment.allocate(kind, dim, rows)
     const memory = openShared(alone, 3, 100)
-    const segments = [0, 1, 2].map(seat => VectorSegment.attach(memory, alone, seat))
+    const segments = [0, 1, 2].map(workerIndex => VectorSegment.attach(memory, alone, workerIndex))
     const values = Array.from({ length: rows * dim }, draw)
     alone.values.set(values)
     segments[1]!.values.set(values)

@@ -75,7 +75,7 @@ describe.each(releases)('clients $release', ({ lancedb }) => {
     expect(await (await engine(url, { 'x-api-key': 'right' })).tableNames()).toEqual(['t'])
   })
 
-  test('what somebody may not do is refused once, in words', async () => {
+  test('a request without permission is refused once, with a message', async () => {
     const url = await guarded({
       auth: { apiKeys: { reader: 'r', writer: 'w' } },
       authorize: (operation, _id, _identity, { principal }) =>

@@ -231,7 +231,7 @@ describe.each(releases)('remote client $release', ({ release, lancedb }) => {
     expect(await table.indexStats('body_idx')).toMatchObject({ numIndexedRows: 400, numUnindexedRows: 1 })
   })
 
-  test('deleted rows count in no score once the index is made anew, as in LanceDB', async () => {
+  test('deleted rows count in no score once the index is rebuilt, as in LanceDB', async () => {
     await indexed('body')
     const own = await (await lancedb.connect(freshFolder())).createTable('t', rows)
     await own.createIndex('body', { config: positions() })

@@ -58,7 +58,7 @@ describe.each(releases)('remote client $release', ({ lancedb, release }) => {
     await expect(table.refreshColumn('double')).rejects.toThrow(/refresh_column_async/)
   })
 
-  test('tables and namespaces are dropped at once, whoever asks for a job', async () => {
+  test('tables and namespaces are dropped at once, whichever client asks for a job', async () => {
     if (release === '0.37') return
     const job = await db.dropTableAsync('t')
     await job.wait()

@@ -116,7 +116,7 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
       expect(served.asked()).toEqual(['describeTable 404', 'dropTable 404'])
     })
 
-    test('a dropped table is gone, and its name starts anew', async () => {
+    test('a dropped table is gone, and its name can be used again', async () => {
       await db.createTable('docs', docs)
       await db.dropTable('docs')
       expect(await db.tableNames()).toEqual([])

@@ -82,18 +82,22 @@ export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
 }
 
 /**
- * Return the addresses of a graph in an arena of its own. `seats`: number of threads that walk in the arena, default 1.
- * `seat`: worker index of this thread, from 0.
+ * Return the addresses of a graph in an arena of its own. `workerCount`: number of threads that walk in the arena, default 1.
+ * `workerIndex`: worker index of this thread, from 0.
  */
-export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces & { readonly end: number } {
+export function graphPlaces(
+  shape: GraphShape,
+  workerCount = 1,
+  workerIndex = 0,
+): GraphPlaces & { readonly end: number } {
   const places = new Places()
   const sizes = graphSizes(shape)
   const vectors = places.take(shape.rows * shape.stride)
   const links = places.take(sizes.links)
   const upperLinks = places.take(sizes.upperLinks)
   const upperStarts = places.take(sizes.upperStarts)
-  const scratches = Array.from({ length: seats }, () => places.take(sizes.scratch))
-  return { vectors, links, upperLinks, upperStarts, scratch: scratches[seat]!, end: places.end }
+  const scratches = Array.from({ length: workerCount }, () => places.take(sizes.scratch))
+  return { vectors, links, upperLinks, upperStarts, scratch: scratches[workerIndex]!, end: places.end }
 }
 
 /** The seeds of walks under one filter. */

@@ -70,18 +70,24 @@ export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
 }
 
 /**
- * Return the addresses in an arena that has all lists. `seats`: number of threads that search in the arena, default 1.
- * `seat`: worker index of this thread, from 0.
+ * Return the addresses in an arena that has all lists. `workerCount`: number of threads that search in the arena, default 1.
+ * `workerIndex`: worker index of this thread, from 0.
  */
-export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seats = 1, seat = 0): ListPlaces {
+export function listPlaces(
+  codec: Codec,
+  counts: Uint32Array,
+  rows: number,
+  workerCount = 1,
+  workerIndex = 0,
+): ListPlaces {
   const places = new Places()
   const layout = listLayout(codec, counts)
   const lists = places.take(layout.listsBytes)
   const ordinals = places.take(layout.placed * 4)
   const partitionOf = places.take(rows * 4)
   const isThere = places.take(counts.length * 4)
-  const scratches = Array.from({ length: seats }, () => takeScratch(places, codec, layout.placed, rows))
-  return { ...layout, lists, ordinals, partitionOf, isThere, ...scratches[seat]!, end: places.end }
+  const scratches = Array.from({ length: workerCount }, () => takeScratch(places, codec, layout.placed, rows))
+  return { ...layout, lists, ordinals, partitionOf, isThere, ...scratches[workerIndex]!, end: places.end }
 }
 
 /** Return the addresses in an arena that has one list at a time. */

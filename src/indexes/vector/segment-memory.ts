@@ -12,9 +12,9 @@ export type KeepList = (partition: number, load: Load<StoredList>) => MaybePromi
 /** Opens the memory of segments. */
 export interface SegmentMemory {
   /** Number of threads that share the memory. */
-  readonly seats: number
+  readonly workerCount: number
   /** Worker index of this thread, from 0. */
-  readonly seat: number
+  readonly workerIndex: number
   /** Open an arena that `fill` fills, in this thread or in another one. Scratch memory of threads is not filled. */
   open(bytes: number, fill: (buffer: ArrayBufferLike) => Promise<void>): Promise<Arena>
   /** Return a cache for single lists if an arena of `bytes` bytes would be too large; null if the arena may be opened. */
@@ -23,8 +23,8 @@ export interface SegmentMemory {
 
 /** Memory that only this thread uses. */
 export const ownMemory: SegmentMemory = {
-  seats: 1,
-  seat: 0,
+  workerCount: 1,
+  workerIndex: 0,
   async open(bytes, fill) {
     const arena = openArena(bytes)
     await fill(arena.buffer)

@@ -175,10 +175,10 @@ export async function openGraph(file: SectionFile, memory: SegmentMemory): Promi
   const record = await readGraphRecord(file)
   const { plan, rows, entries, apart, facts, effort } = record
   const shape = shapeOf(plan, rows)
-  const { seats, seat } = memory
-  const places = graphPlaces(shape, seats, seat)
+  const { workerCount, workerIndex } = memory
+  const places = graphPlaces(shape, workerCount, workerIndex)
   const arena = await memory.open(places.end, buffer => readGraph(file, record, buffer, places))
-  const graph = new Graph(arena, shape, places, false, seats > 1 ? unchanging : null)
+  const graph = new Graph(arena, shape, places, false, workerCount > 1 ? unchanging : null)
   const { space, codec, centroids } = plan
   return new GraphSegment(rows, space, graph, arena, codec, entries, centroids, apart, facts, effort)
 }

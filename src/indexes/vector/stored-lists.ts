@@ -123,7 +123,7 @@ async function listsIn(
   rows: number,
 ): Promise<Lists> {
   const { counts } = reader
-  const places = listPlaces(codec, counts, rows, memory.seats, memory.seat)
+  const places = listPlaces(codec, counts, rows, memory.workerCount, memory.workerIndex)
   const keep = memory.keeperFor(places.end)
   if (keep === null) {
     const arena = await memory.open(places.end, async () => {})

@@ -1,4 +1,4 @@
-/** Finds the true neighbours of sampled questions while a build passes over the rows. Tuning measures recall against them. */
+/** Finds the true neighbours of sampled questions while a build reads the rows. Tuning measures recall against them. */
 import { type Centroids, squaredDistance } from '../../kernels/assigner.js'
 import { searchSegment } from '../../kernels/exact.js'
 import { NearPoints } from '../../kernels/near-points.js'

@@ -51,10 +51,10 @@ async function handle(
       return { version: 7, chunks, rest: stalled(signal!) }
     case 'rest-ended':
       return restsEnded
-    case 'seat':
+    case 'workerIndex':
       return name === 'queryTable'
-        ? { version: workerData.seat, chunks }
-        : { num_deleted_rows: 1, version: workerData.seat }
+        ? { version: workerData.workerIndex, chunks }
+        : { num_deleted_rows: 1, version: workerData.workerIndex }
     case 'until-aborted':
       await once(signal!, 'abort')
       throw signal!.reason

@@ -23,7 +23,7 @@ afterEach(() => {
 function engine(directory: Directory) {
   const port = directory.join()
   ports.push(port)
-  return { port, sharing: new PortSharing(port, { seat: 0, seats: 2, pins: false }) }
+  return { port, sharing: new PortSharing(port, { workerIndex: 0, workerCount: 2, pins: false }) }
 }
 
 const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
@@ -201,23 +201,23 @@ describe('several workers', () => {
     await direct.close()
     const directory = new Directory()
     const workers: Worker[] = []
-    const hire = (seat: number) => {
+    const hire = (workerIndex: number) => {
       const port = directory.join()
-      const workerData = { path, options: { readOnly: true }, sharing: { port, seat, seats: 3 } }
-      workers[seat] = new Worker(shipped('main'), { workerData, transferList: [port] })
-      return workers[seat]
+      const workerData = { path, options: { readOnly: true }, sharing: { port, workerIndex, workerCount: 3 } }
+      workers[workerIndex] = new Worker(shipped('main'), { workerData, transferList: [port] })
+      return workers[workerIndex]
     }
     const team = await Team.open(path, hire, { workers: 3 })
     const ns = new Namespace(team.operations, () => team.close())
-    for (const seat of [0, 1, 2]) {
+    for (const workerIndex of [0, 1, 2]) {
       const asked = Array.from({ length: 6 }, () =>
         ask(ns).then(
           given => Buffer.from(given).equals(answer),
           error => error.code === ErrorCode.ServiceUnavailable,
         ),
       )
-      for (let turn = 0; turn < 5 * seat; turn++) await new Promise(setImmediate)
-      await workers[seat]!.terminate()
+      for (let turn = 0; turn < 5 * workerIndex; turn++) await new Promise(setImmediate)
+      await workers[workerIndex]!.terminate()
       expect(await Promise.all(asked)).toEqual(new Array(6).fill(true))
       expect(Buffer.from(await ask(ns)).equals(answer)).toBe(true)
     }

@@ -14,11 +14,11 @@ afterEach(async () => {
 /** A team of echo workers; `started`: the indexes of the started workers. */
 async function start(options: TeamOptions = {}, script = (_hired: number) => 'echo-worker') {
   const workers: Worker[] = []
-  const started: { readonly seat: number; readonly again: boolean }[] = []
-  const hire = (seat: number, again: boolean) => {
-    started.push({ seat, again })
+  const started: { readonly workerIndex: number; readonly again: boolean }[] = []
+  const hire = (workerIndex: number, again: boolean) => {
+    started.push({ workerIndex, again })
     const worker = new Worker(built(`test/adapters/worker/${script(started.length)}.ts`), {
-      workerData: { seat },
+      workerData: { workerIndex },
     })
     workers.push(worker)
     return worker
@@ -43,8 +43,8 @@ describe('a worker that has died', () => {
     const next = [1, 2, 3].map(() => operations.tableExists({ id: ['any'] }))
     expect(await Promise.all(next)).toHaveLength(3)
     expect(started).toEqual([
-      { seat: 0, again: false },
-      { seat: 0, again: true },
+      { workerIndex: 0, again: false },
+      { workerIndex: 0, again: true },
     ])
   })
 
@@ -97,10 +97,10 @@ describe('several workers', () => {
 
   test('share the reading of rows by least load; the first does everything else', async () => {
     const { operations, workers } = await start({ workers: 3 })
-    const rows = () => operations.queryTable({ id: ['seat'], k: 1, vector: null })
+    const rows = () => operations.queryTable({ id: ['workerIndex'], k: 1, vector: null })
     const busy = [1, 2].map(() => operations.countTableRows({ id: ['wait'] }))
     expect([await rows(), await rows()].map(seatOf)).toEqual([2, 2])
-    const write = () => operations.deleteFromTable({ id: ['seat'], predicate: 'true' })
+    const write = () => operations.deleteFromTable({ id: ['workerIndex'], predicate: 'true' })
     expect([await write(), await write()].map(seatOf)).toEqual([0, 0])
     await operations.tableExists({ id: ['release'] })
     expect(await busy[0]).toBe(1)
@@ -112,16 +112,16 @@ describe('several workers', () => {
   test('stand in for one that has died, and it is replaced meanwhile', async () => {
     const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
-    expect(seatOf(await operations.queryTable({ id: ['seat'], k: 1, vector: null }))).toBe(1)
+    expect(seatOf(await operations.queryTable({ id: ['workerIndex'], k: 1, vector: null }))).toBe(1)
     await operations.tableExists({ id: ['any'] })
-    expect(started.slice(2)).toEqual([{ seat: 0, again: true }])
+    expect(started.slice(2)).toEqual([{ workerIndex: 0, again: true }])
   })
 
   test('replace a first worker that has died, also if callers only read rows', async () => {
     const { operations, workers, started } = await start({ workers: 2 })
     await workers[0]!.terminate()
-    await operations.queryTable({ id: ['seat'], k: 1, vector: null })
-    await expect.poll(() => started.slice(2)).toEqual([{ seat: 0, again: true }])
+    await operations.queryTable({ id: ['workerIndex'], k: 1, vector: null })
+    await expect.poll(() => started.slice(2)).toEqual([{ workerIndex: 0, again: true }])
   })
 
   test('are all closed if one cannot be opened', async () => {

@@ -294,10 +294,10 @@ describe.each([
   test('engines that share an arena fill it together, and share checked lists', async () => {
     readSingleLists()
     const shared = new Map<number, ReturnType<typeof openShareable>>()
-    const seated = (seat: number): SegmentMemory => ({
+    const seated = (workerIndex: number): SegmentMemory => ({
       ...ownMemory,
-      seats: 2,
-      seat,
+      workerCount: 2,
+      workerIndex,
       async open(bytes) {
         const memory = shared.get(bytes) ?? openShareable(bytes)
         shared.set(bytes, memory)
