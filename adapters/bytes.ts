@@ -49,7 +49,7 @@ const restPieceBytes = 1024 * 1024
 const beginningBytes = 1024
 
 /** An Arrow file whose end is not produced yet, cut in two. */
-export interface CutFile {
+interface CutFile {
   /** The beginning of the file, in memory of its own. */
   readonly beginning: Uint8Array<ArrayBuffer>
   /** The following bytes in pieces of 1 MiB, produced on demand; the footer, which is the last chunk, is a piece of its own. */

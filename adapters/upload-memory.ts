@@ -74,7 +74,7 @@ export class UploadMemory {
  * The memory of one call. A call that has none yet waits for memory. A call that has some already is refused when there is no more, since
  * two such calls would wait for each other forever.
  */
-export class UploadAccount implements SharedMemory {
+class UploadAccount implements SharedMemory {
   readonly #memory: UploadMemory
   readonly #limit: number
   #held = 0

@@ -4,7 +4,8 @@
  * - an import of a module of a higher layer, type imports included, and a cycle between files;
  * - a package that several modules import;
  * - an import of an engine module by a client handle;
- * - access to files, the clock or random numbers outside of the one file or module that may.
+ * - access to files, the clock or random numbers outside of the one file or module that may;
+ * - an export whose name no other file has.
  *
  *   npm run map                  the modules
  *   npm run map -- --operations  how many operations are served
@@ -89,6 +90,7 @@ function main(): void {
     ...fileCycles(files, byPath),
     ...sharedPackages(files),
     ...unguardedCalls(files),
+    ...unusedExports(files),
   ]
   printModules(files, byPath)
   for (const fault of faults) console.error(`FAULT ${fault}`)
@@ -239,6 +241,37 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
       )
       .map(call => `${file.path} uses ${call.what}: only ${call.owner} may`),
   )
+}
+
+/** Files whose exports are the public surface. */
+const publicFiles = [
+  'src/index.ts',
+  'src/protocol/public.ts',
+  ...['http', 'worker', 'files'].map(name => `adapters/${name}/public.ts`),
+]
+/** Types that declarations of other modules name, although no module imports them. */
+const namedInDeclarations = ['JsonField', 'Typed']
+
+/** Find exports whose name stands in no other file of the project. */
+function unusedExports(files: readonly SourceFile[]): string[] {
+  const others = ['scripts', 'test', 'bench', 'examples'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => /\.(ts|mjs)$/.test(name) && !name.includes('node_modules'))
+      .map(name => readFileSync(join(root, folder, name), 'utf8')),
+  )
+  const filesWith = new Map<string, number>()
+  for (const text of [...files.map(file => file.text), ...others]) {
+    for (const word of new Set(text.match(/\w+/g))) filesWith.set(word, (filesWith.get(word) ?? 0) + 1)
+  }
+  const exported =
+    /^export (?:declare |abstract |async )*(?:function\*?|const|class|interface|type|enum) (\w+)/gm
+  return files
+    .filter(({ path }) => !publicFiles.includes(path))
+    .flatMap(({ path, text }) =>
+      Array.from(text.matchAll(exported), ([, name]) => name!)
+        .filter(name => filesWith.get(name) === 1 && !namedInDeclarations.includes(name))
+        .map(name => `unused export: ${name} in ${path}`),
+    )
 }
 
 function printModules(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): void {

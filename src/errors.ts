@@ -78,7 +78,7 @@ export interface SourceSpan {
 }
 
 /** Options of `SheafError`. */
-export interface SheafErrorOptions {
+interface SheafErrorOptions {
   /** HTTP status. Default: the status of the code. Statuses 405, 413 and 415 have no code of their own. */
   readonly status?: number | undefined
   /** The category of the error. Default: the category of the status. */

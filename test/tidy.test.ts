@@ -188,7 +188,7 @@ describe('words', () => {
     { word: 'chore', write: 'maintenance task' },
     { word: '(?:the|its|plain) twin', write: 'reference implementation' },
     { word: 'sieves?', write: 'filter' },
-    { word: 'workerCount?', write: 'worker index' },
+    { word: 'seats?', write: 'worker index' },
   ]
 
   const exempt = /^docs\/(?:glossary\.md$|decisions\/)|\.generated\.ts$/

@@ -82,7 +82,7 @@ export type Command =
   /** Invalid arguments; `problem` is a sentence that says why. */
   | { readonly kind: 'misuse'; readonly problem: string }
 
-export type Environment = Readonly<Record<string, string | undefined>>
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** Invalid arguments, or invalid content of the files they name. The message says why, and contains no secrets. */
 export class Misuse extends Error {

@@ -55,7 +55,7 @@ async function describeCompacted(
 }
 
 /** Describe the reader or job because of which old files stay. */
-export function describeHolder(holder: Holder): string {
+function describeHolder(holder: Holder): string {
   const stays = `files that existed at slot ${holder.slot} or later stay`
   if (holder.kind === 'job') return `${stays}: job ${holder.id} is ${holder.status.toLowerCase()}`
   const { file, process, stillMs } = holder
@@ -65,7 +65,7 @@ export function describeHolder(holder: Holder): string {
 }
 
 /** The work that maintenance has reported, added up. */
-export class WorkDone {
+class WorkDone {
   /** Compacted tables by identifier. A large table takes several rounds. */
   readonly tables = new Map<string, Compacted>()
   readonly #sums = { indexed: 0, versions: 0, drops: 0, files: 0, bytes: 0, slots: 0, checkpoints: 0 }

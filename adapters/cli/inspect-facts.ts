@@ -55,7 +55,7 @@ export interface VersionFacts {
   readonly operation: string | null
 }
 
-export interface TagFacts {
+interface TagFacts {
   readonly name: string
   readonly version: number
 }

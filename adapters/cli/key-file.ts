@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { quote } from '../../src/errors.js'
 import { type Grant, Misuse, secrets } from './arguments.js'
 
-export interface KeyFile {
+interface KeyFile {
   readonly secrets: Readonly<Record<string, string>>
   readonly grants: readonly Grant[]
 }

@@ -6,7 +6,7 @@ import { showSize, showTime } from './quantities.js'
 
 export type LogFormat = 'json' | 'text'
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: LogFormat
   /** Receives whole lines, line ends included. */
   readonly write: (line: string) => void

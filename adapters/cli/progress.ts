@@ -2,13 +2,13 @@
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 
 /** The part of a stream that is needed here; `process.stderr` has it. */
-export interface Terminal {
+interface Terminal {
   readonly isTTY?: boolean
   readonly columns?: number
   write(text: string): unknown
 }
 
-export interface ProgressLine {
+interface ProgressLine {
   /** Replace the text, unless the last one was shown less than 100 ms ago. */
   show(text: string): void
   /** Remove the line. Call this before anything else is written to the terminal, and at the end. */

@@ -6,7 +6,7 @@ import { uploadBytesDefault } from '../upload-memory.js'
 import { openWorkers } from '../worker/client.js'
 import { type Call, Misuse } from './arguments.js'
 
-export interface OpenServed {
+interface OpenServed {
   readonly served: Served | Databases
   close(): Promise<void>
 }

@@ -13,7 +13,7 @@ export class Stopped extends Error {
   }
 }
 
-export type StoppingSignal = 'SIGTERM' | 'SIGINT'
+type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
 /** Call `stop` at the first SIGTERM or SIGINT. The next one ends the process at once, as without a handler. */
 export function onStop(stop: (signal: StoppingSignal) => void): void {

@@ -10,7 +10,7 @@ const blockBytes = 16 * 1024
 /** The longest line, and the longest record, bytes. */
 export const longestLine = 64 * 2 ** 20
 
-export interface TextBlock {
+interface TextBlock {
   /** UTF-8. It ends with a line feed, except at the end of the file. */
   readonly bytes: Uint8Array
   /** Number of the first line, from 1. */

@@ -6,7 +6,7 @@ import { invalidInput, type SheafError } from '../../src/errors.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { type HeaderFields, type HttpReply, tableVersion } from './reply.js'
 
-export interface ByteRange {
+interface ByteRange {
   readonly offset: number
   /** Bytes; absent: to the end. */
   readonly length?: number

@@ -149,7 +149,7 @@ export class RequestBody {
   }
 }
 
-export interface JsonOptions {
+interface JsonOptions {
   readonly maxBytes?: number | undefined
   readonly withinMs?: number | undefined
   /** The JSON that an Arrow IPC body stands for; absent: such a body is refused. */

@@ -6,7 +6,7 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { inPieces } from '../bytes.js'
 import { first } from './events.js'
 
-export interface Outgoing {
+interface Outgoing {
   readonly method: string
   /** Path below the base of the connection, percent-encoded. */
   readonly path: string

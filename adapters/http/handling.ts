@@ -65,7 +65,7 @@ export interface Served {
 }
 
 /** A request on its way through a server. */
-export interface Arrival {
+interface Arrival {
   readonly request: IncomingMessage
   readonly body: RequestBody
   readonly target: Target

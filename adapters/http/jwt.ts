@@ -27,7 +27,7 @@ export const jwtShape = options<JwtOptions>()(
 )
 
 /** What a token says about its owner. */
-export interface TokenOwner {
+interface TokenOwner {
   /** The claim `sub`. */
   readonly name: string
   readonly claims: Readonly<Record<string, unknown>>

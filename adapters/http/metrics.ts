@@ -19,7 +19,7 @@ interface Durations {
 }
 
 /** The values that are read when the metrics are requested. */
-export interface Moment {
+interface Moment {
   readonly inFlight: number
   readonly connections: number
   readonly stats: RootStats | undefined

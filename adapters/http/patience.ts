@@ -7,7 +7,7 @@ import { longestTimerMs } from './events.js'
 
 const timeoutHeader = 'x-request-timeout-ms'
 
-export interface Patience {
+interface Patience {
   /** Return the signal of the call; call it once. A read is aborted when its client is gone, any call when its time is up. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
   /** Note that the call is over. */

@@ -115,7 +115,7 @@ export function errorReply(
   return jsonReply(status, errorBody(error, instance, status), [...headers, ...wait, ...challenge])
 }
 
-export interface Sending {
+interface Sending {
   /** Whether the connection ends after this reply. */
   readonly last: boolean
   /** How long the client may pause in reading, milliseconds. */

@@ -9,7 +9,7 @@ import { packError, unpackError } from './messages.js'
 
 type Piece = { readonly bytes: Uint8Array } | { readonly error: ErrorBody } | null
 
-export interface Offering {
+interface Offering {
   /** Called with an error of the pieces, which the other thread gets as well. */
   readonly onError?: (cause: unknown) => void
   /** Called when the other thread has closed its port: it has everything, or wants no more. */

@@ -19,7 +19,7 @@ import {
   type ToWorker,
 } from './messages.js'
 
-export type Hosted = Pick<
+type Hosted = Pick<
   Namespace,
   'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'tableAt' | 'verify' | 'close'
 >

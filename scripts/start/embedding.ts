@@ -3,7 +3,7 @@
  * of dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009), length 1.
  */
 
-export type Embed = (text: string) => Float32Array
+type Embed = (text: string) => Float32Array
 
 /** Learn which features are rare in `texts`, and return a function that embeds a text. */
 export function trainEmbedding(texts: readonly string[], dimensions: number): Embed {

@@ -24,7 +24,7 @@ const bytesPerEmptyRow = 8
 const unknownNulls = -1
 
 /** The bytes of one body. */
-export interface Body {
+interface Body {
   readonly header: BodyHeader
   readonly bytes: Uint8Array
   /** The offset of `bytes` in the input of the caller, for messages. */

@@ -19,7 +19,7 @@ import type { DataType, Field, Schema } from './types.js'
 export type BadVectors = 'error' | 'null' | 'skip'
 
 /** A column of vectors: a fixed_size_list of floats. */
-export interface VectorColumn {
+interface VectorColumn {
   readonly name: string
   readonly size: number
   readonly bits: 16 | 32 | 64
@@ -120,7 +120,7 @@ function notNullable(name: string, row: number): SheafError {
 const rowsAtOnce = 1024
 
 /** The length of the vectors of a column, and their element type. */
-export interface CommonVectors {
+interface CommonVectors {
   readonly size: number
   readonly bits: 32 | 64
 }

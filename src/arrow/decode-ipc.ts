@@ -32,7 +32,7 @@ export interface DecodeLimits {
 }
 
 /** A decoded stream or file. */
-export interface Decoded {
+interface Decoded {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }

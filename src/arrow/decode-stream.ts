@@ -23,7 +23,7 @@ import type { Schema } from './types.js'
 import { dictionaryFields } from './wire-field.js'
 
 /** Options of `decodeIpcStream`. */
-export interface DecodeStreamOptions extends DecodeLimits {
+interface DecodeStreamOptions extends DecodeLimits {
   /** Cancels the decoding: pending promises reject with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
   /**

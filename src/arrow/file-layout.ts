@@ -81,7 +81,7 @@ export type DictionaryEntry = readonly [
 export type ZonesEntry = readonly [column: number, batches: readonly (readonly unknown[])[]]
 
 /** The content of the JSON. */
-export interface LayoutEntries {
+interface LayoutEntries {
   /** Block size in bytes of each buffer of a batch. */
   readonly blocks: readonly number[]
   readonly batches: readonly BatchEntry[]

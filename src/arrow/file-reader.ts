@@ -24,7 +24,7 @@ import type { Field, Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
 /** The position of a batch's columns. */
-export interface BatchLayout {
+interface BatchLayout {
   /** Rows. */
   readonly length: number
   /** One per field of the schema. */
@@ -169,7 +169,7 @@ function readBatch(
 }
 
 /** Options of `assembleColumn`. */
-export interface AssembleColumnOptions {
+interface AssembleColumnOptions {
   /** Columns of the range's `dictionaries`, by id. */
   readonly dictionaries?: ReadonlyMap<number, Column>
   /**

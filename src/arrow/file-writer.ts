@@ -18,7 +18,7 @@ import type { Schema } from './types.js'
 import { wireFields } from './wire-field.js'
 
 /** The result of `IpcFileWriter.finish`. */
-export interface FinishedFile {
+interface FinishedFile {
   /** The last chunks to append. */
   readonly chunks: Uint8Array[]
   /** Length of the whole file. */

@@ -13,7 +13,7 @@ export type Part =
   | { readonly kind: 'int64s'; readonly values: readonly number[]; readonly perItem: number }
 
 /** The value of one field of a table, in the order of the schema (.fbs) file; null = absent. */
-export type Slot = null | { readonly bytes: ScalarBytes; readonly value: number } | Part
+type Slot = null | { readonly bytes: ScalarBytes; readonly value: number } | Part
 
 export const int8 = (value: number): Slot => ({ bytes: 1, value })
 export const int16 = (value: number): Slot => ({ bytes: 2, value })

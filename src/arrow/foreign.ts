@@ -52,7 +52,7 @@ interface ForeignBatch {
 }
 
 /** The batches of a converted value, and their common schema. */
-export interface ForeignBatches {
+interface ForeignBatches {
   readonly schema: Schema
   readonly batches: readonly Batch[]
 }

@@ -9,7 +9,7 @@ import { type DataType, type Field, maxTypeDepth } from './types.js'
  * Kinds of values. The checks work across realms (workers, vm contexts), so they do not use `instanceof`. 'array' is an
  * Array, or a typed array other than Uint8Array.
  */
-export type ValueKind =
+type ValueKind =
   | 'null'
   | 'number'
   | 'bigint'

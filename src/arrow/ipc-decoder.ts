@@ -14,7 +14,7 @@ import type { Schema } from './types.js'
 import { dictionaryFields, type WireField } from './wire-field.js'
 
 /** Options of `IpcDecoder`. */
-export interface DecoderOptions {
+interface DecoderOptions {
   /** Limits the memory of all dictionaries together. */
   readonly dictionaryBudget: Budget
   readonly checkText: boolean

@@ -84,7 +84,7 @@ export function alignUp(length: number, alignment: number): number {
 }
 
 /** The dictionary of one field, ready to be written. */
-export interface Dictionary {
+interface Dictionary {
   readonly id: number
   readonly field: WireField
   readonly values: Column

@@ -21,7 +21,7 @@ const headBytes = 8
 const nothing: Uint8Array = new Uint8Array(0)
 
 /** Options of `recodeIpcFile`. */
-export interface Recoding {
+interface Recoding {
   readonly codec: Codec
   readonly compress: Compress
   /** The form of the output: the stream inside a file, or a file. */

@@ -52,7 +52,7 @@ export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
 }
 
 /** How much of the rows is used to infer types: the first `rows` rows, or fewer once they exceed `bytes` bytes. */
-export interface InferenceWindow {
+interface InferenceWindow {
   readonly rows: number
   readonly bytes: number
 }
@@ -73,14 +73,14 @@ export interface RowsOptions {
 }
 
 /** The batches of some rows. */
-export interface RowBatches {
+interface RowBatches {
   readonly schema: Schema
   /** Readable once. Each batch is built when the caller asks for it. */
   readonly batches: AsyncIterable<Batch>
 }
 
 /** Rows in pieces that each take a few milliseconds of work. */
-export type RowPieces = AsyncIterator<readonly object[]>
+type RowPieces = AsyncIterator<readonly object[]>
 
 /**
  * Like `rowsToBatch`, for rows that arrive in pieces: returns a batch for each piece, all with one schema. The event

@@ -12,7 +12,7 @@ import { isDecimal } from './decimal.js'
 import { childFields, type DataType, type Field, type IntType, maxTypeDepth, type Schema } from './types.js'
 
 /** The two dialects; see the head of this file. */
-export type SchemaDialect = 'namespace' | 'lance'
+type SchemaDialect = 'namespace' | 'lance'
 
 /** A schema as JSON. */
 export interface JsonArrowSchema {

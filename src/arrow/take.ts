@@ -6,7 +6,7 @@ import { ColumnTooLarge } from './column-too-large.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 
 /** Row numbers. In an Int32Array a negative number stands for null. */
-export type RowNumbers = Uint32Array | Int32Array
+type RowNumbers = Uint32Array | Int32Array
 
 /**
  * Longer values are copied by the engine's own copy, shorter ones byte by byte; at this length both take equally long.

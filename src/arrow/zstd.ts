@@ -29,7 +29,7 @@ export function encodeZstd(plain: Uint8Array): Promise<Uint8Array> {
 }
 
 /** The largest window size for decoding streams (RFC 9659), in bytes. */
-export const windowBytesMax = 8 << 20
+const windowBytesMax = 8 << 20
 
 /**
  * Decode one frame of exactly `length` bytes. `at` is the offset of the frame in the input of the caller.

@@ -21,7 +21,7 @@ function isIndexJob(kind: string): boolean {
 export type IndexSpec = Omit<TableIndex, 'segments'>
 
 /** An open index job. */
-export interface IndexBuild {
+interface IndexBuild {
   readonly job: OpenJob
   readonly spec: IndexSpec
 }

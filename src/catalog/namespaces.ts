@@ -5,7 +5,7 @@ import { findNamespace } from './lookup.js'
 import type { CatalogOp, NamespaceOp, Properties } from './ops.js'
 import { type CatalogState, pathKey } from './state.js'
 
-export type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
+type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
 
 /**
  * Decide the creation of a namespace. Returns no operations if the namespace is as requested already. Throws

@@ -36,7 +36,7 @@ export interface AttachOp {
 }
 
 /** Deregister a table: remove its name. The table can be attached again at its location. */
-export interface DeregisterOp {
+interface DeregisterOp {
   readonly op: 'deregister'
   readonly t: string
 }

@@ -4,7 +4,7 @@ import type { ExpireOp } from './ops.js'
 import type { CatalogState, TableHead } from './state.js'
 
 /** By table: the versions that open jobs use. */
-export type JobVersions = ReadonlyMap<string, Runs>
+type JobVersions = ReadonlyMap<string, Runs>
 
 const all: Runs = [[0, Number.MAX_SAFE_INTEGER]]
 

@@ -30,7 +30,7 @@ export interface NamespaceNode {
  * `declared` until the first version decides the kind: `sheaf` (rows written by Sheaf), `lance` (a manifest staged by a
  * Lance engine), or `pointer` (any other path).
  */
-export type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
+type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
 
 /** A table: its name, its kind, and the state of its newest version. */
 export interface TableHead {

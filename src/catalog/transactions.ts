@@ -5,7 +5,7 @@ import type { CatalogOp, Properties } from './ops.js'
 import type { CatalogState, Job } from './state.js'
 
 /** The status of a transaction, as far as the state knows it. A commit without properties is not in the state. */
-export interface TransactionView {
+interface TransactionView {
   readonly status: TransactionStatus
   /** Properties that callers set. */
   readonly props: Properties

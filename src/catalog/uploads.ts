@@ -95,7 +95,7 @@ export interface EndedUpload {
 }
 
 /** The fields of the catalog state about uploads. */
-export interface Uploads {
+interface Uploads {
   readonly uploads: PersistentMap<Upload>
   readonly endedUploads: Window<EndedUpload>
 }

@@ -91,7 +91,7 @@ export function decideTaken(
 }
 
 /** A decided deletion of versions, and how many versions it deletes. */
-export interface Deletion {
+interface Deletion {
   /** Null if there is nothing to delete. */
   readonly op: ExpireOp | null
   readonly count: number

@@ -30,7 +30,7 @@ const importDiffering = lazyImport(() => import('./differing.js'))
 const idsAtOnce = 32 * 1024
 
 /** A version number, or a tag. A tag is resolved when the difference is first read. */
-export type VersionOrTag = number | string
+type VersionOrTag = number | string
 
 /** A row that differs, as it is in both versions. */
 export interface ChangedRow {

@@ -1,7 +1,7 @@
 /** Events of background maintenance, for `ConnectOptions.onMaintenance`. */
 
 /** A checkpoint of the catalog was written: a process that opens the root reads the log from there. */
-export interface CheckpointWritten {
+interface CheckpointWritten {
   readonly kind: 'checkpoint'
   /** The last slot in the checkpoint. */
   readonly slot: number
@@ -9,7 +9,7 @@ export interface CheckpointWritten {
 }
 
 /** The files of a dropped table were deleted. */
-export interface DropEmptied {
+interface DropEmptied {
   readonly kind: 'drop'
   /** Location of the table, relative to the root. */
   readonly location: string
@@ -31,7 +31,7 @@ export interface TableCompacted {
 }
 
 /** Unindexed rows of a table were added to an index. */
-export interface RowsIndexed {
+interface RowsIndexed {
   readonly kind: 'indexed'
   /** UUID of the table. */
   readonly table: string
@@ -43,7 +43,7 @@ export interface RowsIndexed {
 }
 
 /** Old versions of a table expired. */
-export interface VersionsExpired {
+interface VersionsExpired {
   readonly kind: 'expired'
   /** UUID of the table. */
   readonly table: string
@@ -52,14 +52,14 @@ export interface VersionsExpired {
 }
 
 /** Garbage collection deleted unreferenced files. */
-export interface FilesSwept {
+interface FilesSwept {
   readonly kind: 'swept'
   readonly files: number
   readonly bytes: number
 }
 
 /** Slots of the log that are no longer needed were deleted. */
-export interface LogTrimmed {
+interface LogTrimmed {
   readonly kind: 'trimmed'
   /** Number of slots. */
   readonly slots: number

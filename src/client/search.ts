@@ -92,7 +92,7 @@ const orderKeys = array(
 )
 
 /** Bounds of `Search.nprobes`. */
-export interface ProbesOptions {
+interface ProbesOptions {
   /** Partitions that every query searches. */
   readonly min?: number | undefined
   /** Most partitions to search while rows are missing. Default 0: no limit. */
@@ -115,7 +115,7 @@ const probes = either<number | ProbesOptions>(
 )
 
 /** Options of `Search.fullText`. */
-export interface FullTextOptions {
+interface FullTextOptions {
   /** Columns to search. Default: all columns with an FTS index, or all text columns if none has an index. */
   readonly columns?: readonly string[] | undefined
   /** Whether to refuse columns without an index, instead of reading every row of them. Default false. */
@@ -147,7 +147,7 @@ const fuseBy = either<FuseOptions | FuseRows>(
 export const candidatesShape = declare<Pick<FuseOptions, 'candidates'>>()({ candidates: integer(1) })
 
 /** Options of `Search.highlight`. */
-export interface SearchHighlightOptions extends HighlightOptions {
+interface SearchHighlightOptions extends HighlightOptions {
   /** Columns to highlight. Default: the columns that are searched. */
   readonly columns?: readonly string[] | undefined
 }

@@ -12,7 +12,7 @@ type Selected = Pick<Request<'queryTable'>, 'columns'>
 type Values = Request<'queryTable'>['parameters']
 
 /** Names of columns, or SQL expressions keyed by column name. */
-export type Columns = readonly string[] | Readonly<Record<string, string>>
+type Columns = readonly string[] | Readonly<Record<string, string>>
 
 export const columnsShape = either<Columns>(
   { is: Array.isArray, shape: array(string('nonEmpty'), { distinct: name => name }) },

@@ -19,7 +19,7 @@ import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
 
 /** Options of `tableRows`. */
-export interface TableRowsOptions extends IngestOptions {
+interface TableRowsOptions extends IngestOptions {
   /**
    * Types of plain objects. Absent: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
    * another iterable, which later rows must fit.

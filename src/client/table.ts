@@ -84,7 +84,7 @@ export interface RefreshOptions extends CallOptions {
 }
 
 /** Options of `Table.updateFieldMetadata`. */
-export interface UpdateFieldMetadataOptions extends CallOptions {
+interface UpdateFieldMetadataOptions extends CallOptions {
   /** Whether to remove all keys that the call does not set. Default false. */
   readonly replace?: boolean
 }
@@ -134,7 +134,7 @@ const indexNames = either<string | readonly string[]>(
 )
 
 /** The table that a handle is bound to. */
-export interface TableBinding {
+interface TableBinding {
   /** The table's id, which survives a rename. Absent: the table that has the name at the time of each call. */
   readonly uuid?: string | undefined
   /** Read only this version, and refuse writes. */

@@ -14,10 +14,10 @@ import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } 
 import { columnsField, selects } from './selection.js'
 
 /** A query request without the condition that names the rows. */
-export type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
+type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
 
 /** The columns by which rows can be taken. */
-export type NumberColumn = '_rowid' | '_rowoffset'
+type NumberColumn = '_rowid' | '_rowoffset'
 
 /** Most rows per query: bounds the size of the condition and of the answer. */
 export const takenAtOnce = 4 * 1024
@@ -116,7 +116,7 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
 }
 
 /** A page of taken rows. */
-export interface TakenRows {
+interface TakenRows {
   readonly schema: Schema
   /** One batch with the rows of the page, or none. */
   readonly batches: readonly Batch[]

@@ -23,7 +23,7 @@ export interface SlotReader {
 const ownBytes = 128 * 1024 * 1024
 
 /** The packs with the slots that were trimmed from the log, and a way to update the list of packs. */
-export interface TrimmedSlots {
+interface TrimmedSlots {
   readonly packs: Packs
   /** Adopt the packs that newer checkpoints name. */
   readonly lookAgain: () => Promise<void>

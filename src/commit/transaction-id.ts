@@ -2,7 +2,7 @@
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-export interface TransactionIdParts {
+interface TransactionIdParts {
   readonly slot: number
   readonly txn: string
 }

@@ -174,7 +174,7 @@ interface EngineOptions {
 }
 
 /** An opened root, with the parts that only its owner may use. */
-export interface OpenedEngine {
+interface OpenedEngine {
   readonly engine: Engine
   readonly maintenance: Maintenance
   /** Readers and jobs that kept the last garbage collection from deleting files that are old enough. */

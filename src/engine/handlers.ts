@@ -145,7 +145,7 @@ const handlers: Handlers<Engine> = {
 }
 
 /** Checks a call before its handler runs. Throws to refuse the call. */
-export type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
+type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
 
 /** Bind the operations to a root. With a guard, calls skip the replay of idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {

@@ -111,11 +111,7 @@ async function atLocation<T>(
  * the versions of a reply. Earlier versions have final names, because every commit does this first. Returns the table
  * after that.
  */
-export async function finaliseNewest(
-  engine: Engine,
-  head: TableHead,
-  signal?: AbortSignal,
-): Promise<TableHead> {
+async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableHead> {
   for (let now = head; ; now = findTable(await engine.root.refresh(signal), now.id, now.uuid)) {
     const latest = latestOf(now)
     if (now.kind !== 'lance' || latest === undefined || engine.lance.isFinal(now, latest)) return now

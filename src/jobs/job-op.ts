@@ -24,7 +24,7 @@ export interface JobQueuedOp {
 }
 
 /** A process claims the job. `epoch` counts the claims. */
-export interface JobClaimedOp {
+interface JobClaimedOp {
   readonly op: 'job'
   readonly state: 'Running'
   readonly id: string

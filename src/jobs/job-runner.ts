@@ -35,7 +35,7 @@ import {
 } from './lease.js'
 import { ProgressMeter } from './progress-meter.js'
 
-export interface JobRunnerOptions<S> {
+interface JobRunnerOptions<S> {
   readonly log: JobLog<S>
   readonly store: BlobStore
   readonly clock: Clock

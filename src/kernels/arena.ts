@@ -36,7 +36,7 @@ export interface SharedArena extends Arena {
 }
 
 /** Alignment of everything in an arena, in bytes. */
-export const arenaAlignment = 64
+const arenaAlignment = 64
 
 /** Open a zeroed arena. `plain`: without the SIMD kernel. Throws `ServiceUnavailable` if there is no memory. */
 export function openArena(bytes: number, plain = false): Arena & { readonly buffer: ArrayBuffer } {

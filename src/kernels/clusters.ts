@@ -33,7 +33,7 @@ const rowsPerCluster = 256
 const finalRounds = 1
 
 /** Write the number of the nearest centroid of each row of a sample to `out` (ties: the lower number). */
-export type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
+type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
 
 /**
  * Prepare the assignment of `rows` vectors to the centroids `most`, or to any others of the same or a smaller count.

@@ -46,7 +46,7 @@ export interface Walked {
  * Why a walk ended. `settled`: normally. `emptied`: there was no further node before the walk settled. `spent`: it
  * measured the most nodes allowed.
  */
-export type WalkEnding = (typeof walkEndings)[number]
+type WalkEnding = (typeof walkEndings)[number]
 
 /** Numbered as in `wasm/graph.ts`. */
 const walkEndings = ['settled', 'emptied', 'spent'] as const
@@ -87,7 +87,7 @@ export interface Nodes {
 export const noNode = 0xffff_ffff
 
 /** Bytes of each section of a graph, except the vectors. */
-export interface GraphSizes {
+interface GraphSizes {
   readonly links: number
   readonly upperLinks: number
   readonly upperStarts: number

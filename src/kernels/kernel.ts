@@ -182,7 +182,7 @@ export interface SharedMemory {
 }
 
 /** Memory with a kernel of its own. */
-export interface KernelMemory {
+interface KernelMemory {
   /** The whole memory. It never grows, so views never detach. */
   readonly buffer: ArrayBuffer
   readonly kernel: Kernel

@@ -13,7 +13,7 @@ const blockRows = 1024
 export const scanBlockBytes = blockRows * 4
 
 /** A list to scan. All positions are addresses. */
-export interface ListScan {
+interface ListScan {
   readonly list: number
   readonly count: number
   /** Bytes of a row, and of the query, including zero padding. */

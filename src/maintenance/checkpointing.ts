@@ -48,7 +48,7 @@ export class Tail {
   }
 }
 
-export interface CheckpointingOptions {
+interface CheckpointingOptions {
   readonly committer: Committer<CatalogState>
   readonly checkpoints: Checkpoints<CatalogState>
   readonly history: History

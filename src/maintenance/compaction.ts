@@ -25,7 +25,7 @@ const pauseMs = 30_000
 /** Most rounds of one thorough compaction of a table. Each round leaves less to do. */
 const roundsMax = 100
 
-export interface CompactionOptions {
+interface CompactionOptions {
   readonly engine: () => Engine
   readonly keep: ResolvedMaintenance
   readonly report: Report

@@ -15,7 +15,7 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 /** The pause between two looks at the queue of drops, milliseconds. */
 const pauseMs = 60 * 1000
 
-export interface DropsOptions {
+interface DropsOptions {
   readonly committer: Committer<CatalogState>
   readonly store: BlobStore
   readonly clock: Clock

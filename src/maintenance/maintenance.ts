@@ -32,7 +32,7 @@ export interface MaintenanceTask {
 /** Reports a problem that fails no call, but that an operator should know. */
 export type Warn = (message: string, cause: unknown) => void
 
-export interface MaintenanceOptions {
+interface MaintenanceOptions {
   /** The tasks, in the order in which they run. */
   readonly tasks: readonly MaintenanceTask[]
   readonly clock: Clock

@@ -33,7 +33,7 @@ const examinedMax = 4
 /** A pack with fewer bytes is not worth rewriting without its unneeded slots. */
 const shrunkMin = 64 * 1024
 
-export interface PackingOptions {
+interface PackingOptions {
   readonly log: CommitLog
   readonly features: ReadonlySet<string>
   readonly slots: Slots

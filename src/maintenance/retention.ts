@@ -31,7 +31,7 @@ const recordsMax = 1024
 /** How far the clock of this process may be ahead of others, milliseconds. */
 const aheadMax = 60 * 60 * 1000
 
-export interface RetentionOptions {
+interface RetentionOptions {
   readonly committer: Committer<CatalogState>
   readonly history: Pick<History, 'range'>
   readonly layouts: Pick<LayoutStore, 'forget'>

@@ -27,7 +27,7 @@ const pausePart = 1 / 4
 const pauseMsMin = 1000
 const pauseMsMax = 6 * 60 * 60 * 1000
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly committer: Committer<CatalogState>
   readonly source: SweepSource
   readonly pins: Pins

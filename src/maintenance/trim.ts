@@ -22,7 +22,7 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 
 const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-f]{8}\.slots)$/
 
-export interface TrimOptions {
+interface TrimOptions {
   readonly committer: Pick<Committer<CatalogState>, 'state'>
   readonly checkpoints: Checkpoints<CatalogState>
   readonly log: BlobLog

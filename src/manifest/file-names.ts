@@ -10,7 +10,7 @@ import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 /** Folders of a table, and the endings of file names in them. */
 const endings = { data: '.arrow', rows: '.runs', indexes: '.arrow' } as const
 
-export type FileFolder = keyof typeof endings
+type FileFolder = keyof typeof endings
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -20,7 +20,7 @@ export function fileName(slot: number, uuid: string): string {
 }
 
 /** Return the creation slot in a name; null for a name that Sheaf did not give. */
-export function creationSlotOf(name: string): number | null {
+function creationSlotOf(name: string): number | null {
   const match = pattern.exec(name)
   if (match === null) return null
   const slot = Number.parseInt(match[1]!, 36)

@@ -35,7 +35,7 @@ export interface Block {
   readonly crc: number
 }
 
-export interface EncodedPage {
+interface EncodedPage {
   readonly bytes: Uint8Array
   readonly crc: number
 }

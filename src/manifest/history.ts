@@ -69,7 +69,7 @@ interface ReadRecords {
 }
 
 /** Returns whether a record may still be read. */
-export type IsNeeded = (table: string, record: VersionRecord) => boolean
+type IsNeeded = (table: string, record: VersionRecord) => boolean
 
 /** A page that was rebuilt in memory. */
 export interface Rebuilt {

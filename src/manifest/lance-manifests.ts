@@ -24,7 +24,7 @@ const manifestBytesMax = 64 * 1024 * 1024
 const magic = 'LANC'
 
 /** The fields of a table that locate its manifests. */
-export interface LanceTable {
+interface LanceTable {
   readonly uuid: string
   readonly location: string
 }
@@ -41,7 +41,7 @@ export interface StagedManifest {
 }
 
 /** A manifest under its final name. */
-export interface FinalManifest {
+interface FinalManifest {
   readonly path: string
   readonly scheme: NamingScheme
   readonly size: number
@@ -50,7 +50,7 @@ export interface FinalManifest {
 }
 
 /** A final manifest, and the version in its name. */
-export interface FoundManifest {
+interface FoundManifest {
   readonly version: number
   readonly manifest: FinalManifest
 }

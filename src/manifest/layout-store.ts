@@ -28,7 +28,7 @@ export interface TableAddress {
   readonly location: string
 }
 
-export interface LayoutStoreOptions {
+interface LayoutStoreOptions {
   /** Write no bases. */
   readonly readOnly: boolean
   /** The cache of manifests. */

@@ -36,7 +36,7 @@ export interface VectorDefinition extends VectorParameters {
 }
 
 /** What must be known of a segment of a text index without reading it. */
-export interface TextSegmentRecord {
+interface TextSegmentRecord {
   /** `Analyzer.identity` of the analyzer that built the segment. The terms of another analyzer do not match its terms. */
   readonly identity: string
   /** The number of live rows when it was built. The segment has no terms of other rows. */
@@ -99,12 +99,12 @@ export type IndexChange =
 /** The feature that readers must know if tables have indexes. Other readers would take index files for orphans. */
 export const indexesFeature = 'indexes'
 /** The feature for vector indexes. Other readers would read their files as sorted values. */
-export const vectorIndexesFeature = 'vector-indexes'
+const vectorIndexesFeature = 'vector-indexes'
 /** The feature for text indexes. */
-export const textIndexesFeature = 'text-indexes'
+const textIndexesFeature = 'text-indexes'
 
 /** The feature for segments over the vectors of lists. Other readers would take vector numbers for row numbers. */
-export const vectorListsFeature = 'vector-lists'
+const vectorListsFeature = 'vector-lists'
 
 /** The features that this release knows. */
 export const indexFeatures: readonly string[] = [
@@ -197,7 +197,7 @@ export function* filesOfSegments(
 }
 
 /** Yield the files that cover items refer to. */
-export function* filesOfCover(cover: readonly CoverItem[]): Generator<readonly ['rows', string]> {
+function* filesOfCover(cover: readonly CoverItem[]): Generator<readonly ['rows', string]> {
   for (const { gone } of cover) if (gone !== undefined) yield ['rows', gone.file]
 }
 

@@ -35,7 +35,7 @@ export async function sortedByWords(
 }
 
 /** The result of `sortWords`. */
-export interface SortedWords {
+interface SortedWords {
   readonly rows: Uint32Array
   /**
    * The words in sorted order, if there are one or two; else null. Looking them up by row would take as long as the

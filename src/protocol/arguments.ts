@@ -4,7 +4,7 @@ import { invalidInput, quote, type SheafError } from '../errors.js'
 type Method = (...args: never[]) => unknown
 
 /** For each method of `T`: the most arguments, and optionally a hint for what else callers may mean. */
-export type MostArguments<T> = {
+type MostArguments<T> = {
   readonly [K in keyof T & string as T[K] extends Method ? K : never]:
     | number
     | readonly [most: number, hint: string]

@@ -18,7 +18,7 @@ import {
   string,
 } from './shape.js'
 
-export const indexType = enumeration(
+const indexType = enumeration(
   [
     'BTREE',
     'BITMAP',
@@ -41,7 +41,7 @@ export const indexType = enumeration(
 )
 export type IndexType = Infer<typeof indexType>
 
-export const language = enumeration([
+const language = enumeration([
   'Arabic',
   'Danish',
   'Dutch',
@@ -159,7 +159,6 @@ const indexRecord = object({
   type_url: optional(string(), 'Precise type.'),
   reason: failureReason,
 })
-export type IndexRecord = Infer<typeof indexRecord>
 
 export const listIndicesReply = object({
   indexes: required(array(indexRecord), 'Indexes by name.'),

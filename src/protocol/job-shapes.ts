@@ -14,7 +14,7 @@ import {
   string,
 } from './shape.js'
 
-export const jobState = enumeration(['IN_PROGRESS', 'DONE', 'FAILED', 'CANCELLED'])
+const jobState = enumeration(['IN_PROGRESS', 'DONE', 'FAILED', 'CANCELLED'])
 export type JobState = Infer<typeof jobState>
 
 export const progress = object({

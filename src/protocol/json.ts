@@ -2,7 +2,7 @@
 import { invalidInput, quote, type SheafError } from '../errors.js'
 
 /** The most members of all objects together, and of one object. */
-export interface MostMembers {
+interface MostMembers {
   readonly inAll: number
   readonly inOne: number
 }

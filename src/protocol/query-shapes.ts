@@ -70,9 +70,6 @@ function isEmptyList(value: unknown): boolean {
   return isList(value) && value.length === 0
 }
 
-/** One vector or several: the type of `vector`, unless it is null. */
-export type QueryVector = NonNullable<Infer<typeof queryVector>>
-
 // ---- columns
 
 export const selection = accept(
@@ -92,7 +89,6 @@ export const selection = accept(
   'a bare array of names or a bare object of expressions',
   value => (isPlainObject(value) && selectsAll(value) ? undefined : value),
 )
-export type Selection = Infer<typeof selection>
 
 function hasOnly(value: Record<string, unknown>, ...names: string[]): boolean {
   return Object.keys(value).every(name => names.includes(name))
@@ -197,13 +193,13 @@ interface FtsOperators {
 /** Exactly one operator. Operators may be nested. */
 export type FtsQuery = ExactlyOne<FtsOperators>
 
-export interface BoostQuery {
+interface BoostQuery {
   readonly positive: FtsQuery
   readonly negative: FtsQuery
   readonly negative_boost?: number | undefined
 }
 
-export interface BooleanQuery {
+interface BooleanQuery {
   readonly must?: readonly FtsQuery[] | undefined
   readonly must_not?: readonly FtsQuery[] | undefined
   readonly should?: readonly FtsQuery[] | undefined
@@ -248,7 +244,6 @@ const fullText = choice(
     return typeof value.query === 'string' ? 'string_query' : 'structured_query'
   },
 )
-export type FullText = Infer<typeof fullText>
 
 const fusion = object(
   {
@@ -291,7 +286,6 @@ const highlight = object({
 // ---- the query
 
 export const distanceType = enumeration(['l2', 'cosine', 'dot', 'hamming'], { euclidean: 'l2' })
-export type DistanceType = Infer<typeof distanceType>
 
 const order = object(
   {

@@ -51,7 +51,7 @@ export const newId = accept(idOf(1, checkName), '', value => {
 })
 
 /** Branches do not exist yet: every name except `main` throws Unsupported (406). */
-export const branch = string('any', (name, where) => {
+const branch = string('any', (name, where) => {
   if (name !== 'main')
     throw unsupported(`${where} is ${JSON.stringify(name)}, but only the branch "main" exists`)
 })

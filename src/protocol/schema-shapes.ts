@@ -36,7 +36,7 @@ export interface JsonField {
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
-export const dataType: Shape<JsonDataType> = named('DataType', () =>
+const dataType: Shape<JsonDataType> = named('DataType', () =>
   accept(
     object({
       type: required(string('nonEmpty'), 'Name of the type.'),
@@ -48,7 +48,7 @@ export const dataType: Shape<JsonDataType> = named('DataType', () =>
   ),
 )
 
-export const field: Shape<JsonField> = named('Field', () =>
+const field: Shape<JsonField> = named('Field', () =>
   object({
     name: required(string(), 'Name of the column.'),
     nullable: required(boolean, 'Whether it may contain nulls.'),
@@ -61,7 +61,6 @@ export const schema = object({
   fields: required(array(field), 'Columns in order.'),
   metadata: optional(metadata, 'Metadata of the schema.'),
 })
-export type JsonSchema = Infer<typeof schema>
 
 const columnPath = string('nonEmpty')
 

@@ -8,7 +8,6 @@ import { schema } from './schema-shapes.js'
 import {
   array,
   boolean,
-  type Infer,
   integer,
   object,
   optional,
@@ -120,7 +119,6 @@ export const readSliceRequest = object({
     'End after the message with which the rows reach this many bytes; absent: after the last row of the slice. Continue with `after` until an answer has no rows.',
   ),
 })
-export type ReadSliceRequest = Infer<typeof readSliceRequest>
 
 export const closeSessionRequest = object({
   ...onTable,

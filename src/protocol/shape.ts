@@ -6,7 +6,7 @@
  */
 
 /** Key that carries the type of a shape; no value has this key. */
-export declare const typed: unique symbol
+declare const typed: unique symbol
 
 /** Carries the type of the normal form. It has no effect at run time. */
 export interface Typed<T> {
@@ -24,12 +24,12 @@ export interface StringShape {
   readonly check: ((text: string, where: string) => void) | undefined
 }
 
-export interface BooleanShape {
+interface BooleanShape {
   readonly kind: 'boolean'
 }
 
 /** A finite number. */
-export interface NumberShape {
+interface NumberShape {
   readonly kind: 'number'
 }
 
@@ -91,7 +91,7 @@ export interface ChoiceShape<F extends Fields = Fields> {
   readonly bare: ((value: unknown) => (keyof F & string) | undefined) | undefined
 }
 
-export interface NullableShape {
+interface NullableShape {
   readonly kind: 'nullable'
   readonly shape: Shape
 }
@@ -146,13 +146,13 @@ export interface EitherShape {
   readonly alternatives: readonly Alternative[]
 }
 
-export interface Alternative {
+interface Alternative {
   readonly is: (value: unknown) => boolean
   readonly shape: Shape
 }
 
 /** A value that is kept unchanged, such as a function or an object with methods. */
-export interface GivenShape {
+interface GivenShape {
   readonly kind: 'given'
   /** As the end of the sentence "must be ...". */
   readonly what: string

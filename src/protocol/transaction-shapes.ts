@@ -2,7 +2,7 @@
 import { caller, stringMap } from './request-fields.js'
 import { array, choice, enumeration, type Infer, object, optional, required, string } from './shape.js'
 
-export const transactionStatus = enumeration(['Queued', 'Running', 'Succeeded', 'Failed', 'Canceled'], {
+const transactionStatus = enumeration(['Queued', 'Running', 'Succeeded', 'Failed', 'Canceled'], {
   Cancelled: 'Canceled',
 })
 export type TransactionStatus = Infer<typeof transactionStatus>

@@ -17,7 +17,7 @@ import {
   string,
 } from './shape.js'
 
-export const uploadId = string('nonEmpty')
+const uploadId = string('nonEmpty')
 const partId = string('nonEmpty')
 
 export const createUploadRequest = object(

@@ -38,7 +38,6 @@ const versionRecord = object({
   timestamp_millis: required(integer(0), 'When it was committed, milliseconds since 1970.'),
   metadata: optional(stringMap, 'Metadata given when it was created.'),
 })
-export type VersionRecord = Infer<typeof versionRecord>
 
 // ---- one version
 

@@ -50,7 +50,7 @@ function tokensOf(text: string): readonly Token[] {
 const otherClauses = ['GROUP BY', 'ORDER BY', 'LIMIT', 'OFFSET', 'HAVING', 'UNION', 'JOIN', 'QUALIFY']
 
 /** Parse a SELECT. Throws InvalidInput for other statements, Unsupported for a query that a view cannot have. */
-export function readSelect(text: string): ViewQuery {
+function readSelect(text: string): ViewQuery {
   return new Select(text).read()
 }
 

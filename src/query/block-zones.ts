@@ -56,7 +56,7 @@ class ColumnZones {
 const known = new WeakMap<Column, ColumnZones>()
 
 /** Statistics of a part's stretches in files, by column. */
-export type StoredZones = ReadonlyMap<string, StretchZones>
+type StoredZones = ReadonlyMap<string, StretchZones>
 
 /** The stretches of a part that may hold matching rows. */
 export interface Stretches {

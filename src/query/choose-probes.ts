@@ -9,7 +9,7 @@ import { gathering, probing, type Shares, scanning } from './probe-costs.js'
 import { type Conjunct, type Probes, splitFilter } from './probes.js'
 
 /** A part of a filter that indexes can answer. */
-export interface Offer {
+interface Offer {
   readonly conjunct: Conjunct
   /** Estimated number of matching rows. */
   readonly estimate: number
@@ -32,7 +32,7 @@ export interface Choice {
 }
 
 /** The work of a scan. */
-export interface Scanned {
+interface Scanned {
   readonly rows: number
   /** Number of matches after which a scan would end. */
   readonly enough: number

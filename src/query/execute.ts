@@ -30,7 +30,7 @@ import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
 /** The whole answer of a query. */
-export interface QueryResult {
+interface QueryResult {
   readonly schema: Schema
   /** In the order of the answer. Empty when no row matched. */
   readonly batches: readonly Batch[]

@@ -22,13 +22,13 @@ import type { RowSource } from './source.js'
 import type { Fusion } from './text-plan.js'
 
 /** A step of a plan, and its name in a meter; undefined if the meter does not count it. */
-export interface ExplainedStep {
+interface ExplainedStep {
   readonly text: string
   readonly step?: string
 }
 
 /** Steps, the last one first, and notes about unused indexes and warnings. */
-export interface Explained {
+interface Explained {
   readonly steps: readonly ExplainedStep[]
   readonly notes: readonly string[]
 }

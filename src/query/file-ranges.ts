@@ -8,7 +8,7 @@ import type { Plan } from './plan.js'
 import type { Slice } from './slices.js'
 
 /** The rows `first .. first + count` of each of some files, without the deleted rows. */
-export interface FileRange {
+interface FileRange {
   readonly first: number
   readonly count: number
   /** First position and count of each run of deleted rows, ascending. */

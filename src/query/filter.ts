@@ -29,7 +29,7 @@ import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 import { inSteps, Steps, wordRows } from './steps.js'
 
 /** A part that may hold matching rows. */
-export interface Candidate {
+interface Candidate {
   readonly part: Part
   /** Null: every row in `first .. end` and `chosen` matches. */
   readonly filter: BoundExpression | null
@@ -43,7 +43,7 @@ export interface Candidate {
 }
 
 /** The rows and columns that a scan asks for. */
-export interface Asked {
+interface Asked {
   readonly filter: BoundExpression | null
   /** Number of live rows of the version to skip; default 0. */
   readonly from?: number

@@ -23,7 +23,7 @@ export const searchColumns = {
 } as const
 
 /** Values of a computed column, one for each row; NaN: no value. */
-export interface ComputedValues {
+interface ComputedValues {
   readonly name: (typeof searchColumns)[keyof typeof searchColumns]
   readonly values: Float32Array
 }

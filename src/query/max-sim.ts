@@ -13,7 +13,7 @@ import type { Meter } from './meter.js'
 const sliceBytes = 256 * 1024
 
 /** Rows of a part that have a vector, by offset, and their distances. */
-export interface RowDistances {
+interface RowDistances {
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }

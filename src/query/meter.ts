@@ -18,7 +18,7 @@ export interface Figures {
 }
 
 /** Measurements of a vector search. */
-export interface NearFigures {
+interface NearFigures {
   /** Searched partitions of indexes, and rows in them whose distance was estimated or measured. */
   partitions: number
   guessed: number
@@ -29,19 +29,6 @@ export interface NearFigures {
   /** How searches in index segments ended. */
   readonly endings: Set<Ending>
 }
-
-/** The measured steps of a query. Index lookups are measured too, under their text. */
-export type Step =
-  | 'scan'
-  | 'filter'
-  | 'nearest'
-  | 'match'
-  | 'thin'
-  | 'aggregate'
-  | 'sort'
-  | 'distinct'
-  | 'limit'
-  | 'project'
 
 /** Collects the measurements of one query. */
 export class Meter {

@@ -20,7 +20,7 @@ import { planVectorSearch } from './plan-vector-search.js'
 import { queryIndexField, type SearchedBy, searchedFields, sourceSchema } from './source.js'
 
 /** The indexes of a version that a search may use. */
-export interface Searchable {
+interface Searchable {
   readonly vectors: readonly NearIndex[]
   readonly texts: readonly TextIndex[]
   readonly analyzer: OpenAnalyzer

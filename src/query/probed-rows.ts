@@ -131,7 +131,7 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
 // ---- coverage
 
 /** The covered rows of each fragment that is not covered completely. */
-export type PartialCover = ReadonlyMap<Fragment, RowSet>
+type PartialCover = ReadonlyMap<Fragment, RowSet>
 
 /** Cache: an index reader belongs to one version, so its coverage does not change. */
 const covers = new WeakMap<Covering, PartialCover>()

@@ -42,7 +42,7 @@ export interface Conjunct {
 }
 
 /** A filter, split by what indexes can answer. */
-export interface SplitFilter {
+interface SplitFilter {
   readonly conjuncts: readonly Conjunct[]
   /** Conditions that no index answers. */
   readonly rest: readonly Bound[]

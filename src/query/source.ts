@@ -560,7 +560,7 @@ function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Colum
 }
 
 /** Return row ids as the column `_rowid`. */
-export function rowIdColumn(ids: Float64Array): Column {
+function rowIdColumn(ids: Float64Array): Column {
   return wholeNumbers(rowIdField, ids.length, row => ids[row]!)
 }
 

@@ -29,7 +29,7 @@ export function offsetOf(place: number): number {
 }
 
 /** Sort rows into row order. */
-export function ascending(rows: ScoredPlaces): ScoredPlaces {
+function ascending(rows: ScoredPlaces): ScoredPlaces {
   const { places, scores } = rows
   let i = 1
   while (i < places.length && places[i - 1]! < places[i]!) i++

@@ -25,7 +25,7 @@ import type { WantedTerms } from './wanted-terms.js'
 export type Passing = ReadonlyMap<Fragment, RowSet>
 
 /** Statistics of the live rows of a segment at a version: rows that have a term, and the total number of their terms. */
-export type LiveTexts = Pick<TextFacts, 'docs' | 'tokens'>
+type LiveTexts = Pick<TextFacts, 'docs' | 'tokens'>
 
 /** One unit of a text search: a segment, and its rows at a version. */
 export interface TextUnit {

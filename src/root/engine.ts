@@ -106,7 +106,7 @@ export interface Decision<R> {
 export type Decide<R> = (state: CatalogState, at: ProposalPosition) => Decision<R>
 
 /** The result of a commit. */
-export interface Outcome<R> {
+interface Outcome<R> {
   readonly reply: R
   /** Null: there was nothing to do. */
   readonly committed: Committed<CatalogState> | null

@@ -21,7 +21,7 @@ export interface ColumnNode extends Typed {
 }
 
 /** A comparison. A constant operand is on the right. */
-export interface CompareNode extends Typed {
+interface CompareNode extends Typed {
   readonly kind: 'compare'
   readonly op: CompareOp
   readonly left: Bound
@@ -29,7 +29,7 @@ export interface CompareNode extends Typed {
 }
 
 /** Used only when the operand is not a plain column. `column BETWEEN a AND b` becomes two comparisons. */
-export interface BetweenNode extends Typed {
+interface BetweenNode extends Typed {
   readonly kind: 'between'
   readonly operand: Bound
   readonly low: Bound
@@ -69,13 +69,13 @@ export interface LogicNode extends Typed {
   readonly operands: readonly Bound[]
 }
 
-export interface NotNode extends Typed {
+interface NotNode extends Typed {
   readonly kind: 'not'
   readonly operand: Bound
 }
 
 /** Arithmetic. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result. */
-export interface ArithmeticNode extends Typed {
+interface ArithmeticNode extends Typed {
   readonly kind: 'arithmetic'
   readonly op: ArithmeticOp
   readonly left: Bound
@@ -90,7 +90,7 @@ export interface CastNode extends Typed {
 }
 
 /** Element `index` (int64, counted from 1) of a list. NULL if the index is out of range. */
-export interface ElementNode extends Typed {
+interface ElementNode extends Typed {
   readonly kind: 'element'
   readonly operand: Bound
   readonly index: Bound
@@ -106,13 +106,13 @@ export interface CaseNode extends Typed {
 /**
  * A list with at least one element that is not a constant. All elements have the element type of the list.
  */
-export interface ListNode extends Typed {
+interface ListNode extends Typed {
   readonly kind: 'list'
   readonly elements: readonly Bound[]
 }
 
 /** Field number `index` of a struct value. A field of a struct column is a `column` node instead. */
-export interface FieldNode extends Typed {
+interface FieldNode extends Typed {
   readonly kind: 'field'
   readonly operand: Bound
   readonly index: number

@@ -10,7 +10,7 @@ import { isLossless } from './kernels/cast.js'
 import { elementType, valueType } from './values/types.js'
 
 /** The estimated cost and the properties of a node, including its operands. */
-export interface Cost {
+interface Cost {
   /** Rough nanoseconds per row on one core. Comparing a number with a constant costs 1. */
   readonly weight: number
   /** Whether the evaluation can throw for some row. */

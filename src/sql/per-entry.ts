@@ -17,7 +17,7 @@ import { decoded, dictionaryRows } from './kernels/dictionary.js'
 import { bitAt, type RowMask, wordCount } from './values/vector.js'
 
 /** Results by entry. `ofNull` is the result for NULL, as one row; null if no row is NULL. */
-export interface PerEntry<T> {
+interface PerEntry<T> {
   readonly entries: T
   readonly ofNull: T | null
   /** The dictionary entry of every row, -1 for NULL. */
@@ -25,7 +25,7 @@ export interface PerEntry<T> {
 }
 
 /** Computes a node for rows `0 .. values.length-1` of the column it reads. Only rows in `rows` may fail. */
-export type OverValues<T> = (values: Column, rows: RowMask) => T
+type OverValues<T> = (values: Column, rows: RowMask) => T
 
 interface CachedResults<T> {
   /** Rows requested so far. */

@@ -52,7 +52,7 @@ import { checkRange } from './range.js'
 import { WriteBehind } from './write-behind.js'
 
 /** Options of `FileStore.open`. */
-export interface FileStoreOptions {
+interface FileStoreOptions {
   /** Create the directory if it does not exist. */
   readonly create: boolean
   /** Write nothing, not even a probe file: for read-only media. */

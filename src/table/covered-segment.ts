@@ -18,7 +18,7 @@ import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 
 /** Rows of a fragment, by ascending offset. */
-export interface PlacedRows {
+interface PlacedRows {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
 }
@@ -36,7 +36,7 @@ interface LiveRowsReader {
 }
 
 /** Returns some rows of a fragment. */
-export type RowsOf = (fragment: Fragment) => MaybePromise<RowSet>
+type RowsOf = (fragment: Fragment) => MaybePromise<RowSet>
 
 /** The version that the segments of an index belong to. */
 export interface IndexedVersion {

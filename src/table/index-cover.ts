@@ -6,7 +6,7 @@ import { Bitset } from '../primitives/bitset.js'
 import { RowSet } from '../primitives/row-set.js'
 
 /** The fields of an index that determine its coverage. */
-export type Covering = Pick<TableIndex, 'segments' | 'field'>
+type Covering = Pick<TableIndex, 'segments' | 'field'>
 
 export class IndexCover {
   /** The segments that cover rows of the version. */

@@ -101,7 +101,7 @@ export interface RunOfColumn {
 }
 
 /** Vectors of some rows: the vectors of `vectors` with the numbers `rows`. */
-export interface VectorsOfRows {
+interface VectorsOfRows {
   readonly vectors: Vectors
   readonly rows: Uint32Array
 }

@@ -113,7 +113,7 @@ interface Usable extends Pick<TextIndexReader, 'segments' | 'reason'> {
   readonly cover: IndexCover
 }
 
-export interface UsableSegments {
+interface UsableSegments {
   readonly segments: readonly IndexSegment[]
   /** Why other segments are not used; null if all are used. */
   readonly reason: string | null

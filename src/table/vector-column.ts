@@ -18,7 +18,7 @@ export interface Vectors {
 }
 
 /** Row `i` has the vectors `offsets[i] .. offsets[i + 1] - 1`. */
-export interface VectorLists {
+interface VectorLists {
   readonly offsets: Int32Array
   /** Rows that are not null; null if no row is null. */
   readonly valid: Bitset | null
@@ -69,7 +69,7 @@ export function vectorFields(schema: TableSchema): readonly VectorField[] {
 type VectorType = DataType & { readonly kind: 'fixed_size_list' }
 
 /** Return whether a type is a vector. */
-export function holdsVectors(type: DataType): type is VectorType {
+function holdsVectors(type: DataType): type is VectorType {
   if (type.kind !== 'fixed_size_list' || type.size === 0) return false
   const { type: element } = type.child
   return element.kind === 'float' || (element.kind === 'int' && element.bits === 8)

@@ -19,7 +19,7 @@ import { checkFree, computedMetadata, virtualMetadata } from './definitions.js'
 import type { ColumnsWork } from './stage-columns.js'
 
 /** A new column. */
-export interface AddedColumn {
+interface AddedColumn {
   readonly field: Field
   /** Its value in existing rows. Null: all existing rows are null, so nothing is written. */
   readonly value: BoundExpression | null

@@ -30,7 +30,7 @@ export interface Obstacle {
 }
 
 /** The new schema and the conditions for it. */
-export interface Alterations extends NumberedSchema {
+interface Alterations extends NumberedSchema {
   /** Columns that shall no longer be nullable: refused if a row is null. */
   readonly obstacles: readonly Obstacle[]
 }
@@ -111,7 +111,7 @@ export function withoutColumns(schema: TableSchema, paths: readonly string[]): T
 }
 
 /** A change of a field's metadata: values to set, null to remove. `replace`: remove all other keys. */
-export interface MetadataUpdate {
+interface MetadataUpdate {
   readonly path: string
   readonly metadata: Readonly<Record<string, string | null>>
   readonly replace?: boolean | undefined

@@ -15,7 +15,7 @@ import { type DeriveOptions, type Deriver, deriving } from './derive.js'
 import type { ColumnsWork } from './stage-columns.js'
 
 /** Which rows to fill, and how. */
-export interface BackfillOptions {
+interface BackfillOptions {
   /** Rows for which it is not true keep their values. Null: all rows are filled. */
   readonly filter: BoundExpression | null
   /** Maximum number of parallel calls of a function. */

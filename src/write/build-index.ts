@@ -33,7 +33,7 @@ export const segmentRows = 2 ** 21
 const segmentBytesMax = 128 * 1024 * 1024
 
 /** The rows to index. */
-export interface BuiltRows {
+interface BuiltRows {
   readonly stretches: readonly Stretch[]
   /** A vector segment to extend: the new segment has its rows first, then all others, and replaces it. */
   readonly base: CoveredSegment | null

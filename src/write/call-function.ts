@@ -12,19 +12,19 @@ import { columnAt } from '../sql/batch-columns.js'
 import { type ColumnFunction, type FunctionCall, type FunctionInput, functionKey } from './functions.js'
 
 /** An input column: its path, which is its name for the function, and the field names of the path. */
-export interface InputColumn {
+interface InputColumn {
   readonly path: string
   readonly names: readonly string[]
 }
 
 /** A column that gets the result, or one field of it. */
-export interface OutputColumn {
+interface OutputColumn {
   readonly field: Field
   readonly structField: string | null
 }
 
 /** How to call a function. */
-export interface CallingOptions {
+interface CallingOptions {
   /** Number of the first row in error messages. */
   readonly firstRow: number
   /** Maximum number of parallel calls of an asynchronous function. */

@@ -33,7 +33,7 @@ interface CarriedSegment {
 }
 
 /** The effects on all segments, before the new fragments have numbers. */
-export type CarriedIndexes = readonly CarriedSegment[]
+type CarriedIndexes = readonly CarriedSegment[]
 
 /** Compute the new row mappings of a version. `compacted`: the compactions that will be committed on the version. */
 export async function carriedIndexes(

@@ -24,7 +24,7 @@ export function isPresent(bits: Present, row: number): boolean {
 }
 
 /** The input of a cast. */
-export interface ValueCast {
+interface ValueCast {
   readonly column: Column
   readonly to: DataType
   /** Values of other rows are arbitrary, before and after the cast. */

@@ -23,7 +23,7 @@ interface Held {
 }
 
 /** Options of `Holds`. */
-export interface HoldsOptions {
+interface HoldsOptions {
   /** Pin a slot for the session with that id; the returned function releases the pin. */
   readonly pin: (slot: number, id: string) => Promise<() => Promise<void>>
   readonly clock: Clock

@@ -13,7 +13,7 @@ import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
 /** Rows that a caller writes. */
-export interface IncomingRows {
+interface IncomingRows {
   readonly schema: Schema
   readonly batches: AsyncIterable<Batch> | Iterable<Batch>
 }

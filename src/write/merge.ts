@@ -41,7 +41,7 @@ export interface MergeRules {
 }
 
 /** The staged effect of a merge on one version. */
-export interface Merged {
+interface Merged {
   readonly deletions: StagedDeletions
   readonly moved: readonly MovedDraft[]
   readonly drafts: readonly Draft[]

@@ -11,7 +11,7 @@ const smallRows = 1024
 const smallBytes = 256 * 1024
 
 /** Maximum bytes of a result of `take`, without dictionaries. A single row may exceed them. */
-export interface ByteLimits {
+interface ByteLimits {
   /** Of each column. */
   readonly column: number
   /** Of all columns together. */

@@ -16,7 +16,7 @@ const order: KeyOrder = { ascending: true, nullsFirst: false }
 const rowsAtOnce = 32 * 1024
 
 /** A sorted column. */
-export interface SortedColumn {
+interface SortedColumn {
   /** The rows with a value, sorted as filters compare (sql/kernels/compare); equal values by row number. */
   readonly rows: Uint32Array
   /**

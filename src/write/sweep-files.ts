@@ -31,7 +31,7 @@ export interface SweepSource extends ReachSource {
 }
 
 /** Number and bytes of deleted files. */
-export interface Swept {
+interface Swept {
   readonly files: number
   readonly bytes: number
 }

@@ -16,7 +16,7 @@ const pieceRows = 2048
 const pieceBytes = 4 * 1024 * 1024
 
 /** A text column to read. */
-export interface TextColumn {
+interface TextColumn {
   readonly reader: TableReader
   /** Fields from the column down to the text field. */
   readonly chain: readonly FieldNode[]

@@ -25,7 +25,7 @@ export type ScalarProbe =
   | { readonly kind: 'null' }
   | { readonly kind: 'any' | 'all'; readonly values: readonly Scalar[] }
 
-export type ProbeKind = ScalarProbe['kind']
+type ProbeKind = ScalarProbe['kind']
 
 /** The probes that each kind of index supports. */
 export const probesOfKind: Readonly<Record<ScalarKind, readonly ProbeKind[]>> = {

@@ -28,7 +28,7 @@ export function indexableBy(kind: ScalarKind, type: DataType): boolean {
 }
 
 /** Return the type of the constants in probes: the value type, or the element type for a LABEL_LIST. */
-export function probedType(kind: ScalarKind, type: DataType): DataType {
+function probedType(kind: ScalarKind, type: DataType): DataType {
   const probed = kind === 'LABEL_LIST' ? elementType(type) : type
   assert(probed !== null && isOrdered(probed), `a ${kind} index of ${type.kind}`)
   return valueType(probed)

@@ -50,7 +50,7 @@ export interface SectionFile {
 }
 
 /** Content of a section to write. A function is called after all earlier sections are written. */
-export interface SectionContent {
+interface SectionContent {
   readonly name: string
   readonly bytes: Uint8Array | readonly Uint8Array[] | (() => Promise<Uint8Array>)
 }
@@ -62,7 +62,7 @@ export interface SegmentBytes {
 }
 
 /** Version of the file format. Readers reject other versions. */
-export const sectionFormat = 1
+const sectionFormat = 1
 
 const magic = 'SHEAFIVF'
 const alignment = 64

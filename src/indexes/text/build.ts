@@ -14,10 +14,10 @@ import type { TextFacts } from './segment.js'
 import { type TermSections, TermsWriter } from './terms.js'
 
 /** Phases of a build. The rows of `writing` are an estimate from the share of postings written. */
-export type TextBuildPhase = 'reading' | 'writing'
+type TextBuildPhase = 'reading' | 'writing'
 
 /** Progress callback. `done`: rows finished in the phase so far. */
-export type TextBuildProgress = (done: number, phase: TextBuildPhase) => void
+type TextBuildProgress = (done: number, phase: TextBuildPhase) => void
 
 /** The metadata in the footer of a segment. */
 export interface TextHead {
@@ -27,7 +27,7 @@ export interface TextHead {
 }
 
 /** The bytes of a segment's file, and its number of rows. */
-export interface TextSegmentBytes extends SegmentBytes {
+interface TextSegmentBytes extends SegmentBytes {
   /** Number of rows in the segment: the first rows of the input. */
   readonly rows: number
 }

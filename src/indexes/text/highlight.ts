@@ -3,7 +3,7 @@ import { invalidInput, quote } from '../../errors.js'
 import type { Analyzer } from './analysis/analyzer.js'
 
 /** A range of a text, in UTF-16 units. `end` is exclusive. */
-export interface TextRange {
+interface TextRange {
   readonly start: number
   readonly end: number
 }
@@ -23,7 +23,7 @@ export interface HighlightOptions {
 }
 
 /** A highlighted text. */
-export interface Highlighted {
+interface Highlighted {
   /** The text with marked matches, or its snippets in text order. `…` replaces omitted parts. */
   readonly text: string
   /** All matches in the whole text, in text order. Overlapping matches are merged. */

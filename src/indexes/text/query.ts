@@ -10,10 +10,10 @@ export interface WeightedTerm {
 }
 
 /** A term of the query and its fuzzy variants. A row with several of these terms gets the sum of their scores. */
-export type TermGroup = readonly WeightedTerm[]
+type TermGroup = readonly WeightedTerm[]
 
 /** Finds rows that contain terms. */
-export interface TermsQuery {
+interface TermsQuery {
   readonly kind: 'terms'
   readonly groups: readonly TermGroup[]
   /** True: a row must contain a term of every group. False: of any group. */

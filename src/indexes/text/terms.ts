@@ -13,7 +13,7 @@ import { ByteSink } from './byte-sink.js'
 import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
 
 /** Terms per block. */
-export const blockTerms = 32
+const blockTerms = 32
 /** Numbers per block: its offsets in `terms` and `entries`, and the offsets of its first term in postings and positions. */
 const blockNumbers = 4
 /** Blocks scanned between two checks of the clock. */
@@ -28,7 +28,7 @@ export interface TermSections {
 }
 
 /** Number of rows of a term, and the ranges of its postings and positions. `end` is where the next term begins. */
-export interface TermAddress {
+interface TermAddress {
   readonly docs: number
   readonly at: number
   readonly end: number

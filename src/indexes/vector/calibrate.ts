@@ -26,7 +26,7 @@ export interface Trial {
 }
 
 /** The result of a trial. */
-export interface Tuned {
+interface Tuned {
   readonly trial: Trial
   /** Candidates that a search for ten rows measures first. */
   readonly candidates: number
@@ -41,7 +41,7 @@ export interface Tuned {
 }
 
 /** The results for searches without and with a filter. `filtered` is null if no question has a filter. */
-export interface TunedTwice {
+interface TunedTwice {
   readonly all: Tuned
   readonly filtered: Tuned | null
 }

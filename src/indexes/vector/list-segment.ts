@@ -28,7 +28,7 @@ import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
 /** Centroids and row counts of the partitions. */
-export interface Partitions {
+interface Partitions {
   /** `innerDim` elements for each partition. */
   readonly centroids: Float32Array
   /** Number of rows of each partition. */

@@ -19,7 +19,7 @@ export const leastPoints = 10
 export const crowdMost = 1024
 
 /** Parameters of the stopping rule. */
-export interface Saturation {
+interface Saturation {
   readonly factor: number
   readonly more: number
 }

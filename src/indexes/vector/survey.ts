@@ -94,7 +94,7 @@ export async function someOf(
 }
 
 /** A batch of rows converted to the space. */
-export interface PlacedRows {
+interface PlacedRows {
   /** Number of vectors. */
   readonly count: number
   /** Ordinals of the vectors, ascending. */

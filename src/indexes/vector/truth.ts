@@ -22,7 +22,7 @@ const excludedShare = 0.1
 const awayBy = 0.7
 
 /** The true neighbours of a question. */
-export interface Neighbours {
+interface Neighbours {
   /** The ten nearest rows, and all other rows as near as the tenth. */
   readonly ordinals: readonly number[]
   /** Number of distinct points among them: equal rows are one point. */

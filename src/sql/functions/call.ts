@@ -41,4 +41,4 @@ export interface Callee {
 }
 
 /** As `Kernel`, but evaluates its own arguments, each only for the rows that need it. */
-export type LazyKernel = (args: readonly ((rows: RowMask) => Operand)[], call: Omit<Call, 'args'>) => Column
+type LazyKernel = (args: readonly ((rows: RowMask) => Operand)[], call: Omit<Call, 'args'>) => Column

@@ -20,7 +20,7 @@ const parts = [
   ...(['year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'dow', 'isodow'] as const),
   ...(['hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond', 'epoch'] as const),
 ]
-export type DatePart = (typeof parts)[number]
+type DatePart = (typeof parts)[number]
 
 const ofTime: readonly DatePart[] = parts.slice(parts.indexOf('hour'))
 const ofDuration: readonly DatePart[] = ['week', 'day', ...ofTime]

@@ -3,7 +3,7 @@ import { invalidInput, quote, unsupported } from '../../errors.js'
 import { JsonKind, type JsonReader } from './json.js'
 
 /** One step of a path. */
-export type JsonStep =
+type JsonStep =
   | { readonly kind: 'member'; readonly key: string }
   /** Negative indexes count from the end. */
   | { readonly kind: 'element'; readonly index: number }

@@ -10,7 +10,7 @@ import { eachList } from './list-edit.js'
 import { strictRows, textOf } from './operands.js'
 
 /** Whether the greatest element comes first, and whether NULLs do. */
-export interface ListOrder {
+interface ListOrder {
   readonly isDescending: boolean
   readonly areNullsFirst: boolean
 }

@@ -9,7 +9,7 @@ import { bitAt, byteRowsOf, type Operand } from '../values/vector.js'
 import type { Call } from './call.js'
 
 /** `valid`: rows where all arguments hold a value (null: all rows). `needed`: the requested rows among them. */
-export interface StrictRows {
+interface StrictRows {
   readonly valid: Uint32Array | null
   readonly needed: Uint32Array
 }

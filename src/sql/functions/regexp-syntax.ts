@@ -108,7 +108,7 @@ export function checkLength(pattern: string): void {
 }
 
 /** A pattern in RE2's syntax. */
-export interface Re2Pattern {
+interface Re2Pattern {
   readonly source: string
   /** Whether searching for one match after another may take more than linear time; see regexp-rescan.ts. */
   readonly mayRescan: boolean

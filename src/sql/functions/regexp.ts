@@ -21,7 +21,7 @@ export interface Regexp {
  * Returns the leftmost match that starts at unit `from` or later, or null. The array holds the start and end of the
  * match and of each group; -1 for a group that did not participate. The text before `from` counts for `^` and `\b`.
  */
-export type Search = (from: number) => readonly number[] | null
+type Search = (from: number) => readonly number[] | null
 
 /** Maximum number of cached patterns. */
 const maxCached = 32

@@ -42,7 +42,7 @@ export function isInteger(type: DataType): boolean {
 }
 
 /** Return whether the values are bytes: text or binary. */
-export function isBytes(type: DataType): boolean {
+function isBytes(type: DataType): boolean {
   return isText(type) || type.kind === 'binary' || type.kind === 'fixed_size_binary'
 }
 

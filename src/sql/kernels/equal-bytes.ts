@@ -8,7 +8,7 @@ import { popcount } from '../../primitives/bitset.js'
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 
 /** Where in the row the string must be: it is the whole row, or the start or end of the row. */
-export type Anchor = 'whole' | 'start' | 'end'
+type Anchor = 'whole' | 'start' | 'end'
 
 /** Bytes of a string that are compared at once, and so must be readable. */
 const probeSize = 8

@@ -24,7 +24,7 @@ const bitsPerMember = 128
 const fewBits = 2 ** 16
 
 /** Members are `least + i` for every set bit i. `low` and `high` are the words of `least`. */
-export interface NumberRange {
+interface NumberRange {
   readonly kind: 'range'
   readonly low: number
   readonly high: number
@@ -33,7 +33,7 @@ export interface NumberRange {
 }
 
 /** A set of numbers as a hash table. */
-export interface NumberTable {
+interface NumberTable {
   readonly kind: 'table'
   readonly seed: number
   readonly mask: number

@@ -7,7 +7,7 @@ const context = 40
  * Return the line of `text` that contains `at`, with a caret below the error. Both lines are indented by two
  * spaces.
  */
-export function excerpt(text: string, at: SourceSpan): string {
+function excerpt(text: string, at: SourceSpan): string {
   const from = Math.max(text.lastIndexOf('\n', at.offset - 1) + 1, at.offset - context)
   const newline = text.indexOf('\n', at.offset)
   const to = Math.min(newline === -1 ? text.length : newline, at.offset + Math.max(at.length, 1) + context)

@@ -53,13 +53,13 @@ interface Node {
  * A literal. Integers are bigints of any size. Decimal numbers are `DecimalExpr` nodes, which keep all digits
  * as text.
  */
-export interface LiteralExpr extends Node {
+interface LiteralExpr extends Node {
   readonly kind: 'literal'
   readonly value: null | boolean | bigint | string | Uint8Array
 }
 
 /** A decimal number, as text. */
-export interface DecimalExpr extends Node {
+interface DecimalExpr extends Node {
   readonly kind: 'decimal'
   readonly text: string
 }
@@ -79,7 +79,7 @@ export interface ParameterExpr extends Node {
   readonly key: number | string
 }
 
-export interface UnaryExpr extends Node {
+interface UnaryExpr extends Node {
   readonly kind: 'not' | 'negate'
   readonly operand: Expr
 }
@@ -110,7 +110,7 @@ export interface InExpr extends Node {
   readonly list: readonly Expr[] | ConstantList | ParameterExpr
 }
 
-export interface BetweenExpr extends Node {
+interface BetweenExpr extends Node {
   readonly kind: 'between'
   readonly negated: boolean
   readonly operand: Expr
@@ -162,7 +162,7 @@ export interface IntervalExpr extends Node {
 }
 
 /** A cast. `date '..'` and `timestamp(3) '..'` are casts of the string. */
-export interface CastExpr extends Node {
+interface CastExpr extends Node {
   readonly kind: 'cast'
   /** TRY_CAST: NULL instead of an error. */
   readonly try: boolean
@@ -187,13 +187,13 @@ export interface CallExpr extends Node {
   readonly modifier: 'distinct' | 'star' | null
 }
 
-export interface ArrayExpr extends Node {
+interface ArrayExpr extends Node {
   readonly kind: 'array'
   readonly elements: readonly Expr[]
 }
 
 /** `operand[index]`: an element of a list, counted from 1, or a field of a struct by name. */
-export interface ElementExpr extends Node {
+interface ElementExpr extends Node {
   readonly kind: 'element'
   readonly operand: Expr
   readonly index: Expr

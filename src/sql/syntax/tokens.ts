@@ -10,7 +10,7 @@ import { syntaxError } from './excerpt.js'
  * - `parameter`: `?`, `$1` or `:name`; its value is the text without the first character
  * - `symbol`: punctuation and operators; `end`: the end of the text
  */
-export type TokenKind =
+type TokenKind =
   | 'name'
   | 'quoted'
   | 'string'

@@ -60,7 +60,7 @@ export function rescaled(value: bigint, from: number, to: number): { floor: bigi
 }
 
 /** A number in decimal digits: `digits` divided by ten to the power of `scale`. */
-export interface Digits {
+interface Digits {
   readonly digits: bigint
   readonly scale: number
   /**

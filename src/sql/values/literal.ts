@@ -30,7 +30,7 @@ import { zoneNamed } from './time-zone.js'
 import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType, zoneOf } from './types.js'
 
 /** The greatest value of a type that is not above the constant. `exact` is true if it equals the constant. */
-export interface FloorValue {
+interface FloorValue {
   readonly value: Scalar
   readonly exact: boolean
 }
@@ -39,7 +39,7 @@ export interface FloorValue {
  * Position of a constant relative to the values of a type: at or directly above a value, or outside the range of the
  * type.
  */
-export type Position = FloorValue | 'below' | 'above'
+type Position = FloorValue | 'below' | 'above'
 
 const int64Min = -(1n << 63n)
 const int64Max = (1n << 63n) - 1n
@@ -173,7 +173,7 @@ export function integerRange(type: DataType): Range | null {
  *   cannot be parsed is not comparable.
  * - A string without an offset, a date, and a timestamp without a zone are local times in the zone of the column.
  */
-export function positionAmong(columnType: DataType, literal: LiteralNode): Position | null {
+function positionAmong(columnType: DataType, literal: LiteralNode): Position | null {
   const type = valueType(columnType)
   const { value } = literal
   switch (type.kind) {

@@ -4,10 +4,10 @@
  * Receives a token of the base tokenizer: the unchanged token, its position, and its range in the text (UTF-16 units, `end`
  * exclusive).
  */
-export type TakeToken = (token: string, position: number, start: number, end: number) => void
+type TakeToken = (token: string, position: number, start: number, end: number) => void
 
 /** How to cut an ASCII text in bytes, with the same tokens as `cut`. Null: there is no such way. */
-export type AsciiCut =
+type AsciiCut =
   /**
    * Tokens are runs between separators. `separators`: 128 flags by ASCII code; 1 marks a separator. A separator ends every token, also in
    * texts with other characters, so the text between two separators can be cut separately.

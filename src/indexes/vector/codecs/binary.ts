@@ -46,7 +46,7 @@ interface Scratch {
 }
 
 /** The RaBitQ codec. */
-export class BinaryCodec implements Codec {
+class BinaryCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }

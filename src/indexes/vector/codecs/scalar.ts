@@ -15,7 +15,7 @@ import { RowLists } from './row-lists.js'
 import { rangeOf } from './scalar-range.js'
 
 /** The highest code. */
-export const topCode = 255
+const topCode = 255
 
 /** Maximum share of a query's squared length, from the middle of the codes, outside the codes: an eighth of its length. */
 const beyondMost = 1 / 64

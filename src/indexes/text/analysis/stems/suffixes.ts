@@ -3,7 +3,7 @@
  * suffix must lie. A region is the index at which it begins. The index stays the same while the word gets shorter.
  */
 
-export interface Suffix<Action extends string> {
+interface Suffix<Action extends string> {
   readonly text: string
   readonly action: Action
 }
