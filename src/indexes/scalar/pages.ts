@@ -22,7 +22,7 @@ export interface Run {
 }
 
 /** A segment keeps a directory of at most this many bytes, in addition to the cache. */
-const keptDirectoryBytes = 16 * 1024
+const keptDirectoryBytes = 256 * 1024
 
 /** Keys whose strides are read together. */
 const keysAtOnce = 256
