@@ -157,7 +157,8 @@ class Gatherer {
   }
 
   /**
-   * Run several gatherings so that their requests are read together. `isAsked`: their parent has a request of its own.
+   * Run several gatherings so that their requests are read together. `isAsked`: whether the parent requests bytes too, so
+   * that one wait serves both.
    */
   *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
     const given: T[] = []

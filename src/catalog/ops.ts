@@ -106,7 +106,7 @@ export interface TagOp {
   readonly v: number | null
 }
 
-/** End the existence of versions. */
+/** Remove versions. */
 export interface ExpireOp {
   readonly op: 'expire'
   readonly t: string
@@ -124,7 +124,7 @@ export interface SweepOp {
 }
 
 /**
- * Adopt a checkpoint, which was written on a state with the same adopted checkpoints as the state before this entry.
+ * Adopt a checkpoint. No other checkpoint may have been adopted since its state was taken.
  * The two newest adopted checkpoints are kept, with everything they name.
  */
 export interface CheckpointOp {
@@ -133,10 +133,10 @@ export interface CheckpointOp {
   readonly name: string
 }
 
-/** The feature that readers of checkpoints must know if the log names checkpoints. */
+/** Need feature of a checkpoint file, set once the log has a `checkpoint` operation: a reader that does not know it refuses the file. */
 export const checkpointsFeature = 'checkpoints'
 
-/** The feature that readers of checkpoints must know if versions expired or a GC watermark was set. */
+/** Need feature of a checkpoint file, set once versions expired or a GC watermark was set. */
 export const sweepFeature = 'sweep'
 
 /** Change the properties of a transaction. */

@@ -6,7 +6,8 @@
  *
  * - Every minute, the process of a pin writes the file with the next counter and deletes the last one. No name is written twice.
  * - Other processes honour a pin as long as its process is alive, if they can tell.
- * - If they cannot tell, they honour it until all of them together saw the same counter for ten minutes (storage/stillness).
+ * - Otherwise they honour the pin until its counter has stayed the same for ten minutes. The observation times of all processes
+ *   are added up (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -39,7 +40,7 @@ interface PinContent {
   readonly upload: string | null
 }
 
-/** Content of a pin that cannot be parsed: pins unreadable. */
+/** Stands in for the content of a pin file that cannot be parsed: it pins slot 0, so every file stays. */
 const unreadable: PinContent = { slot: 0, by: null, upload: null }
 
 /** A pin of another process, as listed. */

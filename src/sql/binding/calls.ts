@@ -134,7 +134,7 @@ export function called(callee: SqlFunction, written: readonly Bound[], at: Sourc
   checkCount(callee.name, written.length, callee.most, at)
   const args = withElements(callee, withMembers(callee, unifyConstants(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
-    // The second argument was not written as NULL: no list contains its value. So the call is FALSE instead of NULL.
+    // Conversion made this constant NULL because no element can equal it. So the call is FALSE, and NULL only for a NULL list.
     const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }
     return called(functionNamed('array_has_any')!, [args[0]!, nothing], at)
   }

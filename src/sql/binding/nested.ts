@@ -18,7 +18,7 @@ const maxElements = 1024
 
 /** Create the list `[a, b]`. The list is a constant if all its elements are. */
 export function list(written: readonly Bound[], at: SourceSpan): Bound {
-  // The context of the list decides whether rounded numbers are allowed: floats accept them.
+  // If a constant was rounded, keep its limit. The type that the list is compared with decides later: only floats accept rounded numbers.
   const limit = written.every(isLiteral)
     ? written.find(node => node.limit?.kind === 'rounded')?.limit
     : undefined

@@ -122,7 +122,7 @@ export function temporalOperation(
   return (a, i, b, k) => within(move(countAt(a, i), stepAt(b, k), unit, zone), range)
 }
 
-/** A signed interval. Its nanoseconds are in units of the moved value, rounded down. */
+/** A signed interval. The part below a day is in the unit of the moved value, rounded down. */
 interface Step {
   readonly months: number
   readonly days: number

@@ -17,8 +17,8 @@ const anyCharacter = -1
 const maxLength = 32_768
 
 /**
- * Maximum characters of a segment between two `%` with an inner `_`. Each character of the text takes a step per 32 of
- * them.
+ * Maximum characters of a segment between two `%` with an inner `_`. For each character of the text, matching takes
+ * one step per 32 characters of the segment.
  */
 const maxWithin = 1024
 
@@ -52,7 +52,7 @@ interface Positions {
   readonly ofOthers: Int32Array
 }
 
-/** Either a single text, anchored to both ends, the start, the end or neither, or any number of segments. */
+/** A single text that is the whole value, its start, its end or a part of it; or a list of segments. */
 export type LikePattern =
   | { readonly shape: 'exact' | 'prefix' | 'suffix' | 'contains'; readonly needle: Needle }
   | { readonly shape: 'general'; readonly segments: readonly Segment[] }

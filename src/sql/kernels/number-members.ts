@@ -19,7 +19,7 @@ import {
 /** Maximum steps of a lookup. If a table exceeds it, the table is rebuilt. */
 export const longestProbe = 128
 
-/** A bitmap may have this many bits per member, or the minimum, which is always cheap. */
+/** Maximum bits of a bitmap for each member. A bitmap may always have `fewBits`. */
 const bitsPerMember = 128
 const fewBits = 2 ** 16
 
