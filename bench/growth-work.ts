@@ -21,7 +21,7 @@ export interface GrowthOptions {
   readonly cacheBytes: number
   /** Calls of each kind that are measured, after a first one. */
   readonly calls: number
-  /** Indexed reads are called so many times more, and then measured again. */
+  /** Further calls of each indexed read before it is measured a second time. */
   readonly warmUp: number
   /** File of the true neighbours. */
   readonly truth: string

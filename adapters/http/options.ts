@@ -64,7 +64,7 @@ export const serveShape = options<ServeOptions>()({
   logger: callback<(record: RequestRecord) => void>(),
 })
 
-/** What the log records of a request. It contains no secrets. */
+/** The record of one request in the log. It contains no secrets. */
 export interface RequestRecord {
   /** Empty, like `path`, if the bytes received are not HTTP. */
   readonly method: string

@@ -1,4 +1,4 @@
-/** What becomes known of a request while it is handled: for the log, and for counting callers. It contains no secret. */
+/** Facts about a request, collected while the server handles it, for the log and for limits per caller. They contain no secret. */
 import type { Principal } from './gate.js'
 
 /** Each field is set as soon as it is known. */

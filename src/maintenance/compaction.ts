@@ -18,9 +18,9 @@ const folding = lazyImport(() => import('./fold-indexes.js'))
 
 /** A table is due at once after this many new fragments plus deletion vectors of commits. */
 const soonCount = 64
-/** With fewer, it is due when nobody has committed to it for this time, milliseconds, */
+/** With fewer, a table is due after this many milliseconds without a commit to it, */
 const restMs = 2000
-/** and its last compaction is at least this long ago, milliseconds (STORAGE S27). */
+/** and at least this many milliseconds after its last compaction (STORAGE S27). */
 const pauseMs = 30_000
 /** Most rounds of one thorough compaction of a table. Each round leaves less to do. */
 const roundsMax = 100

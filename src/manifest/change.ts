@@ -73,7 +73,7 @@ export interface AddedColumns {
  */
 export interface Move {
   readonly from: readonly (readonly [fragment: number, rows: number])[]
-  /** Those of `from` that no longer existed, because all their rows were deleted. */
+  /** Fragments of `from` that no longer existed, because all their rows were deleted. */
   readonly gone?: readonly number[]
   readonly to: readonly number[]
 }

@@ -35,7 +35,7 @@ export interface VectorDefinition extends VectorParameters {
   readonly metric: Metric
 }
 
-/** What must be known of a segment of a text index without reading it. */
+/** Facts about a segment of a text index that readers need before they read the segment. */
 interface TextSegmentRecord {
   /** `Analyzer.identity` of the analyzer that built the segment. The terms of another analyzer do not match its terms. */
   readonly identity: string

@@ -14,7 +14,7 @@ export interface VersionRecord {
   readonly ts: number
   readonly txn: string
   /**
-   * What made the version: a change of rows, a manifest committed by a Lance engine, a path outside the root, or a
+   * The source of the version: a change of rows, a manifest committed by a Lance engine, a path outside the root, or a
    * version found at registration. `taken`: the manifest of an engine that replaces the manifest of the log. Its record
    * replaces the records of its number and of all higher ones.
    */

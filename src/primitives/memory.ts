@@ -71,7 +71,7 @@ export interface MemoryStats {
 /** Approximate memory of an entry in addition to its value: key, map entry, list links, promise. In bytes. */
 const entryBytes = 400
 
-/** What a passing reader may look at: two batches of a table, in bytes. With a small budget: half of the budget. */
+/** Maximum bytes that a passing reader keeps: two batches of a table, or half of the budget if that is less. */
 const passingBytes = 192 * 1024 * 1024
 
 /** The cache; see the head of this file. */

@@ -174,7 +174,7 @@ export class RowSet {
     return this.#numbers === null ? this.#bitmap.clone() : this.asBits()
   }
 
-  /** Return a bitmap that nobody may change. */
+  /** Return a bitmap. The caller must not change it. */
   asBits(): Bitset {
     if (this.#numbers === null) return this.#bitmap
     const bits = new Bitset(this.length)

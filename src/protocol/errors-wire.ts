@@ -20,7 +20,7 @@ export interface ErrorBody {
   readonly transaction_id?: string
 }
 
-/** Titles from the examples of the specification. Those of the last two kinds are from Sheaf. */
+/** Titles from the examples of the specification. The titles of the last two kinds are Sheaf's own. */
 const titles: Readonly<Record<ErrorKind, string>> = {
   'bad-request': 'Malformed request',
   'unauthorized-request': 'No valid authentication credentials for the operation',

@@ -35,7 +35,7 @@ export function probing(kind: ScalarKind, values: number, rows: number, total: n
   return probe + values * member + finding
 }
 
-/** Return the cost of checking the statistics of so many fragments. */
+/** Return the cost of checking the min/max statistics of `fragments` fragments. */
 export function lookingAtZones(fragments: number): number {
   return fragments * fragment
 }

@@ -5,8 +5,8 @@
  * A block has the number of its checksum. Pages, and columns that are not cut into blocks, have a negative number:
  * `numberAt`.
  */
-import { checkPage, countBlocks, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
-import type { ColumnRange } from '../arrow/file-layout.js'
+import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
+import { type ColumnRange, sumOf } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
@@ -69,11 +69,11 @@ export class BlockReader {
 
   /** Return access to the buffers of one column. */
   buffersOf(range: ColumnRange): BufferBytes {
-    const { firstSum, buffers, blocks } = range
+    const { firstSum, blocks } = range
     const column: BlockColumn = {
       range,
       checksums: firstSum === null ? null : this.#checksums.of(this.#path, range),
-      firstSums: blocks.map((_, i) => (firstSum ?? 0) + countBlocks(buffers, blocks.slice(0, i))),
+      firstSums: firstSum === null ? [] : blocks.map((_, buffer) => sumOf(range, buffer, 0)),
     }
     return {
       want: (buffer, from, to) => this.#want(column, buffer, from, to),

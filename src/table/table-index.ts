@@ -230,16 +230,10 @@ class StoredSegment implements SegmentFile {
   /** A string keeps its hash after the first lookup, so keys are built once. */
   readonly #keys: string[] = []
 
-  constructor(
-    source: TableSource,
-    awaiting: ReadVersion,
-    path: string,
-    layout: FileLayout,
-    patience: number,
-  ) {
+  constructor(source: TableSource, reading: ReadVersion, path: string, layout: FileLayout, patience: number) {
     this.#source = source
     this.batchRows = layout.batches.map(({ length }) => length)
-    this.#reading = awaiting
+    this.#reading = reading
     this.#path = path
     this.#layout = layout
     this.#patience = patience

@@ -17,7 +17,7 @@ import { ChecksumPages } from './checksum-pages.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
 
-/** What table readers of a root share: the store, the slots, the caches and the analyzers. */
+/** The store, the slots, the caches and the analyzers that all table readers of a root share. */
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
@@ -91,7 +91,7 @@ export function createTableSource(
 }
 
 /**
- * Return a source for a single pass over much data, such as a compaction. It uses cached data. What it reads takes a
+ * Return a source for a single pass over much data, such as a compaction. The source uses cached data. New data takes a
  * bounded part of the cache, and never evicts data that is used repeatedly (primitives/memory).
  */
 export function passingBy(source: TableSource): TableSource {

@@ -28,7 +28,7 @@ const cacheBytes = 16 * 1024 * 1024
 /** How many version records are looked up at a time. */
 const recordsAtOnce = 1000
 
-/** What a verification needs to read the tables of a state. */
+/** Readers for the tables of a state. */
 interface Tables {
   readonly verifying: Verifying
   readonly history: History

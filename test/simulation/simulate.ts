@@ -18,7 +18,7 @@ export interface SimulationOptions {
   readonly makeDisk?: (clock: ProcessClock) => Disk
   /** Changes what the seed draws. */
   readonly change?: (plan: Plan) => Plan
-  /** What processes do beside maintenance. */
+  /** Work of the processes in addition to maintenance. */
   readonly janitor?: Janitor
 }
 
