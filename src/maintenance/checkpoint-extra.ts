@@ -1,4 +1,4 @@
-/** The part of a checkpoint next to the state: the pages and packs that replace deletable slots, and the slot since which they do. */
+/** The part of a checkpoint next to the state: the pages and packs that replace deletable slots, and the time since which they do. */
 import type { CheckpointNote } from '../commit/checkpoints.js'
 import { coveredBy, type PackInfo } from '../commit/packs.js'
 import type { PageInfo } from '../manifest/history.js'
