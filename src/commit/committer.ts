@@ -32,6 +32,7 @@ import { Pacer } from '../primitives/pacer.js'
 import { Ambiguous, type BlobMark, isSameBlob } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
 import type {
+  CommitOptions,
   Committed,
   Entry,
   Fold,
@@ -85,12 +86,6 @@ export interface OpenOptions<S> extends CommitterOptions {
   readonly onReopened?: (fold: Fold<S>) => void
 }
 
-export interface CommitOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Recorded in the entry. `propose` must check in the state whether the key was used before. */
-  readonly idempotency?: Idempotency | undefined
-}
-
 /** Limit of one entry, JSON and blobs, bytes. */
 const entryBytesMax = 8 * 1024 * 1024
 /**
@@ -120,12 +115,12 @@ const otherClocksMax = 16
 /** A queued commit. */
 interface Ticket<S> {
   readonly txn: string
-  readonly propose: Propose<S>
+  readonly propose: Propose<S, null>
   readonly idempotency: Idempotency | undefined
   readonly signal: AbortSignal | undefined
   /** Remove the ticket from the queue. Does nothing once its bytes are on their way to the log. */
   readonly abort: () => void
-  readonly resolve: (committed: Committed<S>) => void
+  readonly resolve: (committed: Committed<S> | null) => void
   readonly reject: (reason: unknown) => void
   lostSlots: number
   /** When the commit was queued, on the monotonic clock, milliseconds. */
@@ -137,8 +132,11 @@ interface Ticket<S> {
 /** A ticket whose proposal or entry was refused. */
 interface Refusal<S> {
   readonly ticket: Ticket<S>
+  /** `nothing`: there is nothing to commit, which is no error. */
   readonly error: unknown
 }
+
+const nothing = Symbol('nothing')
 
 /** A slot that is being appended to the log. */
 interface Group<S> extends EncodedSlot {
@@ -312,7 +310,8 @@ export class Committer<S> {
   }
 
   /**
-   * Commit durably what `propose` decides, in one slot together with other queued commits. Rejects with:
+   * Commit durably what `propose` decides, in one slot together with other queued commits. Resolves to null if `propose`
+   * returns null on a state with everything that was committed before this call. Rejects with:
    *
    * - what `propose` or applying its entry throws, on a state with everything that was committed before this call.
    *   Nothing was written.
@@ -323,7 +322,9 @@ export class Committer<S> {
    *   outcome in time. A later refresh or commit shows the outcome: do not commit again before that.
    * - `PermissionDenied` when read-only, `ServiceUnavailable` when closed or when the store refuses.
    */
-  commit(propose: Propose<S>, options: CommitOptions = {}): Promise<Committed<S>> {
+  commit(propose: Propose<S>, options?: CommitOptions): Promise<Committed<S>>
+  commit(propose: Propose<S, null>, options?: CommitOptions): Promise<Committed<S> | null>
+  commit(propose: Propose<S, null>, options: CommitOptions = {}): Promise<Committed<S> | null> {
     return new Promise((resolve, reject) => {
       const { signal, idempotency } = options
       this.#checkOpen()
@@ -713,6 +714,10 @@ export class Committer<S> {
         const at = { slot, entry: tickets.length, ts }
         const transactionId = formatTransactionId(slot, ticket.txn)
         const proposal = ticket.propose(state, { ...at, transactionId, firstBlob: blobs.length })
+        if (proposal === null) {
+          refused.push({ ticket, error: nothing })
+          continue
+        }
         const written = writeEntry(ticket.txn, ticket.idempotency, proposal)
         const full = bytes + written.bytes > groupBytesMax || textBytes + written.textBytes > groupTextMax
         if (tickets.length > 0 && full) {
@@ -936,7 +941,8 @@ function accept<S>(ticket: Ticket<S>, { slot, state }: Group<S>, index: number):
 
 function refuse<S>(ticket: Ticket<S>, reason: unknown): void {
   ticket.signal?.removeEventListener('abort', ticket.abort)
-  ticket.reject(reason)
+  if (reason === nothing) ticket.resolve(null)
+  else ticket.reject(reason)
 }
 
 function applyEntry<S>(

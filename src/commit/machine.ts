@@ -122,8 +122,21 @@ export interface ProposalPosition extends Position {
 /**
  * Decides an entry. Synchronous. `state` is the state after all earlier slots and the earlier entries of the same slot.
  * After a lost race the committer calls the function again on the newer state. If it throws, only its own commit fails.
+ * `N`: null for a function that may find that there is nothing to commit. Then it returns null.
  */
-export type Propose<S> = (state: S, at: ProposalPosition) => Proposal
+export type Propose<S, N extends null = never> = (state: S, at: ProposalPosition) => Proposal | N
+
+export interface CommitOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Recorded in the entry. `propose` must check in the state whether the key was used before. */
+  readonly idempotency?: Idempotency | undefined
+}
+
+/** Commits what a function proposes. Returns null if the function returned null on the newest state. */
+export interface Commit<S> {
+  (propose: Propose<S>, options?: CommitOptions): Promise<Committed<S>>
+  (propose: Propose<S, null>, options?: CommitOptions): Promise<Committed<S> | null>
+}
 
 /** A committed entry. */
 export interface Committed<S> {

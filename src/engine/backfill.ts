@@ -2,7 +2,7 @@
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TxnOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
-import type { Json, Propose } from '../commit/machine.js'
+import type { Json } from '../commit/machine.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import type { JobRun } from '../jobs/job-kind.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
@@ -12,15 +12,17 @@ import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler } from '../protocol/calls.js'
 import { bindTableFilter } from '../query/bind-table-filter.js'
-import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { commit, requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { backfillJobOf } from '../root/job-names.js'
+import { openTable, openVersion } from '../root/open-table.js'
 import { backfilledValues } from '../write/backfill-columns.js'
 import { buildChange } from '../write/build-change.js'
 import { definitionOf } from '../write/definitions.js'
 import { filledWith } from '../write/derive.js'
 import { findFunction, functionKey } from '../write/functions.js'
 import { StagedColumns } from '../write/stage-columns.js'
-import { overtaken, tableOf } from './job-attempts.js'
+import { commitJob, tableOf } from './job-attempts.js'
 
 /** The work of a backfill job. */
 export interface BackfillSpec {
@@ -128,14 +130,14 @@ function asJson(spec: BackfillSpec): Json {
 
 // ---- the job
 
-/** Run a backfill: compute the columns, and return the proposal of the commit. Runs again if the table has changed. */
-export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+/** Run a backfill: compute the columns and commit them. Runs again if the table has changed. */
+export function backfill(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
   const staged = new StagedColumns()
   let done = 0
   let filled = 0
-  const attempt = async (): Promise<Propose<CatalogState>> => {
+  return commitJob(engine, job, async () => {
     const head = tableOf(await engine.root.refresh(signal), job, 'filled')
     const { layout, reader } = await openVersion(engine, head, versionOf(head), signal)
     const { schema } = layout
@@ -156,21 +158,20 @@ export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogSt
       },
     })
     const columns = await staged.stage(reader, work, stageTarget(engine, head), pacer)
-    return (state, { firstBlob }) => {
+    return job.commit((state, { firstBlob }) => {
       const now = tableOf(state, job, 'filled')
-      if (now.mark !== head.mark) throw overtaken(engine, job, attempt)
+      if (now.mark !== head.mark) return null
       if (columns.length === 0) return { ops: [resultOf(job, filled, versionOf(head))] }
       const written = fields.map(({ id }) => id)
       const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
       const result = resultOf(job, filled, versionOf(head), change.v)
       return { ops: [change as unknown as Json, result], blobs, req: requirementsOf(now) }
-    }
-  }
-  return attempt()
+    })
+  })
 }
 
 /** Return an operation that records the result on the job. */
-function resultOf({ id }: JobRun, rows: number, source: number, published?: number): Json {
+function resultOf({ id }: JobRun<CatalogState>, rows: number, source: number, published?: number): Json {
   const set = {
     rows_assigned: String(rows),
     source_version: String(source),

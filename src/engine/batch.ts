@@ -2,7 +2,7 @@
 import { applyOps } from '../catalog/apply.js'
 import { findTable, tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import { type CatalogState, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
+import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
 import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
@@ -10,11 +10,11 @@ import type { StagedManifest } from '../manifest/lance-manifests.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
-import type { CompleteUploadRequest } from '../protocol/upload-shapes.js'
 import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
-import { commit, type Decision, type Engine } from '../root/engine.js'
+import { commit, commitOptimistically, type Decide, type Decision } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { folderAt } from '../root/locations.js'
-import { type Completion, outdated, prepareCompletion, type ReadMerges } from './complete-upload.js'
+import { type Completion, prepareCompletion, type ReadMerges } from './complete-upload.js'
 import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
@@ -59,11 +59,6 @@ interface Prepared {
   readonly completion?: Completion
 }
 
-/** Attempts before a batch with uploads fails. */
-const maxAttempts = 20
-/** The first attempt with priority: other commits of this process to these tables back off. */
-const urgentAttempt = 3
-
 /** Commit operations as one entry of the log. Each operation sees the effects of those before it. */
 async function commitBatch<R>(
   engine: Engine,
@@ -83,53 +78,25 @@ async function commitBatch<R>(
   // the slot and the names of this batch.
   const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
     const changed = create_table_version ?? complete_upload
-    return changed === undefined ? [] : pathKey(changed.id)
+    return changed === undefined ? [] : [changed.id]
   })
   const uploads = operations.flatMap(({ complete_upload }) => complete_upload ?? [])
   const merges: ReadMerges = new Map()
   const runOnce = () => tryBatch(engine, field, operations, options, merges, reply)
-  if (uploads.length === 0) return engine.turns.runAll(tables, runOnce, signal)
+  const runUntilCommitted = () => {
+    const uuids = uploads.flatMap(({ id }) => options.table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
+    return commitOptimistically(engine, runOnce, { subject: 'the table', tables: () => uuids, signal })
+  }
+  const runInTurn = () => engine.writers.inTurn(tables, runUntilCommitted, signal)
+  if (uploads.length === 0) return runInTurn()
   const { uploads: open } = await engine.root.refresh(signal)
   const ids = [...new Set(uploads.map(({ upload_id }) => upload_id))].filter(id => open.has(id))
-  const runInTurn = () =>
-    engine.turns.runAll(tables, () => retryOutdated(engine, uploads, options, runOnce), signal)
   const result = await withUploadsPinned(engine, ids, runInTurn)
-  for (const id of ids) await engine.uploads.end(id)
+  for (const id of ids) await engine.retained.uploads.end(id)
   return result
 }
 
-/**
- * Complete uploads, and repeat until no other commit has outdated the result. Throws `ConcurrentModification` after
- * 20 lost races.
- */
-async function retryOutdated<R>(
-  engine: Engine,
-  uploads: readonly CompleteUploadRequest[],
-  { signal, table }: HandlerOptions,
-  runOnce: () => Promise<R>,
-): Promise<R> {
-  const tables = uploads.flatMap(({ id }) => table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
-  // All writers lock in the same order, so no deadlock can occur.
-  const runWithPriority = [...new Set(tables)]
-    .sort()
-    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), runOnce)
-  for (let attempts = 1; attempts <= maxAttempts; attempts++) {
-    try {
-      return await (attempts >= urgentAttempt ? runWithPriority() : runOnce())
-    } catch (error) {
-      if (error !== outdated) throw error
-    }
-    if (attempts >= urgentAttempt) {
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
-    }
-  }
-  throw new SheafError(
-    ErrorCode.ConcurrentModification,
-    `other writers changed the table ${maxAttempts} times while this call was at work`,
-    { hint: 'try again' },
-  )
-}
-
+/** Try a batch once. Returns null if another commit outdated the completion of an upload. */
 async function tryBatch<R>(
   engine: Engine,
   field: string | null,
@@ -137,7 +104,7 @@ async function tryBatch<R>(
   options: HandlerOptions,
   merges: ReadMerges,
   reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
-): Promise<R> {
+): Promise<R | null> {
   const before = await engine.root.refresh(options.signal)
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {
@@ -147,7 +114,7 @@ async function tryBatch<R>(
       ),
     )
   }
-  const decide = (state: CatalogState, at: ProposalPosition): Decision<R> => {
+  const decide: Decide<R, null> = (state, at) => {
     const ops: CatalogOp[] = []
     const blobs: Uint8Array[] = []
     const req: Json[] = []
@@ -159,6 +126,7 @@ async function tryBatch<R>(
       try {
         const position = { ...at, firstBlob: at.firstBlob + blobs.length }
         const decision = decideOperation(engine, now, state, operation, prepared[index]!, position)
+        if (decision === null) return null
         if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
         now = applyOps(now, decision.ops, at.transactionId, at)
         ops.push(...decision.ops)
@@ -175,6 +143,7 @@ async function tryBatch<R>(
   }
   try {
     const outcome = await commit(engine, decide, options)
+    if (outcome === null) return null
     if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
     return outcome.reply
   } catch (error) {
@@ -243,11 +212,11 @@ function decideOperation(
   operation: BatchOperation,
   prepared: Prepared,
   at: ProposalPosition,
-): Decision<BatchResult> {
+): Decision<BatchResult> | null {
   const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation
   if (prepared.completion !== undefined) {
-    const { reply, ...decision } = prepared.completion.decide(state, before, at)
-    return { ...decision, reply: { complete_upload: reply } }
+    const decision = prepared.completion.decide(state, before, at)
+    return decision && { ...decision, reply: { complete_upload: decision.reply } }
   }
   const { transactionId } = at
   if (declare_table !== undefined) {

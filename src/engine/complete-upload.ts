@@ -17,7 +17,9 @@ import { idText } from '../protocol/identifiers.js'
 import type { CompleteUploadReply, CompleteUploadRequest } from '../protocol/upload-shapes.js'
 import { seedOf } from '../query/group.js'
 import { RowSource } from '../query/source.js'
-import { type Decision, type Engine, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { type Decision, requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { openVersion } from '../root/open-table.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildChange, type ChangeParts, zonesByColumn } from '../write/build-change.js'
@@ -34,13 +36,10 @@ export interface Completion {
   readonly id: readonly string[]
   /**
    * Decide the completion. `now`: the state including earlier operations of the entry; `before`: the state without
-   * them. Throws `outdated` if it must be computed again.
+   * them. Returns null if it must be computed again.
    */
-  decide(now: CatalogState, before: CatalogState, at: ProposalPosition): Decision<CompleteUploadReply>
+  decide(now: CatalogState, before: CatalogState, at: ProposalPosition): Decision<CompleteUploadReply> | null
 }
-
-/** Thrown if the computed change does not apply to a newer state. */
-export const outdated = new Error('outdated')
 
 /** Rows of merges by upload. They stay in memory until the commit, so that repeated attempts read them only once. */
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
@@ -82,11 +81,11 @@ export async function prepareCompletion(
       if (done !== null) return { ops: [], reply: done }
       const head = findTableOf(now, upload_id, id, table)
       checkWritable(head)
-      if (openUpload(now, head, upload_id) !== upload || head.schemaId !== schema.id) throw outdated
+      if (openUpload(now, head, upload_id) !== upload || head.schemaId !== schema.id) return null
       if (work.mark !== null && head.mark !== work.mark) {
         // An earlier operation of the same entry changed the table. Every further attempt would fail in the same way.
         if (before.tables.get(head.uuid)?.mark === work.mark) throw changedBefore(head)
-        throw outdated
+        return null
       }
       const { parts: changed, ...counts } = work
       const { change, blobs } =

@@ -17,15 +17,9 @@ import { durationMs } from '../protocol/row-shapes.js'
 import { bindTableFilter } from '../query/bind-table-filter.js'
 import { seedOf } from '../query/group.js'
 import { parametersOf } from '../query/plan-query.js'
-import {
-  commitOnNewest,
-  type Engine,
-  type OpenTable,
-  openTable,
-  recordOf,
-  requirementsOf,
-  stageTarget,
-} from '../root/engine.js'
+import { commitOnNewest, requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { type OpenTable, openTable, recordOf } from '../root/open-table.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns, conformBatches } from '../write/conform.js'

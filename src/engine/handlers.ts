@@ -11,7 +11,8 @@ import {
   type Operations,
 } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
-import { AlreadyCommitted, checkKey, type Engine } from '../root/engine.js'
+import { AlreadyCommitted, checkKey } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { withRoot } from '../root/locations.js'
 import { fetchTableBlobs } from './blobs.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
@@ -154,7 +155,7 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
     if (handler === 'unsupported') return [name, handler]
     const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
       guard(name as OperationName, request, rest.at(-1) as HandlerOptions)
-      return to.calls.run(() => (handler as AnyHandler)(to, request, ...rest))
+      return to.running.calls.run(() => (handler as AnyHandler)(to, request, ...rest))
     }
     return [name, call]
   })
@@ -194,7 +195,7 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
       })
     } catch (error) {
       if (!(error instanceof AlreadyCommitted)) throw error
-      const { header } = await engine.slots.get(error.slot, options.signal)
+      const { header } = await engine.versions.slots.get(error.slot, options.signal)
       const entry = header.entries[error.entry]!
       await finaliseEntry(engine, entry)
       await checkNamed(engine, entry, formatTransactionId(error.slot, entry.txn))
@@ -205,7 +206,7 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
 
 /** Register a write as running, for garbage collection in this process. */
 function registered(handler: AnyHandler): AnyHandler {
-  return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
+  return (engine, ...rest) => engine.retained.underWay.run(engine.root.head, () => handler(engine, ...rest))
 }
 
 const replayingHandlers = Object.fromEntries(
@@ -213,7 +214,7 @@ const replayingHandlers = Object.fromEntries(
     if (handler === 'unsupported') return [name, handler]
     const replayed = replaying(name as OperationName, handler as AnyHandler)
     const call = operations[name as OperationName].access === 'write' ? registered(replayed) : replayed
-    return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
+    return [name, (to: Engine, ...rest: unknown[]) => to.running.calls.run(() => call(to, ...rest))]
   }),
 ) as unknown as Handlers<Engine>
 

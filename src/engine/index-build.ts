@@ -5,7 +5,7 @@ import type { DataType } from '../arrow/types.js'
 import type { IndexSpec } from '../catalog/index-builds.js'
 import { versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
-import type { Json, Propose } from '../commit/machine.js'
+import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { familyOf, type IndexFamily } from '../indexes/kind.js'
 import type { JobRun } from '../jobs/job-kind.js'
@@ -14,25 +14,62 @@ import { featuresOfIndexes, type TableIndex } from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { RowSet } from '../primitives/row-set.js'
-import { type Engine, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { indexChange } from '../root/index-change.js'
+import { openVersion } from '../root/open-table.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { holdsText } from '../table/text-column.js'
 import { vectorType } from '../table/vector-column.js'
 import { buildSegments } from '../write/build-index.js'
-import { overtaken, tableOf } from './job-attempts.js'
+import { commitJob, tableOf } from './job-attempts.js'
 
 /**
- * Build the index over the rows of the newest version. A later merge of segments indexes rows that are added or moved
- * meanwhile.
+ * Build the index over the rows of the newest version, and commit it. A later merge of segments indexes rows that are
+ * added or moved meanwhile.
+ *
+ * At the commit, the column must still exist. Rows that were left out because they were deleted must still be deleted:
+ * a restore brings rows back, and then the index is built again. Other changes do not matter, because the row mapping
+ * of a segment says which of its rows count.
  */
-export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+export async function buildIndex(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
+  let built = await build(engine, job)
+  await commitJob(engine, job, async () => {
+    const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
+    const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
+    checkField(layout.schema, built.index)
+    if (await wereRestored(built.liveRows, reader, new Pacer(job.signal))) built = await build(engine, job)
+    const { index, liveRows } = built
+    return job.commit((state, { firstBlob }) => {
+      const now = tableOf(state, job, 'indexed')
+      if (now.schemaId !== head.schemaId) return null
+      if (liveRows !== null && mayHaveRestored(engine, head, now)) return null
+      const change = indexChange(now, { put: index }, firstBlob)
+      return {
+        ops: [change as unknown as Json],
+        req: requirementsOf(now),
+        need: featuresOfIndexes([index]),
+      }
+    })
+  })
+}
+
+interface BuiltIndex {
+  readonly index: TableIndex
+  /** The rows that were live when the index was built; null if it includes deleted rows. */
+  readonly liveRows: LiveRows | null
+}
+
+/** The live rows of each fragment with deleted rows, by fragment id. */
+type LiveRows = ReadonlyMap<number, RowSet>
+
+async function build(engine: Engine, job: JobRun<CatalogState>): Promise<BuiltIndex> {
   const spec = job.spec as unknown as IndexSpec
   const { signal } = job
   const state = await engine.root.refresh(signal)
   const head = tableOf(state, job, 'indexed')
-  const unpin = await engine.pins.hold(engine.root.head, signal)
+  const unpin = await engine.retained.pins.hold(engine.root.head, signal)
   try {
     const { layout } = await openVersion(engine, head, versionOf(head), signal)
     checkField(layout.schema, spec)
@@ -49,14 +86,11 @@ export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<C
       (done, phase) => job.progress(done, total, phase),
     )
     const liveRows = spec.text === undefined ? null : await liveRowsOf(reader, new Pacer(signal))
-    return commitIndex(engine, job, { ...spec, segments }, liveRows)
+    return { index: { ...spec, segments }, liveRows }
   } finally {
     await unpin()
   }
 }
-
-/** The live rows of each fragment with deleted rows, by fragment id. */
-type LiveRows = ReadonlyMap<number, RowSet>
 
 async function liveRowsOf(reader: TableReader, pacer: Pacer): Promise<LiveRows> {
   const liveRows = new Map<number, RowSet>()
@@ -66,36 +100,9 @@ async function liveRowsOf(reader: TableReader, pacer: Pacer): Promise<LiveRows> 
   return liveRows
 }
 
-/**
- * Decide the commit of a built index. The column must still exist. Rows that were left out because they were deleted
- * must still be deleted: a restore brings rows back, and then the index is built again. Other changes do not matter,
- * because the row mapping of a segment says which of its rows count. `liveRows`: null if the segments include deleted
- * rows.
- */
-async function commitIndex(
-  engine: Engine,
-  job: JobRun,
-  put: TableIndex,
-  liveRows: LiveRows | null,
-): Promise<Propose<CatalogState>> {
-  const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
-  const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
-  checkField(layout.schema, put)
-  if (liveRows !== null && (await wereRestored(liveRows, reader, new Pacer(job.signal))))
-    return buildIndex(engine, job)
-  return (state, { firstBlob }) => {
-    const now = tableOf(state, job, 'indexed')
-    const mayBeRestored = liveRows !== null && mayHaveRestored(engine, head, now)
-    if (now.schemaId !== head.schemaId || mayBeRestored) {
-      throw overtaken(engine, job, () => commitIndex(engine, job, put, liveRows))
-    }
-    const change = indexChange(now, { put }, firstBlob)
-    return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfIndexes([put]) }
-  }
-}
-
 /** Return whether rows are live that were deleted before. */
-async function wereRestored(before: LiveRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
+async function wereRestored(before: LiveRows | null, reader: TableReader, pacer: Pacer): Promise<boolean> {
+  if (before === null) return false
   for (const fragment of reader.layout.fragments) {
     const known = before.get(fragment.id)
     if (known === undefined) continue
@@ -105,8 +112,8 @@ async function wereRestored(before: LiveRows, reader: TableReader, pacer: Pacer)
 }
 
 /** Return whether the changes since `before` may include a restore. */
-function mayHaveRestored({ recent }: Engine, before: TableHead, now: TableHead): boolean {
-  const since = recent.between(now.uuid, before.mark, now.mark)
+function mayHaveRestored({ versions }: Engine, before: TableHead, now: TableHead): boolean {
+  const since = versions.recent.between(now.uuid, before.mark, now.mark)
   return since === null || since.some(({ change }) => change.restore !== undefined)
 }
 

@@ -1,27 +1,31 @@
-/** Shared by jobs that change a table: retries, and finding the table. */
+/** Shared by jobs that change a table: repeated attempts, and finding the table. */
 import type { CatalogState, TableHead } from '../catalog/state.js'
-import type { Propose } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
-import { type JobRun, Overtaken } from '../jobs/job-kind.js'
+import type { JobRun } from '../jobs/job-kind.js'
+import { commitOptimistically } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 
-/** Longest pause before a retry, milliseconds. */
-const pauseMsMax = 64
-
-/** Return the error of a decision on a table that has changed since `attempt` read it. The job retries after a pause. */
-export function overtaken(
-  { clock }: Engine,
-  { signal }: JobRun,
-  attempt: () => Promise<Propose<CatalogState>>,
-): Overtaken<CatalogState> {
-  return new Overtaken(async () => {
-    await clock.sleep(clock.random() * pauseMsMax, signal, true)
-    return attempt()
+/**
+ * Prepare the result of a job and commit it, until no other commit came between. `attempt` does both once, and returns
+ * null if another commit changed what the result depends on. Calls never wait for a job.
+ */
+export async function commitJob(
+  engine: Engine,
+  { table, signal }: JobRun<CatalogState>,
+  attempt: () => Promise<'ended' | null>,
+): Promise<void> {
+  const tables = table === null ? [] : [table]
+  await commitOptimistically(engine, attempt, {
+    subject: 'the table',
+    tables: () => tables,
+    signal,
+    attemptsMax: Number.POSITIVE_INFINITY,
+    urgentAttempt: Number.POSITIVE_INFINITY,
   })
 }
 
 /** Find the table of a job. `purpose`: for the message. Throws `TableNotFound` if the table was dropped. */
-export function tableOf(state: CatalogState, { table }: JobRun, purpose: string): TableHead {
+export function tableOf(state: CatalogState, { table }: JobRun<CatalogState>, purpose: string): TableHead {
   const head = table === null ? undefined : state.tables.get(table)
   if (head !== undefined) return head
   throw new SheafError(

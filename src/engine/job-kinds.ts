@@ -14,7 +14,7 @@ const importViewRefresh = lazyImport(() => import('./view-refresh.js'))
 
 /** List the kinds of jobs. A process without a function or tokenizer leaves its jobs to processes that have it. */
 export function jobKinds(
-  engine: () => Engine,
+  engine: Engine,
   functions: readonly ColumnFunction[],
   tokenizers: readonly CustomTokenizer[],
 ): readonly JobKind<CatalogState>[] {
@@ -25,21 +25,21 @@ export function jobKinds(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await importBackfill()).backfill(engine(), job),
+        run: async job => (await importBackfill()).backfill(engine, job),
       }),
     ),
     ...indexes.map(
       (name): JobKind<CatalogState> => ({
         name,
         onOrphan: 'requeue',
-        run: async job => (await importIndexBuild()).buildIndex(engine(), job),
+        run: async job => (await importIndexBuild()).buildIndex(engine, job),
       }),
     ),
     {
       name: refreshJob,
       exclusive: true,
       onOrphan: 'requeue',
-      run: async job => (await importViewRefresh()).refreshView(engine(), job),
+      run: async job => (await importViewRefresh()).refreshView(engine, job),
     },
   ]
 }

@@ -11,7 +11,8 @@ import { Pacer } from '../primitives/pacer.js'
 import { type CallKey, canonicalJson } from '../protocol/call-key.js'
 import type { ArrowBody, HandlerOptions } from '../protocol/calls.js'
 import type { OperationName } from '../protocol/operations.js'
-import { type Engine, openVersion, schemaOf } from '../root/engine.js'
+import type { Engine } from '../root/engine.js'
+import { openVersion, schemaOf } from '../root/open-table.js'
 import { conformBatches, fittingSchema, schemaOfTable } from '../write/conform.js'
 import { RowsDigest } from '../write/rows-digest.js'
 
@@ -86,7 +87,8 @@ async function schemaOfFirstCall(
 ): Promise<Schema | null> {
   const { state } = engine.root
   const first = state.keys.get(callKey!.key)
-  const entries = first === undefined ? [] : (await engine.slots.get(first.slot, signal)).header.entries
+  const entries =
+    first === undefined ? [] : (await engine.versions.slots.get(first.slot, signal)).header.entries
   const ops = (entries[first?.entry ?? 0]?.ops ?? []) as unknown as readonly CatalogOp[]
   const change = ops.find(op => op.op === 'change')
   const changed = change && state.tables.get(change.t)

@@ -17,7 +17,8 @@ import { ErrorCode, SheafError } from '../errors.js'
 import type { VersionOp, VersionRecord } from '../manifest/version.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
-import { commit, type Engine } from '../root/engine.js'
+import { commit } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 
 /** Most versions that one entry records. */
 const recordedAtOnce = 1000
@@ -45,7 +46,7 @@ export async function current(
 ): Promise<TableHead> {
   for (let now = head; ; ) {
     now = await finaliseNewest(engine, now, signal)
-    if (!engine.adopts || !mayHaveManifests(now)) return now
+    if (!engine.versions.adopts || !mayHaveManifests(now)) return now
     const found = await newManifests(engine, now, requestedVersion, signal)
     if (found.length === 0) return now
     const { uuid } = now
@@ -67,11 +68,11 @@ function newManifests(
   const latest = latestOf(head)
   return atLocation(head, signal, async () => {
     const { mark } = head
-    const following = await engine.lance.following(head, mark, recordedAtOnce, signal)
+    const following = await engine.versions.lance.following(head, mark, recordedAtOnce, signal)
     if (following.length > 0) return following
     const isNext = requestedVersion <= mark + 1
-    if (isNext && (latest === undefined || (await engine.lance.has(head, latest, signal)))) return []
-    return engine.lance.above(head, mark, recordedAtOnce, signal)
+    if (isNext && (latest === undefined || (await engine.versions.lance.has(head, latest, signal)))) return []
+    return engine.versions.lance.above(head, mark, recordedAtOnce, signal)
   })
 }
 
@@ -81,7 +82,7 @@ export function manifestsAbove(
   head: TableHead,
   signal: AbortSignal | undefined,
 ): Promise<readonly NewManifest[]> {
-  return atLocation(head, signal, () => engine.lance.above(head, head.mark, recordedAtOnce, signal))
+  return atLocation(head, signal, () => engine.versions.lance.above(head, head.mark, recordedAtOnce, signal))
 }
 
 /** Read the location of a table. If it cannot be read, the error names the newest version of the log. */
@@ -114,13 +115,13 @@ async function atLocation<T>(
 async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableHead> {
   for (let now = head; ; now = findTable(await engine.root.refresh(signal), now.id, now.uuid)) {
     const latest = latestOf(now)
-    if (now.kind !== 'lance' || latest === undefined || engine.lance.isFinal(now, latest)) return now
-    const newest = await engine.history.find(now.uuid, latest, signal)
+    if (now.kind !== 'lance' || latest === undefined || engine.versions.lance.isFinal(now, latest)) return now
+    const newest = await engine.versions.history.find(now.uuid, latest, signal)
     // An entry that was committed since has taken the version back.
-    if (newest === null && engine.adopts) continue
+    if (newest === null && engine.versions.adopts) continue
     const taken = newest && (await finaliseTogether(engine, now, newest, signal))
     if (taken === null) return now
-    if (!engine.adopts) throw versionTaken(now, taken.version)
+    if (!engine.versions.adopts) throw versionTaken(now, taken.version)
     const known = now
     await commit(engine, state => {
       return { ops: isAsKnown(state, known) ? decideTaken(known, taken) : [], reply: null }
@@ -143,12 +144,12 @@ async function finaliseTogether(
   if (newest.manifest?.staged === undefined) return null
   const together = [newest]
   for (let version = newest.version - 1; ; version--) {
-    const before = await engine.history.find(head.uuid, version, signal)
+    const before = await engine.versions.history.find(head.uuid, version, signal)
     if (before?.txn !== newest.txn) break
     together.push(before)
   }
   for (const record of together.reverse()) {
-    const manifest = await engine.lance.finalise(head, record, signal)
+    const manifest = await engine.versions.lance.finalise(head, record, signal)
     if (manifest !== null) return { version: record.version, manifest }
   }
   return null
@@ -177,7 +178,7 @@ export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void>
 export async function checkNamed(engine: Engine, entry: Entry, transactionId: string): Promise<void> {
   const taken = new Map<string, number>()
   for (const { t, v, manifest } of stagedIn(entry)) {
-    const record = await engine.history.find(t, v)
+    const record = await engine.versions.history.find(t, v)
     if (record?.kind === 'taken' && record.manifest?.staged !== manifest.staged) taken.set(t, v)
   }
   if (taken.size === 0) return

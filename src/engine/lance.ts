@@ -2,7 +2,8 @@
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import { findField } from '../manifest/field-node.js'
 import type { Handler } from '../protocol/calls.js'
-import { type Engine, openTable, openVersion } from '../root/engine.js'
+import type { Engine } from '../root/engine.js'
+import { openTable, openVersion } from '../root/open-table.js'
 import { findIndex, shownIndexes } from './index-records.js'
 
 export const prewarmTableIndex: Handler<Engine, 'prewarmTableIndex'> = async (engine, request, options) => {

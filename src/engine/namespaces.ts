@@ -5,7 +5,8 @@ import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespace
 import { pathKey } from '../catalog/state.js'
 import type { Handler, Reply } from '../protocol/calls.js'
 import { namespaceNames, paginate } from '../protocol/page.js'
-import { commit, type Engine } from '../root/engine.js'
+import { commit } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 
 export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine, request, options) => {
   const { id, mode = 'Create', properties = {} } = request

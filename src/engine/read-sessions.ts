@@ -30,7 +30,8 @@ import { fileRangesOf, type SliceRange, storedFieldsOf } from '../query/file-ran
 import type { Plan } from '../query/plan.js'
 import { planQuery } from '../query/plan-query.js'
 import { planSlices, type Slice } from '../query/slices.js'
-import { type Engine, locationOf, readerOf } from '../root/engine.js'
+import type { Engine } from '../root/engine.js'
+import { locationOf, readerOf } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 
@@ -72,7 +73,8 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
   request,
   options,
 ) => {
-  const { root, sessions, clock } = engine
+  const { root, clock } = engine
+  const { sessions } = engine.retained
   const { signal } = options
   if (sessions.size >= sessionsMax) {
     throw new SheafError(
@@ -134,7 +136,7 @@ async function begin(
   const pacer = new Pacer(signal)
   const { reader } = await readerOf(engine, head, version, signal)
   const plan = await planSession(engine, content, reader)
-  const seal = await engine.tokens.sealing()
+  const seal = await engine.retained.tokens.sealing()
   const ranges = await planSlices(plan, reader, maxSlices ?? null, slicesMax, pacer)
   checkTokens(seal(content).length, ranges.length)
   const { schema } = withDescriptors(beginSlice(plan, reader, pacer, engine.clock), dialect)
@@ -206,7 +208,7 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
     const plan = { ...(await planSession(engine, slice, reader)), from, until: slice.to }
     const scan = withDescriptors(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
-    const batches = withCursors(scan.batches, slice, () => engine.sessions.touch(slice.session))
+    const batches = withCursors(scan.batches, slice, () => engine.retained.sessions.touch(slice.session))
     if (maxBytes === undefined) return answered(slice.version, { schema, batches }, streamAfter)
     return new ReadRows(slice.version, schema, await takeBytes(batches, maxBytes))
   })
@@ -266,7 +268,7 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
   options,
 ) => {
   const { session } = await openedToken<Session>(engine, request.session, request.id, options)
-  await engine.sessions.end(session)
+  await engine.retained.sessions.end(session)
   return {}
 }
 
@@ -274,13 +276,13 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 /** Open a token. Throws `InvalidInput` if it belongs to another table than the call names. */
 async function openedToken<T extends Session>(
-  { tokens, root }: Engine,
+  { retained, root }: Engine,
   token: string,
   id: readonly string[],
   { table, signal }: HandlerOptions,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const content = (await tokens.open(token)) as T
+  const content = (await retained.tokens.open(token)) as T
   // The caller may read the table of the call. The token must be for this table, by its name now or when the session
   // began.
   const isNamed = content.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === content.uuid
@@ -293,12 +295,12 @@ async function openedToken<T extends Session>(
  * process held the session.
  */
 async function whilePinned<T>(
-  { root, sessions }: Engine,
+  { root, retained }: Engine,
   { session, slot, id, version }: Session,
   { signal }: HandlerOptions,
   work: () => Promise<T>,
 ): Promise<T> {
-  return sessions.run(session, slot, async () => {
+  return retained.sessions.run(session, slot, async () => {
     try {
       return await work()
     } catch (cause) {

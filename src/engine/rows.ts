@@ -3,7 +3,7 @@ import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import { checkWritable, findNamespace, findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import { type CatalogState, latestOf, newTable, pathKey, type TableHead } from '../catalog/state.js'
+import { type CatalogState, latestOf, newTable, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable, decideProps } from '../catalog/tables.js'
 import { type IncomingRows, readBody } from '../client/arrow-rows.js'
 import type { ProposalPosition } from '../commit/machine.js'
@@ -15,17 +15,15 @@ import { idText } from '../protocol/identifiers.js'
 import {
   commit,
   commitOnNewest,
+  commitOptimistically,
   type Decide,
   type Decision,
-  type Engine,
-  locationOf,
-  type OpenTable,
-  openVersion,
   requirementsOf,
-  schemaOf,
   stageTarget,
   type WorkOnNewest,
-} from '../root/engine.js'
+} from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { locationOf, type OpenTable, openVersion, schemaOf } from '../root/open-table.js'
 import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
@@ -66,7 +64,7 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
   // The creator of a table stages rows in the folder of a new uuid. The next call in the queue must find the created
   // table.
   const isNew = tableNamed(await engine.root.refresh(options.signal), id) === undefined
-  return isNew ? engine.creations.run(pathKey(id), create, options.signal) : create()
+  return isNew ? engine.writers.creating(id, create, options.signal) : create()
 }
 
 /** The result of a creation or replacement. */
@@ -219,29 +217,28 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     return (await commitOnNewest(engine, work, options)).reply
   }
   // An append may follow any version, as long as its rows fit the schema.
-  let schemaId = before.id
-  const append: Decide<Reply<'insertIntoTable'>> = (state, at) => {
+  let schemaId: number | null = before.id
+  const append: Decide<Reply<'insertIntoTable'>, null> = (state, at) => {
     const now = find(state)
-    if (now.schemaId !== schemaId) throw otherSchema
-    return insert(now, [], at)
+    return now.schemaId === schemaId ? insert(now, [], at) : null
   }
-  for (;;) {
-    await engine.urgent.yield(head.uuid, signal)
-    try {
-      return (await commit(engine, append, options)).reply
-    } catch (error) {
-      if (error !== otherSchema) throw error
+  const attempt = async () => {
+    if (schemaId === null) {
+      const now = find(await engine.root.refresh(signal))
+      schemaId = checkSchema(await schemaOf(engine, now, signal))
     }
-    const now = find(await engine.root.refresh(signal))
-    schemaId = checkSchema(await schemaOf(engine, now, signal))
+    const outcome = await commit(engine, append, options)
+    if (outcome === null) schemaId = null
+    return outcome
   }
+  const tables = [head.uuid]
+  const retries = { subject: 'the schema of the table', tables: () => tables, signal }
+  return (await commitOptimistically(engine, attempt, retries)).reply
 }
 
 function insertedReply({ rows, version, transaction_id }: Created): Reply<'insertIntoTable'> {
   return { num_inserted_rows: rows, version, transaction_id }
 }
-
-const otherSchema = new Error('the table has another schema')
 
 /**
  * Insert the first rows of a declared table, which decide its columns. Concurrent first inserts take turns; all but
@@ -263,7 +260,7 @@ function insertFirst(
     const target = { id: now.id, table: uuid }
     return createOrReplace(engine, target, () => readBody(body, options), options, insertedReply)
   }
-  return engine.creations.run(pathKey(declared.id), insert, options.signal)
+  return engine.writers.creating(declared.id, insert, options.signal)
 }
 
 // ---- restore

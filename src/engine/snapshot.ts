@@ -15,7 +15,10 @@ export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Pro
 
 function frozen(engine: Engine, root: FrozenRoot, unpin: () => Promise<void>): Namespace {
   return new Namespace(
-    bindOperations({ ...engine, root, adopts: false }, readsOnly(readOnlyError)),
+    bindOperations(
+      { ...engine, root, versions: { ...engine.versions, adopts: false } },
+      readsOnly(readOnlyError),
+    ),
     async () => {
       root.close()
       await unpin()

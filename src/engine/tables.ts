@@ -27,8 +27,10 @@ import { formatId } from '../protocol/identifiers.js'
 import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginate, tableNames } from '../protocol/page.js'
 import { newNamespaceOf } from '../protocol/table-shapes.js'
-import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from '../root/engine.js'
+import { commit } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { folderAt, uriOf } from '../root/locations.js'
+import { locationOf, openTable, openVersion, schemaOf } from '../root/open-table.js'
 import { findCurrent, manifestsAbove } from './lance-versions.js'
 import { checkOtherRoots } from './other-roots.js'
 import { viewMetadata } from './view-metadata.js'
@@ -246,7 +248,7 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
  * names, too.
  */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
-  const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
+  const manifests = await engine.versions.lance.list({ uuid: '', location: folder }, signal)
   const versions = [...manifests].map(([key, size]) => {
     return { key, size, version: Number(parseManifestName(key)!.version) }
   })
@@ -261,7 +263,7 @@ async function findVersions(engine: Engine, folder: string, signal?: AbortSignal
   }
   const { key, size, version } = newest
   if (!Number.isSafeInteger(version)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
-  if (!(await engine.lance.isManifest(key, size, signal))) {
+  if (!(await engine.versions.lance.isManifest(key, size, signal))) {
     throw invalidInput(
       `${quote(key)} is not a Lance manifest, so the table at ${quote(folder)} cannot be registered`,
     )

@@ -6,7 +6,9 @@ import type { TableHead } from '../catalog/state.js'
 import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { paginate, tagNames } from '../protocol/page.js'
-import { commit, type Engine, recordOf } from '../root/engine.js'
+import { commit } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { recordOf } from '../root/open-table.js'
 
 export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, options) => {
   const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)

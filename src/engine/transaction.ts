@@ -13,8 +13,7 @@ import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
 import { Namespace } from '../client/namespace.js'
-import type { CommitOptions } from '../commit/committer.js'
-import type { Committed, Json, Propose, SlotHeader } from '../commit/machine.js'
+import type { CommitOptions, Committed, Json, Propose, SlotHeader } from '../commit/machine.js'
 import type { Slot } from '../commit/slot.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, ErrorCode, invalidInput, SheafError, unsupported } from '../errors.js'
@@ -23,105 +22,59 @@ import { applyChange, type Layout } from '../manifest/layout.js'
 import { union } from '../manifest/runs.js'
 import { eachRecord } from '../manifest/slot-records.js'
 import type { VersionRecord } from '../manifest/version.js'
-import { KeyedMutex } from '../primitives/keyed-mutex.js'
-import { PriorityBackoff } from '../primitives/priority-backoff.js'
 import type { CallOptions, HandlerOptions, Operations } from '../protocol/calls.js'
 import { type OperationName, operations } from '../protocol/operations.js'
 import { newNamespaceOf } from '../protocol/table-shapes.js'
+import { commitOptimistically } from '../root/commit.js'
 import type { Engine, Root } from '../root/engine.js'
+import { TableWriters } from '../root/table-writers.js'
 import { bindOperations } from './handlers.js'
-
-/** Attempts of a transaction before it fails. */
-const maxAttempts = 20
 
 /**
  * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
  * again from its beginning. From the second attempt on, transactions of this process take turns. Other calls of this
- * process back off from the tables that the previous attempt read.
+ * process back off from the tables that the previous attempt read. Throws `ConcurrentModification` after 20 attempts.
  */
 export function runTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   { signal }: CallOptions,
 ): Promise<T> {
-  return engine.drafts.run(() => retryTransaction(engine, work, signal))
-}
-
-async function retryTransaction<T>(
-  engine: Engine,
-  work: (tx: Namespace) => Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  let attempts = 0
-  const runOnce = () => {
-    attempts++
-    return attempt(engine, work, signal)
+  let draft: Draft | null = null
+  const attempt = async () => {
+    await engine.root.refresh(signal)
+    draft = new Draft(engine, engine.root.state)
+    return engine.retained.underWay.run(draft.head, () => attemptOn(engine, draft!, work, signal))
   }
-  const first = await runOnce()
-  if ('result' in first) return first.result
-  // A commit of this process that began before the back-off may still win once (see `PriorityBackoff`), so try twice.
-  const runTwice = async () => {
-    const outcome = await runOnce()
-    return 'result' in outcome || attempts === maxAttempts ? outcome : runOnce()
+  const runUntilCommitted = async () => {
+    const { result } = await commitOptimistically(engine, attempt, {
+      subject: 'what the transaction read',
+      tables: () => draft?.tables() ?? [],
+      signal,
+      urgentAttempt: 2,
+      queue: 'transactions',
+    })
+    return result
   }
-  const runUntilCommitted = async (): Promise<T> => {
-    let { tables } = first
-    while (attempts < maxAttempts) {
-      const outcome = await runWithPriority(engine, tables, runTwice, signal)
-      if ('result' in outcome) return outcome.result
-      tables = outcome.tables
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
-    }
-    const message = `other writers changed what the transaction read, ${attempts} times in a row`
-    throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
-  }
-  return engine.urgent.run(transactionQueueKey, runUntilCommitted, signal)
+  return engine.running.transactions.run(runUntilCommitted)
 }
 
-/** A key that is not the uuid of a table. */
-const transactionQueueKey = 'transactions'
-
-/** Run `call` with priority on `tables`: other calls of this process do not commit to them meanwhile. */
-function runWithPriority<T>(
-  engine: Engine,
-  [first, ...others]: readonly string[],
-  call: () => Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  if (first === undefined) return call()
-  return engine.urgent.run(first, () => runWithPriority(engine, others, call, signal), signal)
-}
-
-/** A conflict with another commit. `tables`: uuids of the tables that the attempt read. */
-interface Conflict {
-  readonly tables: readonly string[]
-}
-
-async function attempt<T>(
-  engine: Engine,
-  work: (tx: Namespace) => Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly result: T } | Conflict> {
-  await engine.root.refresh(signal)
-  const draft = new Draft(engine, engine.root.state)
-  return engine.underWay.run(draft.head, () => attemptOn(engine, draft, work, signal))
-}
-
+/** Run `work` on a draft, and commit the result. Returns null if another commit changed something that `work` read. */
 async function attemptOn<T>(
   engine: Engine,
   draft: Draft,
   work: (tx: Namespace) => Promise<T>,
   signal: AbortSignal | undefined,
-): Promise<{ readonly result: T } | Conflict> {
+): Promise<{ readonly result: T } | null> {
   try {
     const result = await work(draft.namespace())
     draft.checkNoRunningWrites()
-    return (await draft.commitAll(signal)) ? { result } : { tables: draft.tables() }
+    return (await draft.commitAll(signal)) ? { result } : null
   } catch (error) {
     // The conflict may be with another commit. If the draft no longer holds, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
-    if (now !== null && !draft.holdsOn(now)) return { tables: draft.tables() }
+    if (now !== null && !draft.holdsOn(now)) return null
     throw error
   } finally {
     draft.close()
@@ -194,10 +147,15 @@ class Draft implements Root {
     return this.#state
   }
 
+  async commit(propose: Propose<CatalogState>, options?: CommitOptions): Promise<Committed<CatalogState>>
   async commit(
-    propose: Propose<CatalogState>,
+    propose: Propose<CatalogState, null>,
+    options?: CommitOptions,
+  ): Promise<Committed<CatalogState> | null>
+  async commit(
+    propose: Propose<CatalogState, null>,
     options: CommitOptions = {},
-  ): Promise<Committed<CatalogState>> {
+  ): Promise<Committed<CatalogState> | null> {
     await this.refresh(options.signal)
     if (options.idempotency !== undefined) {
       throw invalidInput('a call inside of a transaction takes no idempotencyKey')
@@ -206,7 +164,9 @@ class Draft implements Root {
     const at = { slot: this.#number, entry, ts: Math.floor(this.#engine.clock.now()) }
     const transactionId = formatTransactionId(this.#number, this.#txn)
     const firstBlob = this.#slot.blobs.length
-    const { ops, blobs = [], req = [], need = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
+    const proposal = propose(this.#state, { ...at, transactionId, firstBlob })
+    if (proposal === null) return null
+    const { ops, blobs = [], req = [], need = [] } = proposal
     this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
     const newEntry = { txn: this.#txn, req, ops }
     this.#slot.entries.push(newEntry)
@@ -222,7 +182,8 @@ class Draft implements Root {
 
   /** Return the draft as a namespace. It can be used until `close`. */
   namespace(): Namespace {
-    const { slots, history, layouts, source } = this.#engine
+    const { versions, source, clock } = this.#engine
+    const { slots, history, layouts } = versions
     const ownSlots = {
       get: async (number: number, signal?: AbortSignal) =>
         number === this.#number ? this.#slot : slots.get(number, signal),
@@ -230,33 +191,34 @@ class Draft implements Root {
     const engine: Engine = {
       ...this.#engine,
       root: this,
-      adopts: false,
-      slots: ownSlots,
-      source: { ...source, slots: ownSlots },
-      history: {
-        find: async (table, version, signal) =>
-          this.#slot.record(table, version) ?? history.find(table, version, signal),
-        range: async (table, first, last, signal) => [
-          ...(await history.range(table, first, last, signal)),
-          ...this.#slot.records(table).filter(({ version }) => version >= first && version <= last),
-        ],
-      },
-      layouts: {
-        at: (table, version, signal) => {
-          const change = this.#slot.change(table.uuid, version)
-          if (change === undefined) return layouts.at(table, version, signal)
-          return this.#manifestAfter(change, before => engine.layouts.at(table, before, signal))
+      versions: {
+        ...versions,
+        adopts: false,
+        slots: ownSlots,
+        history: {
+          find: async (table, version, signal) =>
+            this.#slot.record(table, version) ?? history.find(table, version, signal),
+          range: async (table, first, last, signal) => [
+            ...(await history.range(table, first, last, signal)),
+            ...this.#slot.records(table).filter(({ version }) => version >= first && version <= last),
+          ],
         },
-        // The final commit may give schema ids of the draft to other schemas.
-        schemaOf: async (table, _id, version, signal) =>
-          (await engine.layouts.at(table, version, signal)).schema,
+        layouts: {
+          at: (table, version, signal) => {
+            const change = this.#slot.change(table.uuid, version)
+            if (change === undefined) return layouts.at(table, version, signal)
+            return this.#manifestAfter(change, before => engine.versions.layouts.at(table, before, signal))
+          },
+          // The final commit may give schema ids of the draft to other schemas.
+          schemaOf: async (table, _id, version, signal) =>
+            (await engine.versions.layouts.at(table, version, signal)).schema,
+        },
+        // Only calls of this transaction can conflict here.
+        recent: { between: () => null },
       },
-      // Only calls of this transaction can conflict here.
-      recent: { between: () => null },
+      source: { ...source, slots: ownSlots },
       maintenance: { afterCommit: () => {} },
-      turns: new KeyedMutex(),
-      urgent: new PriorityBackoff(this.#engine.clock),
-      creations: new KeyedMutex(),
+      writers: new TableWriters(clock),
     }
     const checkCall = (name: OperationName, request: unknown, options: HandlerOptions) => {
       if (unsupportedOperations.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
@@ -301,8 +263,8 @@ class Draft implements Root {
   async commitAll(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
-    const propose: Propose<CatalogState> = (state, { firstBlob }) => {
-      if (!this.holdsOn(state)) throw new DraftOutdated()
+    const propose: Propose<CatalogState, null> = (state, { firstBlob }) => {
+      if (!this.holdsOn(state)) return null
       const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
       const all = [...moved, ...this.#intermediateVersions()]
@@ -310,10 +272,11 @@ class Draft implements Root {
       return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
     }
     try {
-      this.#engine.maintenance.afterCommit(await this.#engine.root.commit(propose, { signal }))
-      return true
+      const committed = await this.#engine.root.commit(propose, { signal })
+      if (committed !== null) this.#engine.maintenance.afterCommit(committed)
+      return committed !== null
     } catch (error) {
-      if (error instanceof DraftOutdated || error instanceof CommitTooLate) return false
+      if (error instanceof CommitTooLate) return false
       throw error
     }
   }
@@ -324,9 +287,9 @@ class Draft implements Root {
     return true
   }
 
-  /** Return the uuids of the tables that were read, in an order that is the same for all transactions. */
+  /** Return the uuids of the tables that were read. */
   tables(): readonly string[] {
-    return [...this.#tables].sort()
+    return [...this.#tables]
   }
 
   close(): void {
@@ -401,10 +364,6 @@ interface NamedObjects {
   readonly new_table_name?: string
   readonly new_namespace_id?: readonly string[]
   readonly to_root?: boolean
-}
-
-class DraftOutdated extends Error {
-  override readonly name = 'DraftOutdated'
 }
 
 /** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */

@@ -8,7 +8,8 @@ import { formatTransactionId, parseTransactionId } from '../commit/transaction-i
 import { ErrorCode, quote, SheafError } from '../errors.js'
 import type { JobQueuedOp } from '../jobs/job-op.js'
 import type { Handler } from '../protocol/calls.js'
-import { commit, type Engine } from '../root/engine.js'
+import { commit } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 
 /** Properties that Sheaf sets. All others are set by callers. */
 const computed = new Set([
@@ -87,7 +88,7 @@ export async function entryOf(
 ): Promise<{ readonly ts: number; readonly entry: Entry }> {
   const position = parseTransactionId(id)
   if (position === null || position.slot < 1 || position.slot > engine.root.head) throw unknownTransaction(id)
-  const { header } = await engine.slots.get(position.slot, signal).catch(error => {
+  const { header } = await engine.versions.slots.get(position.slot, signal).catch(error => {
     throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
   })
   const entry = header.entries.find(({ txn }) => txn === position.txn)

@@ -26,7 +26,9 @@ import { Pacer } from '../primitives/pacer.js'
 import { digestOf } from '../protocol/call-key.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
-import { commit, type Engine, schemaOf, stageTarget } from '../root/engine.js'
+import { commit, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { schemaOf } from '../root/open-table.js'
 import { zonesByField } from '../write/build-change.js'
 import { checkColumns, checkFits, conformBatches } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
@@ -76,7 +78,7 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
     )
     const { upload_id } = reply
     const isHeld = async () => (await engine.root.refresh(signal)).uploads.has(upload_id)
-    if (await engine.uploads.run(upload_id, slotOfUpload(upload_id), isHeld)) return reply
+    if (await engine.retained.uploads.run(upload_id, slotOfUpload(upload_id), isHeld)) return reply
     if (attempts === attemptsMax) throw uploadExpired(upload_id)
   }
 }
@@ -261,7 +263,7 @@ function checkSameColumns(upload: Upload, part: string, fields: readonly number[
 }
 
 function checkLimits(engine: Engine, { id }: Upload, { uploadLimits }: HandlerOptions): void {
-  if (uploadLimits === undefined || engine.uploads.pinnedMs(id) <= uploadLimits.ageMs) return
+  if (uploadLimits === undefined || engine.retained.uploads.pinnedMs(id) <= uploadLimits.ageMs) return
   const hours = Math.round(uploadLimits.ageMs / 36_000) / 100
   throw invalidInput(`the upload ${id} is open for more than ${hours} hours, and takes no more parts`, {
     hint: 'complete or abort it',
@@ -342,7 +344,7 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
     },
     options,
   )
-  await engine.uploads.end(upload_id)
+  await engine.retained.uploads.end(upload_id)
   return reply
 }
 
@@ -356,7 +358,9 @@ export function withUploadsPinned<T>(
 ): Promise<T> {
   const [first, ...others] = ids
   if (first === undefined) return work()
-  return engine.uploads.run(first, slotOfUpload(first), () => withUploadsPinned(engine, others, work))
+  return engine.retained.uploads.run(first, slotOfUpload(first), () =>
+    withUploadsPinned(engine, others, work),
+  )
 }
 
 /**

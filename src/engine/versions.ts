@@ -1,6 +1,6 @@
 /** Handlers of the operations on versions: list, describe, create, delete. */
 import { findTable, versionOf } from '../catalog/lookup.js'
-import { isUnused, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import { isUnused, latestOf, type TableHead } from '../catalog/state.js'
 import { checkIsNext, decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
 import type { ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
@@ -14,7 +14,9 @@ import { idText } from '../protocol/identifiers.js'
 import { manifestName, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginateNumbers } from '../protocol/page.js'
 import type { CreateVersionRequest } from '../protocol/version-shapes.js'
-import { AlreadyCommitted, commit, type Decide, type Decision, type Engine, pathOf } from '../root/engine.js'
+import { AlreadyCommitted, commit, type Decide, type Decision } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { pathOf } from '../root/open-table.js'
 import { current, findCurrent } from './lance-versions.js'
 
 // ---- list, describe
@@ -54,16 +56,22 @@ async function recordsOf(
 ): Promise<VersionRecord[]> {
   if (versions.length === 0) return []
   const [first, last] = [versions[0]!, versions.at(-1)!]
-  const range = await engine.history.range(head.uuid, Math.min(first, last), Math.max(first, last), signal)
+  const range = await engine.versions.history.range(
+    head.uuid,
+    Math.min(first, last),
+    Math.max(first, last),
+    signal,
+  )
   const byVersion = new Map(range.map(record => [record.version, record]))
   // A version that was taken back since has no record.
   const records = versions.flatMap(version => byVersion.get(version) ?? [])
   if (head.kind !== 'lance') return records
   // A single manifest is looked up; several are listed.
-  const existing = records.length === 1 ? null : await engine.lance.list(head, signal)
+  const existing = records.length === 1 ? null : await engine.versions.lance.list(head, signal)
   const found: VersionRecord[] = []
   for (const record of records) {
-    const isThere = existing?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
+    const isThere =
+      existing?.has(record.manifest!.path) ?? (await engine.versions.lance.isThere(record, signal))
     if (isThere) found.push(record)
     else await checkDispensable(engine, head, record, signal)
   }
@@ -92,7 +100,7 @@ async function checkDispensable(
       hint: 'ask a process with write access: it gives the manifest its name',
     })
   }
-  if (!engine.adopts) {
+  if (!engine.versions.adopts) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
       hint: 'a Lance engine may have written newer versions: ask a process with write access, which records them',
     })
@@ -108,9 +116,9 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   const { signal } = options
   const head = await findCurrent(engine, request.id, options, request.version)
   const version = versionOf(head, request.version)
-  const record = await engine.history.find(head.uuid, version, signal)
+  const record = await engine.versions.history.find(head.uuid, version, signal)
   if (record === null) throw versionNotFound(version, 'was taken back: a Lance engine was first')
-  if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
+  if (head.kind === 'lance' && !(await engine.versions.lance.isThere(record, signal))) {
     await checkDispensable(engine, head, record, signal)
     throw versionNotFound(version, 'was deleted by a Lance engine')
   }
@@ -151,7 +159,7 @@ function describeManifest(
 // ---- create
 
 export const createTableVersion: Handler<Engine, 'createTableVersion'> = (engine, request, options) => {
-  return engine.turns.run(pathKey(request.id), () => createVersion(engine, request, options), options.signal)
+  return engine.writers.inTurn([request.id], () => createVersion(engine, request, options), options.signal)
 }
 
 async function createVersion(
@@ -180,7 +188,7 @@ async function createVersion(
     // Giving the manifest its final name commits the version, so the signal no longer cancels the call.
     const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
     if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
-      await engine.lance.named(head, version, staged).catch(() => {})
+      await engine.versions.lance.named(head, version, staged).catch(() => {})
     }
     return reply
   } catch (error) {
@@ -196,7 +204,7 @@ async function createVersion(
  */
 async function nameVersion(engine: Engine, staged: StagedManifest): Promise<boolean> {
   try {
-    return await engine.lance.name(staged)
+    return await engine.versions.lance.name(staged)
   } catch (cause) {
     if (cause instanceof SheafError && cause.status === 400) throw cause
     throw nameUnknown(staged, cause)
@@ -265,8 +273,9 @@ async function committedBefore(
   signal: AbortSignal | undefined,
 ): Promise<Reply<'createTableVersion'> | null> {
   if (head.kind !== 'lance' || isUnused(head, version)) return null
-  const record = await engine.history.find(head.uuid, version, signal)
-  if (record === null || !(await engine.lance.isStagedAgain(head, record, manifest_path, signal))) return null
+  const record = await engine.versions.history.find(head.uuid, version, signal)
+  if (record === null || !(await engine.versions.lance.isStagedAgain(head, record, manifest_path, signal)))
+    return null
   const transaction_id = formatTransactionId(record.slot, record.txn)
   return { version: describeRecord(engine, head, record), transaction_id }
 }
@@ -284,7 +293,7 @@ export async function prepareVersion(
   const isStaging = parseManifestName(manifest_path)?.staging != null
   if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
   if (!isUnused(head, version)) return unreadManifest(manifest_path)
-  const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
+  const staged = await engine.versions.lance.staged(head, version, manifest_path, manifest_size, signal)
   await checkScheme(engine, head, staged, signal)
   return staged
 }
@@ -298,7 +307,7 @@ async function checkScheme(
 ): Promise<void> {
   const latest = latestOf(head)
   if (latest === undefined) return
-  const newest = await engine.history.find(head.uuid, latest, signal)
+  const newest = await engine.versions.history.find(head.uuid, latest, signal)
   const known = newest?.manifest?.scheme
   if (known === undefined || known === scheme) return
   throw invalidInput(

@@ -2,7 +2,7 @@
 import { checkRows, versionOf } from '../catalog/lookup.js'
 import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
-import type { Json, Propose } from '../commit/machine.js'
+import type { Json } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { JobRun } from '../jobs/job-kind.js'
 import { countRows } from '../manifest/layout.js'
@@ -12,7 +12,9 @@ import { Pacer } from '../primitives/pacer.js'
 import { kindsKeepingRows } from '../protocol/change-kind.js'
 import { idText } from '../protocol/identifiers.js'
 import { queryIn } from '../protocol/view-shapes.js'
-import { type Engine, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
+import { openVersion } from '../root/open-table.js'
 import { type RefreshSpec, sourceOf } from '../root/refresh-request.js'
 import type { TableReader } from '../table/table-reader.js'
 import { buildChange } from '../write/build-change.js'
@@ -24,23 +26,23 @@ import {
   updatedRows,
 } from '../write/refresh-view.js'
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
-import { overtaken, tableOf } from './job-attempts.js'
+import { commitJob, tableOf } from './job-attempts.js'
 
-/** Run a refresh: compute the rows of the view, and return the proposal of the commit. Runs again if the view has changed. */
-export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+/** Run a refresh: compute the rows of the view and commit them. Runs again if the view has changed. */
+export function refreshView(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
   const { signal } = job
-  const attempt = async (): Promise<Propose<CatalogState>> => {
+  return commitJob(engine, job, async () => {
     await engine.root.refresh(signal)
     // Read both at once: a commit may change the root during an await.
     const { state, head: slot } = engine.root
-    const unpin = await engine.pins.hold(slot, signal)
+    const unpin = await engine.retained.pins.hold(slot, signal)
     try {
       const head = tableOf(state, job, 'refreshed')
       const { rows, shows, version } = await refreshed(engine, state, head, job)
-      return (state, { firstBlob }) => {
+      return await job.commit((state, { firstBlob }) => {
         const now = tableOf(state, job, 'refreshed')
         // Compare the source as well: a refresh that changed no row created no version.
-        if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
+        if (now.mark !== head.mark || now.view!.src !== head.view!.src) return null
         const recordResult = (mode: RefreshMode, rows: number, published: number) =>
           resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
         if (shows === null) return { ops: [recordResult('no_op', 0, latestOf(now)!)] }
@@ -51,18 +53,17 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
         const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
         const result = recordResult(rows.mode, rows.written, change.v)
         return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
-      }
+      })
     } finally {
       await unpin()
     }
-  }
-  return attempt()
+  })
 }
 
 type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
 
 /** Return an operation that records the result on the job. */
-function resultOf({ id }: JobRun, result: Readonly<Record<string, string | number>>): Json {
+function resultOf({ id }: JobRun<CatalogState>, result: Readonly<Record<string, string | number>>): Json {
   const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
   const op: TxnOp = { op: 'txn', id, set, unset: [] }
   return op as unknown as Json
@@ -97,7 +98,7 @@ async function refreshed(
   engine: Engine,
   state: CatalogState,
   head: TableHead,
-  job: JobRun,
+  job: JobRun<CatalogState>,
 ): Promise<Refreshed> {
   const { signal } = job
   const spec = job.spec as unknown as RefreshSpec
@@ -200,7 +201,7 @@ async function pairsBetween(
   const ranges: [number, number][] = []
   let begin = first
   let before = first
-  for (const { version, kind } of await engine.history.range(source.uuid, first + 1, last, signal)) {
+  for (const { version, kind } of await engine.versions.history.range(source.uuid, first + 1, last, signal)) {
     const isThere = hasNumber(source.live, before) && hasNumber(source.live, version)
     if (kindsKeepingRows.has(kind) && isThere) {
       if (before > begin) ranges.push([begin, before])

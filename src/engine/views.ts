@@ -15,8 +15,10 @@ import { formatId, idText } from '../protocol/identifiers.js'
 import { paginate, viewNames } from '../protocol/page.js'
 import { queryIn, type ViewQuery } from '../protocol/view-shapes.js'
 import { projectionsOf, queryOf, selectText } from '../protocol/view-sql.js'
-import { commit, type Engine, schemaOf } from '../root/engine.js'
+import { commit, commitOptimistically } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { refreshJob } from '../root/job-names.js'
+import { schemaOf } from '../root/open-table.js'
 import { notRunHere, sourceOf, specOf, viewOf } from '../root/refresh-request.js'
 import { buildChange } from '../write/build-change.js'
 import { schemaOfTable } from '../write/conform.js'
@@ -45,40 +47,39 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
     throw invalidInput(`the definition of the view has more than ${definitionMax} characters`)
   }
   const uuid = engine.clock.uuid()
-  for (;;) {
+  const attempt = async () => {
     const bound = query === null ? null : await checkedSource(engine, query, expected, options)
     const schema = expected ?? bound!.schema
-    try {
-      const { reply } = await commit<Reply<'createMaterializedView'>>(
-        engine,
-        (state, { firstBlob, transactionId }) => {
-          if (query !== null) checkSource(state, query, bound!.source, id)
-          const definition: ViewDefinition = {
-            ...given,
-            source: query === null ? null : { id: query.table, uuid: bound!.source.uuid },
-          }
-          const head = newTable(uuid, id, {})
-          const { change } = buildChange(
-            head,
-            { kind: 'create', schema: numberFields(schema, 1, 0) },
-            firstBlob,
-          )
-          const view: ViewOp = { op: 'view', t: uuid, definition }
-          const ops = [decideDeclareTable(state, id, uuid, {}), view, change]
-          if (with_no_data) return { ops, reply: { version: change.v } }
-          const job = queuedOp(refreshJob, specOf({ definition, src: null }, {}), uuid)
-          return { ops: [...ops, job], reply: { version: change.v, job_id: transactionId } }
-        },
-        options,
-      )
-      return reply
-    } catch (error) {
-      if (error !== otherSource) throw error
-    }
+    return commit<Reply<'createMaterializedView'>>(
+      engine,
+      (state, { firstBlob, transactionId }) => {
+        if (query !== null) {
+          const now = tableNamed(state, query.table)
+          if (now?.uuid !== bound!.source.uuid || now.schemaId !== bound!.source.schemaId) return null
+          checkNotItsSource(state, now, id)
+        }
+        const definition: ViewDefinition = {
+          ...given,
+          source: query === null ? null : { id: query.table, uuid: bound!.source.uuid },
+        }
+        const head = newTable(uuid, id, {})
+        const { change } = buildChange(
+          head,
+          { kind: 'create', schema: numberFields(schema, 1, 0) },
+          firstBlob,
+        )
+        const view: ViewOp = { op: 'view', t: uuid, definition }
+        const ops = [decideDeclareTable(state, id, uuid, {}), view, change]
+        if (with_no_data) return { ops, reply: { version: change.v } }
+        const job = queuedOp(refreshJob, specOf({ definition, src: null }, {}), uuid)
+        return { ops: [...ops, job], reply: { version: change.v, job_id: transactionId } }
+      },
+      options,
+    )
   }
+  const retries = { subject: 'the source of the view', tables: () => [], signal: options.signal }
+  return (await commitOptimistically(engine, attempt, retries)).reply
 }
-
-const otherSource = new Error('the source changed')
 
 function schemaFrom(text: string): Schema {
   let schema: Schema
@@ -111,17 +112,10 @@ async function checkedSource(
   return { source, schema: bound }
 }
 
-/** Throws `otherSource` if the source has changed since it was read, and `InvalidInput` if a view would be its own source. */
-function checkSource(
-  state: CatalogState,
-  { table }: ViewQuery,
-  source: TableHead,
-  id: readonly string[],
-): void {
-  const now = tableNamed(state, table)
-  if (now?.uuid !== source.uuid || now.schemaId !== source.schemaId) throw otherSource
+/** Throws `InvalidInput` if a view named `id` would be made of itself, by way of its source. */
+function checkNotItsSource(state: CatalogState, source: TableHead, id: readonly string[]): void {
   const visited = new Set<string>()
-  for (let head: TableHead | undefined = now; head?.view && !visited.has(head.uuid); ) {
+  for (let head: TableHead | undefined = source; head?.view && !visited.has(head.uuid); ) {
     visited.add(head.uuid)
     const { definition } = head.view
     if (definition.source !== null && idText(definition.source.id) === idText(id)) {

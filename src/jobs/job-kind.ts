@@ -5,24 +5,20 @@ import type { Json, Propose } from '../commit/machine.js'
 export interface JobKind<S> {
   readonly name: string
   /**
-   * Do the work, and return the proposal to commit. Its operations are committed in the same entry as the end of the
-   * job, so neither exists without the other.
-   *
-   * The proposal is decided like any other (commit/machine), but only while the job still belongs to this run. Without
-   * operations the job ends without a change. An error of `run` or of the decision ends the job as Failed, except
-   * `Overtaken`: then the run continues.
+   * Do the work, and commit its result by `job.commit`. Without a commit, the job ends without a change. An error ends
+   * the job as Failed.
    *
    * A job may run more than once, but at most one run is committed. `run` must end soon after `signal` fires.
    */
-  run(job: JobRun): Promise<Propose<S>>
+  run(job: JobRun<S>): Promise<void>
   /** If true, no two jobs of this kind run on one table at the same time, in any process. Default false. */
   readonly exclusive?: boolean
   /** What happens to a job whose process died or closes: it fails, or is queued again. */
   readonly onOrphan: 'fail' | 'requeue'
 }
 
-/** A running job, as its process sees it. */
-export interface JobRun {
+/** A running job, as its process sees it. `S`: the state of the log. */
+export interface JobRun<S> {
   /** The transaction id of the commit that queued it. */
   readonly id: string
   readonly spec: Json
@@ -32,6 +28,12 @@ export interface JobRun {
   readonly signal: AbortSignal
   /** Report progress: `done` of `total` steps, in any unit. Costs nothing. Other processes see it within ten seconds. */
   progress(done: number, total: number, phase: string): void
+  /**
+   * Commit the result in the same entry as the end of the job, so that neither exists without the other. `propose`
+   * decides like any other (commit/machine), but only while the job still belongs to this run. Returns null if `propose`
+   * returned null: then the job has not ended. Rejects with the error of `propose`.
+   */
+  commit(propose: Propose<S, null>): Promise<'ended' | null>
 }
 
 /** The progress of a job. */
@@ -43,20 +45,6 @@ export interface Progress {
   readonly perSecond?: number
   /** Seconds until the phase ends, at that rate. */
   readonly secondsLeft?: number
-}
-
-/**
- * Thrown by a decision whose input has changed since it was prepared. `again` prepares it again; an error of `again`
- * ends the job as Failed.
- */
-export class Overtaken<S> extends Error {
-  override readonly name = 'Overtaken'
-  readonly again: () => Promise<Propose<S>>
-
-  constructor(again: () => Promise<Propose<S>>) {
-    super('overtaken')
-    this.again = again
-  }
 }
 
 /**

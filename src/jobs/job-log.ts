@@ -9,5 +9,5 @@ export interface JobLog<S> {
   /** Return a state with everything that was committed before the call. */
   refresh(signal?: AbortSignal): Promise<S>
   /** Commit, as `Committer.commit` does. */
-  commit(propose: Propose<S>): Promise<Committed<S>>
+  commit(propose: Propose<S, null>): Promise<Committed<S> | null>
 }

@@ -11,7 +11,7 @@
  * - The runner keeps the process alive only while a job runs or a caller waits.
  */
 import type PQueue from 'p-queue'
-import type { Json, Proposal, Propose } from '../commit/machine.js'
+import type { Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
@@ -19,7 +19,7 @@ import type { Clock } from '../primitives/clock.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { Stillness } from '../storage/stillness.js'
-import { type JobKind, JobStopped, Overtaken, type Progress, type StopCause } from './job-kind.js'
+import { type JobKind, type JobRun, JobStopped, type Progress, type StopCause } from './job-kind.js'
 import type { JobLog } from './job-log.js'
 import { claimedOp, endedOp, type JobOp, type OpenJob, queuedAgainOp, queuedOp } from './job-op.js'
 import {
@@ -62,16 +62,13 @@ interface LocalJob {
   progress: Progress | null
 }
 
-type Outcome<S> =
-  | { readonly kind: 'done'; readonly propose: Propose<S> }
+type Outcome =
+  | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly error: unknown }
   /** It was stopped before it began. */
   | { readonly kind: 'not begun' }
 
-/** Thrown by proposals that are not needed any more. */
-const notNeeded = new Error('not needed')
-
-/** Wraps an error that a run's decision threw, to tell it from errors of the log. */
+/** Wraps an error that a proposal threw, to tell it from errors of the log. */
 class Refused {
   readonly error: unknown
 
@@ -138,11 +135,11 @@ export class JobRunner<S> {
     this.#checkOpen()
     await this.#openPool()
     const op = asJson(queuedOp(kind, spec, options.table))
-    const { transactionId } = await this.#log.commit((state, at) => {
+    const committed = await this.#log.commit((state, at) => {
       const also = options.also?.(state, at)
       return { ...also, ops: [...(also?.ops ?? []), op] }
     })
-    return transactionId
+    return committed!.transactionId
   }
 
   /**
@@ -251,7 +248,7 @@ export class JobRunner<S> {
       const jobs = this.#log.jobs(state)
       const job = jobs.get(id)
       mustWait = job?.status === 'Queued' && this.#mustWait(jobs, job)
-      if (job?.status !== 'Queued' || mustWait) throw notNeeded
+      if (job?.status !== 'Queued' || mustWait) return null
       return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
     })
     // The job may be ours even if no claim was needed: an earlier attempt with an unknown outcome has landed.
@@ -267,15 +264,42 @@ export class JobRunner<S> {
     if (!this.#polling) this.#poll()
     const ended = new AbortController()
     const lease = keepLease(this.#store, this.#clock, claim, () => local.progress, ended.signal)
-    const outcome = await run(kind, local, claim, this.#clock)
+    const outcome = await this.#run(kind, local, claim)
     // If the log refuses the end of the job, the lease ends here. Other processes then notice that it stands still.
     await this.#conclude(local, claim, kind, outcome).catch(() => {})
     ended.abort()
     await lease
   }
 
-  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
-    if (outcome.kind === 'done') return this.#land(local, claim, kind, outcome.propose)
+  async #run(kind: JobKind<S>, local: LocalJob, claim: OpenJob): Promise<Outcome> {
+    const { signal } = local.stop
+    if (signal.aborted) return { kind: 'not begun' }
+    const meter = new ProgressMeter(this.#clock)
+    const { id, spec, table } = claim
+    const job: JobRun<S> = {
+      id,
+      spec,
+      table,
+      signal,
+      progress(done, total, phase) {
+        local.progress = meter.progress(done, total, phase)
+      },
+      commit: propose => this.#land(claim, propose),
+    }
+    try {
+      await kind.run(job)
+      return { kind: 'done' }
+    } catch (error) {
+      return { kind: 'failed', error }
+    }
+  }
+
+  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S>, outcome: Outcome): Promise<void> {
+    if (outcome.kind === 'done') {
+      // Does nothing if the run has committed a result.
+      await this.#land(claim, () => ({ ops: [] }))
+      return
+    }
     switch (stopCause(local)) {
       case 'closing':
         return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
@@ -285,22 +309,15 @@ export class JobRunner<S> {
     }
   }
 
-  /** Commit the result of a run, or the job's failure if the result cannot be committed. */
-  async #land(local: LocalJob, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
-    try {
-      await this.#whileClaimed(claim, (state, at) => {
-        const result = decideResult(propose, state, at)
-        return { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
-      })
-    } catch (error) {
-      const refusal = error instanceof Refused ? error.error : null
-      if (refusal instanceof Overtaken) {
-        const outcome = await outcomeOf<S>(() => refusal.again())
-        await this.#conclude(local, claim, kind, outcome)
-      } else if (error instanceof Refused) await this.#fail(claim, error.error)
-      else if (isTransient(error)) throw error
-      else await this.#fail(claim, error)
-    }
+  /** Commit the result of a run with the end of its job. Returns null if `propose` returned null. */
+  async #land(claim: OpenJob, propose: Propose<S, null>): Promise<'ended' | null> {
+    let isOutdated = false
+    await this.#whileClaimed(claim, (state, at) => {
+      const result = propose(state, at)
+      isOutdated = result === null
+      return result && { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
+    })
+    return isOutdated ? null : 'ended'
   }
 
   #fail(claim: OpenJob, error: unknown): Promise<void> {
@@ -314,25 +331,25 @@ export class JobRunner<S> {
   }
 
   /** Commit `propose` if the claim still holds. */
-  #whileClaimed(claim: OpenJob, propose: Propose<S>): Promise<void> {
+  #whileClaimed(claim: OpenJob, propose: Propose<S, null>): Promise<void> {
     return this.#persist((state, at) => {
-      if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) throw notNeeded
+      if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) return null
       const proposal = propose(state, at)
-      return { ...proposal, req: [...(proposal.req ?? []), asDependency(claim)] }
+      return proposal && { ...proposal, req: [...(proposal.req ?? []), asDependency(claim)] }
     })
   }
 
   /**
    * Commit, and retry as long as the log is overloaded or does not answer, until the runner closes. Repeating a commit
-   * that may have landed is safe: the proposals of this file detect that, and throw `notNeeded`.
+   * that may have landed is safe: the proposals of this file detect that, and return null.
    */
-  async #persist(propose: Propose<S>): Promise<void> {
+  async #persist(propose: Propose<S, null>): Promise<void> {
     for (let tries = 0; ; tries++) {
       try {
-        await this.#log.commit(propose)
+        await this.#log.commit((state, at) => refusing(propose, state, at))
         return
       } catch (error) {
-        if (error === notNeeded) return
+        if (error instanceof Refused) throw error.error
         if (!isTransient(error) || this.#closed) throw error
       }
       const pauseMs = this.#clock.random() * Math.min(100 * 2 ** tries, pauseMsMax)
@@ -450,32 +467,10 @@ export class JobRunner<S> {
   }
 }
 
-async function run<S>(
-  kind: JobKind<S>,
-  local: LocalJob,
-  { id, spec, table }: OpenJob,
-  clock: Clock,
-): Promise<Outcome<S>> {
-  const { signal } = local.stop
-  if (signal.aborted) return { kind: 'not begun' }
-  const meter = new ProgressMeter(clock)
-  const progress = (done: number, total: number, phase: string) => {
-    local.progress = meter.progress(done, total, phase)
-  }
-  return outcomeOf(() => kind.run({ id, spec, table, signal, progress }))
-}
-
-async function outcomeOf<S>(work: () => Promise<Propose<S>>): Promise<Outcome<S>> {
+/** Decide, and wrap what the decision throws. */
+function refusing<S>(propose: Propose<S, null>, state: S, at: ProposalPosition): Proposal | null {
   try {
-    return { kind: 'done', propose: await work() }
-  } catch (error) {
-    return { kind: 'failed', error }
-  }
-}
-
-function decideResult<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Proposal {
-  try {
-    return propose(...on)
+    return propose(state, at)
   } catch (error) {
     throw new Refused(error)
   }

@@ -43,6 +43,11 @@ export class Tail {
     this.bytes += Math.max(slotBytesMin, slot.bytes)
   }
 
+  clear(): void {
+    this.slots = 0
+    this.bytes = 0
+  }
+
   isLong(checkpointBytes: number): boolean {
     return this.slots >= tailSlotsMax || this.bytes >= Math.max(tailBytesMin, checkpointBytes / 2)
   }
@@ -130,15 +135,9 @@ export class Checkpointing implements MaintenanceTask {
   async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<Committed<CatalogState> | null> {
     const op: CheckpointOp = { op: 'checkpoint', name: nameOf(key) }
     const known = namesOf(before)
-    try {
-      return await this.#options.committer.commit(state => {
-        if (namesOf(state) !== known) throw overtaken
-        return { ops: [op as unknown as Json] }
-      })
-    } catch (error) {
-      if (error === overtaken) return null
-      throw error
-    }
+    return this.#options.committer.commit(state => {
+      return namesOf(state) === known ? { ops: [op as unknown as Json] } : null
+    })
   }
 
   /** Delete checkpoints that can never be named any more: those of states in which the newest one was not named yet. */
@@ -162,11 +161,6 @@ export class Checkpointing implements MaintenanceTask {
 
   /** Note that the root was opened again from another checkpoint: this process did not apply the slots between. */
   reopened(checkpoint: Checkpoint<CatalogState>): void {
-    const { history, packs, tail } = this.#options
-    history.seal(pagesOf(checkpoint))
-    packs.adopt(packsOf(checkpoint))
-    tail.slots = 0
-    tail.bytes = 0
     this.#take(checkpoint)
   }
 
@@ -201,8 +195,6 @@ export class Checkpointing implements MaintenanceTask {
     this.#bytes = bytes
   }
 }
-
-const overtaken = new Error('the log names another checkpoint')
 
 function namesOf({ checkpoints }: CatalogState): string {
   return checkpoints.map(({ name }) => name).join()

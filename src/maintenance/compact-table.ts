@@ -1,11 +1,12 @@
 /** One round of compaction of one table: plans the work on the newest version, does it, and commits it. */
-import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
 import type { TableCompacted } from '../client/maintenance-event.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import type { Layout } from '../manifest/layout.js'
 import { indexesFeature } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { commit, type Engine, requirementsOf, stageTarget } from '../root/engine.js'
+import { commit, commitOptimistically, requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
@@ -24,7 +25,7 @@ import { isSuperseded } from './is-superseded.js'
 /** How long compaction waits for open transactions of callers before a commit that would make them run again, milliseconds. */
 const transactionsMs = 2000
 /** How often the work is brought up to date with commits of others before compaction gives up. */
-const maxAttempts = 10
+const attemptsMax = 10
 
 /** Finished work that is not committed yet, and the version it was done on. */
 interface Work {
@@ -114,7 +115,7 @@ async function readerOf(
   version: number,
   signal: AbortSignal | undefined,
 ): Promise<TableReader> {
-  const layout = await engine.layouts.at(head, version, signal)
+  const layout = await engine.versions.layouts.at(head, version, signal)
   return new TableReader(passingBy(engine.source), head.location, layout)
 }
 
@@ -124,32 +125,35 @@ async function readerOf(
  */
 async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
   const { signal } = pacer
-  await engine.drafts.waitUntilIdle(transactionsMs, signal)
-  return engine.turns.run(
-    pathKey(head.id),
-    async () => {
-      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-        const outcome = await tryToCommit(engine, head, work, pacer)
-        if (!(outcome instanceof Overtaken)) return outcome
-      }
-      return null
-    },
-    signal,
-  )
+  await engine.running.transactions.waitUntilIdle(transactionsMs, signal)
+  const inTurn = () => {
+    return commitOptimistically(engine, () => tryToCommit(engine, head, work, pacer), {
+      subject: 'the table',
+      tables: () => [head.uuid],
+      signal,
+      attemptsMax,
+      urgentAttempt: Number.POSITIVE_INFINITY,
+    })
+  }
+  const { change } = await engine.writers.inTurn([head.id], inTurn, signal)
+  return change
 }
 
-class Overtaken extends Error {}
+/** The change that was committed; null if there was nothing to commit any more. */
+interface Attempt {
+  readonly change: Change | null
+}
 
 async function tryToCommit(
   engine: Engine,
   { uuid }: TableHead,
   { layout, compacted, folded }: Work,
   pacer: Pacer,
-): Promise<Change | null | Overtaken> {
+): Promise<Attempt | null> {
   const { signal } = pacer
   const head = (await engine.root.refresh(signal)).tables.get(uuid)
   const version = head && latestOf(head)
-  if (head === undefined || version === undefined) return null
+  if (head === undefined || version === undefined) return { change: null }
   const newer = await readerOf(engine, head, version, signal)
   const target = stageTarget(engine, head)
   const moves: MovePart[] = []
@@ -168,27 +172,22 @@ async function tryToCommit(
     indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
     fields: layout.schema.fields.map(({ id }) => id),
   } as const
-  if (moves.length + parts.folded.length === 0) return null
+  if (moves.length + parts.folded.length === 0) return { change: null }
   const touched = new Set([
     ...moves.flatMap(({ from }) => from.map(({ id }) => id)),
     ...parts.folded.map(([id]) => id),
   ])
-  try {
-    const { reply } = await commit<Change>(engine, (state, { firstBlob }) => {
-      const now = state.tables.get(uuid)
-      if (now === undefined) throw new Overtaken()
-      if (now.mark !== head.mark) {
-        const since = engine.recent.between(uuid, head.mark, now.mark)
-        if (since === null || since.some(({ change }) => touches(change, touched))) throw new Overtaken()
-      }
-      const { change, blobs } = buildChange(now, parts, firstBlob)
-      return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
-    })
-    return reply
-  } catch (error) {
-    if (error instanceof Overtaken) return error
-    throw error
-  }
+  const outcome = await commit<Change>(engine, (state, { firstBlob }) => {
+    const now = state.tables.get(uuid)
+    if (now === undefined) return null
+    if (now.mark !== head.mark) {
+      const since = engine.versions.recent.between(uuid, head.mark, now.mark)
+      if (since === null || since.some(({ change }) => touches(change, touched))) return null
+    }
+    const { change, blobs } = buildChange(now, parts, firstBlob)
+    return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
+  })
+  return outcome && { change: outcome.reply }
 }
 
 function featuresOf({ indexes }: Change): readonly string[] {

@@ -26,7 +26,7 @@ const pauseMs = 30_000
 const roundsMax = 100
 
 interface CompactionOptions {
-  readonly engine: () => Engine
+  readonly engine: Engine
   readonly keep: ResolvedMaintenance
   readonly report: Report
 }
@@ -72,9 +72,9 @@ export class Compaction implements MaintenanceTask {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { root, clock, calls } = this.#options.engine()
+    const { root, clock, running } = this.#options.engine
     const { tables } = root.state
-    const pacer = new Pacer(signal, clock, calls)
+    const pacer = new Pacer(signal, clock, running.calls)
     if (thorough) {
       for (const uuid of tables.keys()) await this.#compactFully(uuid, pacer)
       return
@@ -127,9 +127,9 @@ export class Compaction implements MaintenanceTask {
     const { foldIndexes } = await folding()
     const round =
       keep.compact || mode === 'thorough'
-        ? await compactTable(engine(), uuid, mode, keep.fragmentBytes, pacer)
+        ? await compactTable(engine, uuid, mode, keep.fragmentBytes, pacer)
         : null
-    const folded = await foldIndexes(engine(), uuid, mode, pacer)
+    const folded = await foldIndexes(engine, uuid, mode, pacer)
     for (const each of folded) report({ kind: 'indexed', table: uuid, ...each })
     if (round === null && folded.length === 0) return null
     this.#compacted.set(uuid, this.#now())
@@ -138,6 +138,6 @@ export class Compaction implements MaintenanceTask {
   }
 
   #now(): number {
-    return this.#options.engine().clock.elapsed()
+    return this.#options.engine.clock.elapsed()
   }
 }

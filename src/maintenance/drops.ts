@@ -64,15 +64,9 @@ export class Drops implements MaintenanceTask {
 
   async #forget(location: string): Promise<void> {
     const op: CatalogOp = { op: 'dropped', location }
-    try {
-      await this.#options.committer.commit(state => {
-        if (!state.drops.has(location)) throw alreadyDone
-        return { ops: [op as unknown as Json] }
-      })
-    } catch (error) {
-      if (error !== alreadyDone) throw error
-    }
+    await this.#options.committer.commit(state => {
+      // Another process may have been first.
+      return state.drops.has(location) ? { ops: [op as unknown as Json] } : null
+    })
   }
 }
-
-const alreadyDone = new Error('another process was first')

@@ -10,7 +10,8 @@ import {
   type TableIndex,
 } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { commit, type Engine, requirementsOf, stageTarget } from '../root/engine.js'
+import { commit, requirementsOf, stageTarget } from '../root/commit.js'
+import type { Engine } from '../root/engine.js'
 import { indexChange } from '../root/index-change.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
@@ -46,7 +47,7 @@ export async function foldIndexes(
       const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
       const version = head && latestOf(head)
       if (head?.kind !== 'sheaf' || version === undefined) return folded
-      const layout = await engine.layouts.at(head, version, pacer.signal)
+      const layout = await engine.versions.layouts.at(head, version, pacer.signal)
       const index = layout.indexes.find(({ name }) => !done.has(name))
       if (index === undefined) return folded
       done.add(index.name)
@@ -87,11 +88,11 @@ async function commitSegments(
 ): Promise<Change | null> {
   const fragments = new Set(stretches.map(({ fragment }) => fragment.id))
   try {
-    const { reply } = await commit<Change>(engine, (state, { firstBlob }) => {
+    const outcome = await commit<Change>(engine, (state, { firstBlob }) => {
       const now = state.tables.get(head.uuid)
-      const since = now && engine.recent.between(head.uuid, head.mark, now.mark)
-      if (now === undefined || since == null) throw othersFirst
-      if (since.some(({ change }) => conflicts(change, name, fragments))) throw othersFirst
+      const since = now && engine.versions.recent.between(head.uuid, head.mark, now.mark)
+      if (now === undefined || since == null) return null
+      if (since.some(({ change }) => conflicts(change, name, fragments))) return null
       const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
       return {
         ops: [change],
@@ -100,9 +101,9 @@ async function commitSegments(
         reply: change,
       }
     })
-    return reply
+    return outcome === null ? null : outcome.reply
   } catch (error) {
-    if (error === othersFirst || isSuperseded(error)) return null
+    if (isSuperseded(error)) return null
     throw error
   }
 }
@@ -122,5 +123,3 @@ function indexNameOf(change: IndexChange): string {
   if ('drop' in change) return change.drop
   return 'fold' in change ? change.fold : change.moved
 }
-
-const othersFirst = new Error('others were first')

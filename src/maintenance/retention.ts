@@ -201,21 +201,15 @@ export class Retention implements MaintenanceTask {
   async #expire(found: readonly ExpireOp[], pacer: Pacer): Promise<void> {
     if (found.length === 0) return
     const { committer, layouts, report } = this.#options
-    try {
-      const { entry } = await committer.commit(state => {
-        const ops = this.#isAhead() ? [] : decideExpire(state, found)
-        if (ops.length === 0) throw nothingLeft
-        return { ops: ops as unknown as readonly Json[] }
-      })
-      for (const { t, runs } of entry.ops as unknown as readonly ExpireOp[]) {
-        report({ kind: 'expired', table: t, versions: countNumbers(runs) })
-        for (const [first, last] of runs) await layouts.forget(t, first, last, pacer)
-      }
-    } catch (error) {
-      if (error !== nothingLeft) throw error
+    const committed = await committer.commit(state => {
+      const ops = this.#isAhead() ? [] : decideExpire(state, found)
+      return ops.length === 0 ? null : { ops: ops as unknown as readonly Json[] }
+    })
+    for (const { t, runs } of (committed?.entry.ops ?? []) as unknown as readonly ExpireOp[]) {
+      report({ kind: 'expired', table: t, versions: countNumbers(runs) })
+      for (const [first, last] of runs) await layouts.forget(t, first, last, pacer)
     }
   }
 }
 
 const nothing = { runs: [], next: Number.POSITIVE_INFINITY }
-const nothingLeft = new Error('nothing is left to expire')

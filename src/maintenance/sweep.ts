@@ -98,19 +98,13 @@ export class Sweep implements MaintenanceTask {
       return Math.min(slot, pinned, oldestJob(state), underWay.oldest())
     }
     if (keepOrphansMs > 0 && upTo(old, committer.state) <= sweep.floor) return false
-    try {
-      await committer.commit((state, at) => {
-        // With an age of 0, everything before this very entry is old.
-        const newest = keepOrphansMs === 0 ? at.slot : old
-        const op: SweepOp = { op: 'sweep', floor: upTo(newest, state) }
-        if (op.floor <= state.sweep.floor) throw notHigher
-        return { ops: [op as unknown as Json] }
-      })
-      return true
-    } catch (error) {
-      if (error === notHigher) return false
-      throw error
-    }
+    const committed = await committer.commit((state, at) => {
+      // With an age of 0, everything before this very entry is old.
+      const newest = keepOrphansMs === 0 ? at.slot : old
+      const op: SweepOp = { op: 'sweep', floor: upTo(newest, state) }
+      return op.floor <= state.sweep.floor ? null : { ops: [op as unknown as Json] }
+    })
+    return committed !== null
   }
 }
 
@@ -120,5 +114,3 @@ function oldestJob({ jobs }: CatalogState): number {
   for (const id of jobs.keys()) oldest = Math.min(oldest, slotOfJob(id))
   return oldest
 }
-
-const notHigher = new Error('the floor stays')

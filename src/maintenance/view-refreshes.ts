@@ -13,7 +13,7 @@ const gatherMs = 500
 
 export class ViewRefreshes implements MaintenanceTask {
   readonly name = 'refreshing views'
-  readonly #engine: () => Engine
+  readonly #engine: Engine
   readonly #clock: Clock
   /** By view: the version of its source when a refresh was last queued. A refresh that fails is not tried again on that version. */
   readonly #queued = new Map<string, string>()
@@ -22,9 +22,9 @@ export class ViewRefreshes implements MaintenanceTask {
   /** When there may be something to do. */
   #due = Number.POSITIVE_INFINITY
 
-  constructor(engine: () => Engine, clock: Clock) {
+  constructor(engine: Engine) {
     this.#engine = engine
-    this.#clock = clock
+    this.#clock = engine.clock
   }
 
   noteCommit({ state }: Committed<CatalogState>): void {
@@ -50,8 +50,8 @@ export class ViewRefreshes implements MaintenanceTask {
   }
 
   async #refresh(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { root, jobs, calls } = this.#engine()
-    const pacer = new Pacer(signal, this.#clock, calls)
+    const { root, jobs, running } = this.#engine
+    const pacer = new Pacer(signal, this.#clock, running.calls)
     if (thorough) this.#queued.clear()
     // A view may be the source of another, hence several passes. Their number is bounded, so steady commits cannot keep this from ending.
     const passes = thorough ? root.state.following.size : 1
@@ -70,20 +70,16 @@ export class ViewRefreshes implements MaintenanceTask {
   /** Queue a refresh of a view. Returns the job that will refresh it; null if there is nothing to do any more. */
   async #queue(view: string): Promise<string | null> {
     let waiting: string | null = null
-    try {
-      const { transactionId } = await this.#engine().root.commit(state => {
-        const head = state.tables.get(view)
-        if (head === undefined || behindTarget(state, view) === null) throw notNeeded
-        const op = refreshOp(state, head, {})
-        if (typeof op !== 'string') return { ops: [op as unknown as Json] }
-        waiting = op
-        throw notNeeded
-      })
-      return transactionId
-    } catch (error) {
-      if (error === notNeeded) return waiting
-      throw error
-    }
+    const committed = await this.#engine.root.commit(state => {
+      waiting = null
+      const head = state.tables.get(view)
+      if (head === undefined || behindTarget(state, view) === null) return null
+      const op = refreshOp(state, head, {})
+      if (typeof op !== 'string') return { ops: [op as unknown as Json] }
+      waiting = op
+      return null
+    })
+    return committed?.transactionId ?? waiting
   }
 
   /** Return the outdated views whose refresh was not queued yet. Forgets views that no longer exist. */
@@ -102,8 +98,6 @@ export class ViewRefreshes implements MaintenanceTask {
     return outdated
   }
 }
-
-const notNeeded = new Error('not needed')
 
 /** Return the version of its source that a view does not show yet, as `uuid@version`; null if the view is up to date. */
 function behindTarget(state: CatalogState, uuid: string): string | null {

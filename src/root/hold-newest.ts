@@ -11,14 +11,14 @@ export interface HeldRoot {
 
 /** Pin the newest state of a root until the caller releases it. */
 export async function holdNewest(
-  { root, pins }: Pick<Engine, 'root' | 'pins'>,
+  { root, retained }: Pick<Engine, 'root' | 'retained'>,
   signal?: AbortSignal,
 ): Promise<HeldRoot> {
   for (;;) {
     await root.refresh(signal)
     // Take both before the next await: a commit may replace them meanwhile.
     const { state, head } = root
-    const release = await pins.hold(head, signal)
+    const release = await retained.pins.hold(head, signal)
     try {
       const { sweep } = await root.refresh(signal)
       if (sweep.floor <= head) return { state, head, release }

@@ -7,7 +7,8 @@ import { invalidInput, type SheafError, unsupported } from '../errors.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
 import type { Handler, Request } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
-import { commit, type Engine } from './engine.js'
+import { commit } from './commit.js'
+import type { Engine } from './engine.js'
 import { refreshJob } from './job-names.js'
 
 /** Return the source table of a view, even if it was renamed. If the table was dropped, return the table that has its name. */

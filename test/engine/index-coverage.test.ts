@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import type { Table } from '../../src/index.js'
 import { compactTable } from '../../src/maintenance/compact-table.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { type Engine, openVersion } from '../../src/root/engine.js'
+import type { Engine } from '../../src/root/engine.js'
+import { openVersion } from '../../src/root/open-table.js'
 import { type Builder, openWithBuilder } from '../support/index-builds.js'
 
 /** What is known of a version: its rows by key, and which of them the index has; null where there is none. */

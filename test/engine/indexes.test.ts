@@ -184,7 +184,7 @@ test('A-094 S27 a drop is a version, says so, and leaves earlier versions unchan
   await table.dropIndex('id_idx')
   expect(await table.version()).toBe(3)
   expect((await table.versions()).at(-1)?.metadata).toEqual({ operation: 'index' })
-  const { header } = await root.engine.slots.get(root.engine.root.head)
+  const { header } = await root.engine.versions.slots.get(root.engine.root.head)
   expect(header.need).toContain('indexes')
   expect(await shown()).toEqual([])
   expect(await shown(await table.checkout(2))).toEqual(['id_idx ready 4+0'])
@@ -361,7 +361,7 @@ test('in a transaction indexes are listed and dropped, not created', async () =>
     expect(await shown(within)).toEqual([])
   })
   expect([await shown(), await table.countRows()]).toEqual([[], 5])
-  expect((await root.engine.slots.get(root.engine.root.head)).header.need).toContain('indexes')
+  expect((await root.engine.versions.slots.get(root.engine.root.head)).header.need).toContain('indexes')
 })
 
 test('a transaction that cancels a build runs again if the build ends first', async () => {

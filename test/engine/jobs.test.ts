@@ -4,26 +4,29 @@ import type { CatalogOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import type { Json } from '../../src/commit/machine.js'
-import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
+import { OpenedRoot } from '../../src/engine/opened-root.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 
 /** Makes the namespace its spec names, in the entry that ends the job, once `work` is done. */
-function namespaceMaker(work: (job: JobRun) => Promise<void>): JobKind<CatalogState> {
+function namespaceMaker(work: (job: JobRun<CatalogState>) => Promise<void>): JobKind<CatalogState> {
   return {
     name: 'make-namespace',
     onOrphan: 'fail',
     async run(job) {
       await work(job)
       const op: CatalogOp = { op: 'namespace', id: [job.spec as string], props: {} }
-      return () => ({ ops: [op as unknown as Json] })
+      await job.commit(() => ({ ops: [op as unknown as Json] }))
     },
   }
 }
 
-async function open(work: (job: JobRun) => Promise<void>, store = new MemoryStore('memory://')) {
+async function open(
+  work: (job: JobRun<CatalogState>) => Promise<void>,
+  store = new MemoryStore('memory://'),
+) {
   const settings = {
     location: 'memory://',
     create: true,
@@ -35,8 +38,8 @@ async function open(work: (job: JobRun) => Promise<void>, store = new MemoryStor
     report: () => {},
     jobKinds: [namespaceMaker(work)],
   }
-  const { engine, close } = await openEngine(store, settings)
-  return { engine, close, operations: bindOperations(engine) }
+  const engine = await OpenedRoot.open(store, settings)
+  return { engine, close: () => engine.close(), operations: bindOperations(engine) }
 }
 
 test('a job’s result and its success are one commit, described under its id for ever', async () => {
@@ -46,7 +49,7 @@ test('a job’s result and its success are one commit, described under its id fo
   const { status, properties } = await operations.describeTransaction({ id: [id] })
   expect({ status, ...properties }).toMatchObject({ status: 'Succeeded', operation: 'make-namespace' })
   expect((await operations.listNamespaces({ id: [] })).namespaces).toEqual(['n'])
-  const { header } = await engine.slots.get(engine.root.head)
+  const { header } = await engine.versions.slots.get(engine.root.head)
   expect(header.entries[0]!.ops.map(op => (op as { op: string }).op)).toEqual(['namespace', 'job'])
   await close()
 })

@@ -45,7 +45,7 @@ const shown = async (of: Pick<Table, 'listIndices'> = table) =>
 const create = (more: object = {}) =>
   root.ops.createTableIndex({ id: ['t'], column: 'text', index_type: 'FTS', ...more })
 
-const needOf = async (slot: number) => (await root.engine.slots.get(slot)).header.need
+const needOf = async (slot: number) => (await root.engine.versions.slots.get(slot)).header.need
 
 const defaults = {
   with_position: false,

@@ -7,7 +7,8 @@ import { foldIndexes } from '../../src/maintenance/fold-indexes.js'
 import { filePath } from '../../src/manifest/file-names.js'
 import { NumberRuns } from '../../src/primitives/number-runs.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { type Engine, openVersion } from '../../src/root/engine.js'
+import type { Engine } from '../../src/root/engine.js'
+import { openVersion } from '../../src/root/open-table.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { openSectionFile } from '../../src/table/section-file.js'
 import { failure } from '../support/failure.js'
@@ -71,7 +72,7 @@ async function stored(of: Table) {
   )
 }
 
-const needOf = async (slot: number) => (await root.engine.slots.get(slot)).header.need
+const needOf = async (slot: number) => (await root.engine.versions.slots.get(slot)).header.need
 
 test('A-080 A-090 A-092 an index is requested, built, and described with its definition', async () => {
   fake.recall = 0.75

@@ -2,8 +2,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
-import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
+import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { connect } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -289,7 +289,7 @@ async function specOf(store: MemoryStore, wanted: string): Promise<unknown> {
 }
 
 test('a compaction of the source makes a refresh read no row; only other changes count', async () => {
-  const { engine, close } = await openEngine(new MemoryStore('memory://'), {
+  const engine = await OpenedRoot.open(new MemoryStore('memory://'), {
     location: 'memory://',
     create: true,
     readOnly: false,
@@ -299,7 +299,7 @@ test('a compaction of the source makes a refresh read no row; only other changes
     keep: resolveMaintenance({}),
     report: () => {},
   })
-  const ns = new Namespace(bindOperations(engine), close)
+  const ns = new Namespace(bindOperations(engine), () => engine.close())
   open.push(ns)
   const source = await ns.createTable('t', rowsFrom(0n, 3))
   const view = await ns.createView('v', { source: 't' })
@@ -308,7 +308,7 @@ test('a compaction of the source makes a refresh read no row; only other changes
     rowsFrom(0n, 3).map(({ id }) => ({ id, n: -1n })),
   )
   const { uuid } = await ns.operations.describeTable({ id: ['t'] })
-  const blob = (await engine.slots.get(engine.root.head)).blob(0)
+  const blob = (await engine.versions.slots.get(engine.root.head)).blob(0)
   // A compaction that lies tells whether anybody looks.
   await source.add(rowsFrom(10n, 1))
   const { next } = engine.root.state.tables.get(uuid!)!

@@ -50,7 +50,7 @@ describe('a job', () => {
 
   test('may be queued together with other operations, and gets its spec', async () => {
     const world = newWorld()
-    const seen: JobRun[] = []
+    const seen: JobRun<State>[] = []
     const { runner } = await world.open({ kinds: countingKinds(world.clock, job => seen.push(job)) })
     const also = () => ({ ops: [{ op: 'count', name: 'also' }] })
     const id = await runner.queue('once', { steps: 0, note: [1] }, { also, table: 't' })
@@ -66,7 +66,7 @@ describe('a job', () => {
 
   test('may end without a change', async () => {
     const world = newWorld()
-    const idle: JobKind<State> = { name: 'idle', onOrphan: 'fail', run: async () => () => ({ ops: [] }) }
+    const idle: JobKind<State> = { name: 'idle', onOrphan: 'fail', run: async () => {} }
     const { runner } = await world.open({ kinds: [idle] })
     const id = await runner.queue('idle', null)
     expect((await runner.settled(id)).ended.get(id)).toEqual({ state: 'Succeeded' })
@@ -89,7 +89,9 @@ describe('a job', () => {
     const huge: JobKind<State> = {
       name: 'huge',
       onOrphan: 'fail',
-      run: async () => () => ({ ops: [], res: 'x'.repeat(9_000_000) }),
+      run: async job => {
+        await job.commit(() => ({ ops: [], res: 'x'.repeat(9_000_000) }))
+      },
     }
     const { runner } = await world.open({ kinds: [huge] })
     const id = await runner.queue('huge', null)
@@ -100,7 +102,7 @@ describe('a job', () => {
   test('of an unknown kind is left to processes that know the kind', async () => {
     const world = newWorld()
     const { clock } = world
-    const other: JobKind<State> = { name: 'other', onOrphan: 'fail', run: async () => () => ({ ops: [] }) }
+    const other: JobKind<State> = { name: 'other', onOrphan: 'fail', run: async () => {} }
     const ignorant = await world.open()
     const knowing = await world.open({ kinds: [other], store: world.store })
     await knowing.runner.close()
@@ -136,7 +138,6 @@ describe('jobs', () => {
           seen = Math.max(seen, ++running)
           await clock.sleep(1000)
           running--
-          return () => ({ ops: [] })
         },
       }
       const { runner } = await world.open({ kinds: [kind], ...(concurrency && { concurrency }) })
@@ -244,7 +245,7 @@ describe('A-149 canceling', () => {
     const world = newWorld()
     const { clock } = world
     const stopped = gate<{ readonly reason: unknown; readonly at: number }>()
-    const onRun = ({ signal }: JobRun) =>
+    const onRun = ({ signal }: JobRun<State>) =>
       signal.addEventListener('abort', () => stopped.open({ reason: signal.reason, at: clock.elapsed() }))
     const owner = await world.open({ kinds: countingKinds(clock, onRun) })
     const id = await owner.runner.queue('requeue', { steps: 1000 })
@@ -271,10 +272,10 @@ describe('A-149 canceling', () => {
     const kind: JobKind<State> = {
       name: 'kind',
       onOrphan: 'requeue',
-      async run({ id }) {
+      async run({ id, commit }) {
         ready.open()
         await go.opened
-        return () => ({ ops: [{ op: 'count', name: id }] })
+        await commit(() => ({ ops: [{ op: 'count', name: id }] }))
       },
     }
     const process = await world.open({ kinds: [kind] })
@@ -477,15 +478,15 @@ test.each([1, 2, 3, 4])(
       name: 'exclusive',
       exclusive: true,
       onOrphan: 'requeue',
-      async run({ id, table }) {
+      async run({ id, table, commit }) {
         expect(running).not.toContain(table)
         running.push(table!)
         together = Math.max(together, running.length)
         await clock.sleep(1 + 3000 * clock.random())
-        return () => {
+        await commit(() => {
           running.splice(running.indexOf(table!), 1)
           return { ops: [{ op: 'count', name: id }] }
-        }
+        })
       },
     }
     const processes = [

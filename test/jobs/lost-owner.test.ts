@@ -4,7 +4,15 @@ import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { JobRun } from '../../src/jobs/job-kind.js'
 import { gate } from '../commit/tally.js'
 import { CountingStore, CrashingStore } from '../support/stores.js'
-import { countingKinds, losing, type Process, storeWith, suspendable, World } from './processes.js'
+import {
+  countingKinds,
+  losing,
+  type Process,
+  type State,
+  storeWith,
+  suspendable,
+  World,
+} from './processes.js'
 
 const worlds: World[] = []
 
@@ -29,7 +37,8 @@ describe('an owner that is suspended', () => {
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
     const stopped = gate<unknown>()
-    const onRun = ({ signal }: JobRun) => signal.addEventListener('abort', () => stopped.open(signal.reason))
+    const onRun = ({ signal }: JobRun<State>) =>
+      signal.addEventListener('abort', () => stopped.open(signal.reason))
     const owner = await world.open({ store, kinds: countingKinds(clock, onRun) })
     const id = await owner.runner.queue(kind, { steps })
     await clock.sleep(1500)
@@ -61,7 +70,8 @@ describe('an owner that is suspended', () => {
     const { clock } = world
     const { store, suspend, wake } = suspendable(world.store)
     const stopped = gate<unknown>()
-    const onRun = ({ signal }: JobRun) => signal.addEventListener('abort', () => stopped.open(signal.reason))
+    const onRun = ({ signal }: JobRun<State>) =>
+      signal.addEventListener('abort', () => stopped.open(signal.reason))
     const owner = await world.open({ store, kinds: countingKinds(clock, onRun) })
     const id = await owner.runner.queue('requeue', { steps: 200 })
     await clock.sleep(1500)
@@ -82,7 +92,7 @@ describe('an owner that is suspended', () => {
     /** Takes longer than the one of the owner. */
     const slow = countingKinds(clock).map(kind => ({
       ...kind,
-      run: (job: JobRun) => kind.run({ ...job, spec: { steps: 500 } }),
+      run: (job: JobRun<State>) => kind.run({ ...job, spec: { steps: 500 } }),
     }))
     const owner = await world.open({ store })
     const id = await owner.runner.queue('requeue', { steps: 5 })

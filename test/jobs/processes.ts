@@ -4,7 +4,7 @@
  */
 import { BlobLog } from '../../src/commit/blob-log.js'
 import { Committer } from '../../src/commit/committer.js'
-import type { Entry, Genesis, Json, Machine, Position } from '../../src/commit/machine.js'
+import type { Entry, Genesis, Json, Machine, Position, Propose } from '../../src/commit/machine.js'
 import { formatTransactionId } from '../../src/commit/transaction-id.js'
 import { assert, ErrorCode, SheafError } from '../../src/errors.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
@@ -93,8 +93,11 @@ export type Spec = {
 export const failure = new SheafError(ErrorCode.InvalidInput, 'the column is gone', { hint: 'add it' })
 
 /** Works for some seconds, then counts itself. `requeue` may be begun again, `once` may not. */
-export function countingKinds(clock: Clock, onRun: (job: JobRun) => void = () => {}): JobKind<State>[] {
-  const run = async (job: JobRun) => {
+export function countingKinds(
+  clock: Clock,
+  onRun: (job: JobRun<State>) => void = () => {},
+): JobKind<State>[] {
+  const run = async (job: JobRun<State>) => {
     onRun(job)
     const { steps = 0, fails, deaf = false } = job.spec as Spec
     for (let step = 0; step < steps; step++) {
@@ -102,10 +105,10 @@ export function countingKinds(clock: Clock, onRun: (job: JobRun) => void = () =>
       job.progress(step + 1, steps, 'counting')
     }
     if (fails === 'run') throw failure
-    return () => {
+    await job.commit(() => {
       if (fails === 'decision') throw failure
       return { ops: [{ op: 'count', name: job.id }] }
-    }
+    })
   }
   return [
     { name: 'requeue', onOrphan: 'requeue', run },
@@ -143,7 +146,7 @@ export class World {
     const log = {
       jobs: (state: State) => state.jobs,
       refresh: (signal?: AbortSignal) => committer.refresh(signal),
-      commit: (propose: Parameters<typeof committer.commit>[0]) => committer.commit(propose),
+      commit: (propose: Propose<State, null>) => committer.commit(propose),
     }
     runner = new JobRunner({
       log,

@@ -47,7 +47,7 @@ function viewsUpToDate() {
 
 test('a commit reads no view', () => {
   const { looks, state } = viewsUpToDate()
-  const task = new ViewRefreshes(() => ({}) as Engine, new SeededClock(1))
+  const task = new ViewRefreshes({ clock: new SeededClock(1) } as unknown as Engine)
   task.noteCommit({ state } as Committed<CatalogState>)
   expect(looks.count).toBe(0)
   expect(task.dueIn()).toBe(500)
@@ -56,7 +56,7 @@ test('a commit reads no view', () => {
 test('up-to-date views are checked once, with pauses, and again when a table has changed', async () => {
   const { looks, state } = viewsUpToDate()
   const clock = new SlowClock(1)
-  const task = new ViewRefreshes(() => ({ root: { state } }) as unknown as Engine, clock)
+  const task = new ViewRefreshes({ clock, root: { state }, running: {} } as unknown as Engine)
   await task.work(true, signal)
   expect(looks.count).toBe(2 * count)
   expect(clock.turns).toBeGreaterThan(count / 10)
@@ -72,8 +72,8 @@ test('a thorough compaction pauses between tables without work', async () => {
     Array.from({ length: count }, (_, i) => [`t${i}`, { uuid: `t${i}`, kind: 'declared', live: [] }]),
   )
   const state = { tables, jobs: [] }
-  const engine = { clock, root: { state, refresh: async () => state } } as unknown as Engine
-  const task = new Compaction({ engine: () => engine, keep: resolveMaintenance({}), report: () => {} })
+  const engine = { clock, running: {}, root: { state, refresh: async () => state } } as unknown as Engine
+  const task = new Compaction({ engine, keep: resolveMaintenance({}), report: () => {} })
   await task.work(true, signal)
   expect(clock.turns).toBeGreaterThan(count / 10)
 })

@@ -4,9 +4,9 @@ import type { CatalogState } from '../../src/catalog/state.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
 import type { Json } from '../../src/commit/machine.js'
-import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { jobKinds } from '../../src/engine/job-kinds.js'
+import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { runTransaction } from '../../src/engine/transaction.js'
 import { watchRoot } from '../../src/engine/watch.js'
 import type { JobKind } from '../../src/jobs/job-kind.js'
@@ -39,19 +39,24 @@ export class Builder {
   }
 
   kind(engine: () => Engine): JobKind<CatalogState> {
-    const real = jobKinds(engine, [], []).find(({ name }) => name === indexJob)!
     return {
-      ...real,
+      name: indexJob,
+      onOrphan: 'requeue',
       run: async job => {
-        const propose = await real.run(job)
-        job.progress(1, 4, 'sorting')
-        this.#begun()
-        await orAborted(this.#held, job.signal)
-        if (this.failure !== null) throw this.failure
-        return (state, at) => {
-          const { ops, ...proposal } = propose(state, at)
-          return { ...proposal, ops: ops.map(op => this.#cut(op as unknown as Change)) }
+        const real = jobKinds(engine(), [], []).find(({ name }) => name === indexJob)!
+        const commit: typeof job.commit = async propose => {
+          job.progress(1, 4, 'sorting')
+          this.#begun()
+          await orAborted(this.#held, job.signal)
+          if (this.failure !== null) throw this.failure
+          return job.commit((state, at) => {
+            const proposal = propose(state, at)
+            return (
+              proposal && { ...proposal, ops: proposal.ops.map(op => this.#cut(op as unknown as Change)) }
+            )
+          })
         }
+        await real.run({ ...job, commit })
       },
     }
   }
@@ -71,7 +76,7 @@ export class Builder {
 
 export async function openWithBuilder(store = new MemoryStore('memory://')) {
   const builder = new Builder()
-  const { engine, maintenance, held, close } = await openEngine(store, {
+  const engine: OpenedRoot = await OpenedRoot.open(store, {
     location: 'memory://',
     create: true,
     readOnly: false,
@@ -82,12 +87,12 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
     report: () => {},
     jobKinds: [builder.kind(() => engine)],
   })
-  const ns = new Namespace(bindOperations(engine), close, {
+  const ns = new Namespace(bindOperations(engine), () => engine.close(), {
     watch: (call = {}) => watchRoot(engine.root, systemClock, call.signal),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     async optimize(call) {
-      await maintenance.finish(call?.signal)
-      return { held: held() }
+      await engine.maintenance.finish(call?.signal)
+      return { held: engine.held() }
     },
     snapshot: () => Promise.reject(new Error('no snapshots here')),
     tableAt: async () => null,

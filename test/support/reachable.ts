@@ -1,7 +1,7 @@
 /** Which files of tables a root needs, and which lie there: for audits. */
 import { versionsWithData } from '../../src/catalog/retention.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
-import { openEngine } from '../../src/engine/connect.js'
+import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { creationSlotOfPath } from '../../src/manifest/file-names.js'
 import { reachOf } from '../../src/manifest/reach.js'
 import type { Clock } from '../../src/primitives/clock.js'
@@ -20,7 +20,7 @@ export async function reachable(
   clock: Clock,
   versionsOf = versionsWithData,
 ): Promise<Report> {
-  const { engine, close } = await openEngine(store, {
+  const engine = await OpenedRoot.open(store, {
     location: 'memory://',
     create: false,
     readOnly: true,
@@ -36,7 +36,7 @@ export async function reachable(
     const needed = new Set<string>()
     for (const head of [...state.tables, ...state.detached].map(([, head]) => head)) {
       if (head.kind !== 'sheaf') continue
-      const { files } = await reachOf(engine, head, versions(head), new Pacer())
+      const { files } = await reachOf(engine.versions, head, versions(head), new Pacer())
       for (const path of files) needed.add(`${head.location}/${path}`)
     }
     const needless: string[] = []
@@ -48,6 +48,6 @@ export async function reachable(
     }
     return { missing: [...needed], needless }
   } finally {
-    await close()
+    await engine.close()
   }
 }

@@ -1,7 +1,8 @@
 /** What the text indexes of a table know, held against its rows. */
 import { expect } from 'vitest'
 import type { Table } from '../../src/index.js'
-import { type Engine, openVersion } from '../../src/root/engine.js'
+import type { Engine } from '../../src/root/engine.js'
+import { openVersion } from '../../src/root/open-table.js'
 import type { TableReader } from '../../src/table/table-reader.js'
 import type { TextIndexReader } from '../../src/table/text-index.js'
 

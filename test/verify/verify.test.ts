@@ -9,8 +9,8 @@ import { Namespace } from '../../src/client/namespace.js'
 import { Checkpoints } from '../../src/commit/checkpoints.js'
 import type { Json } from '../../src/commit/machine.js'
 import { decodeSlot, encodeSlot } from '../../src/commit/slot.js'
-import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
+import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { verifyOpen } from '../../src/engine/verify.js'
 import { connect, type Problem, verify } from '../../src/index.js'
 import { baseKey, decodeBase, encodeBase } from '../../src/manifest/layout-base.js'
@@ -346,12 +346,12 @@ describe('numbers that do not add up:', () => {
       /3 rows, not 2/,
     ],
   ])('%s', async (_, change, blobsOf, what) => {
-    const { engine, close } = await openEngine(new MemoryStore('memory://'), settings)
-    const ns = new Namespace(bindOperations(engine), close)
+    const engine = await OpenedRoot.open(new MemoryStore('memory://'), settings)
+    const ns = new Namespace(bindOperations(engine), () => engine.close())
     const table = await ns.createTable('t', [{ a: 1 }, { a: 2 }, { a: 3 }])
     await table.delete('a = 2')
     const [uuid, head] = [...engine.root.state.tables][0]!
-    const rows = (await engine.slots.get(1)).blob(0)
+    const rows = (await engine.versions.slots.get(1)).blob(0)
     await engine.root.commit(() => ({
       ops: [
         {

@@ -1,0 +1,275 @@
+/** An opened root: builds the parts that handlers, jobs and maintenance work on, and closes them. */
+import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogState } from '../catalog/state.js'
+import type { MaintenanceEvent } from '../client/maintenance-event.js'
+import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
+import type { Holder } from '../client/optimized.js'
+import type { RootStats } from '../client/stats.js'
+import type { SheafError } from '../errors.js'
+import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
+import { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import type { JobKind } from '../jobs/job-kind.js'
+import { JobRunner } from '../jobs/job-runner.js'
+import { Checkpointing } from '../maintenance/checkpointing.js'
+import { Compaction } from '../maintenance/compaction.js'
+import { Drops } from '../maintenance/drops.js'
+import { Maintenance, type Report, type Warn } from '../maintenance/maintenance.js'
+import { Packing } from '../maintenance/packing.js'
+import { Retention } from '../maintenance/retention.js'
+import { StoredLayouts } from '../maintenance/stored-layouts.js'
+import { Sweep } from '../maintenance/sweep.js'
+import { Trim } from '../maintenance/trim.js'
+import { ViewRefreshes } from '../maintenance/view-refreshes.js'
+import { LanceManifests } from '../manifest/lance-manifests.js'
+import { LayoutStore } from '../manifest/layout-store.js'
+import { Activity } from '../primitives/activity.js'
+import type { Clock } from '../primitives/clock.js'
+import { Memory } from '../primitives/memory.js'
+import type { Engine, Retained, Versions } from '../root/engine.js'
+import { SessionTokens } from '../root/session-tokens.js'
+import { TableWriters } from '../root/table-writers.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { NotifyingStore } from '../storage/notifying-store.js'
+import type { Sharing } from '../table/sharing.js'
+import { createTableSource, type TableSource } from '../table/table-source.js'
+import type { ColumnFunction } from '../write/functions.js'
+import { Holds } from '../write/holds.js'
+import { Pins } from '../write/pins.js'
+import { UnderWay } from '../write/under-way.js'
+import { explainLoss } from './expired.js'
+import { jobKinds } from './job-kinds.js'
+import { RootLog } from './root-log.js'
+
+/** Options of `OpenedRoot.open`, with all defaults applied. */
+export interface RootOptions {
+  readonly location: string
+  readonly create: boolean
+  readonly readOnly: boolean
+  readonly cacheBytes: number
+  readonly clock: Clock
+  readonly warn: Warn
+  readonly report: Report
+  readonly keep: ResolvedMaintenance
+  readonly functions?: readonly ColumnFunction[]
+  readonly tokenizers?: readonly CustomTokenizer[]
+  readonly sharing?: Sharing | undefined
+  /** Threads that build one vector index. Default 1. */
+  readonly buildThreads?: number
+  /** Kinds of jobs in addition to the built-in kinds. */
+  readonly jobKinds?: readonly JobKind<CatalogState>[]
+}
+
+/** See the head of this file. */
+export class OpenedRoot implements Engine {
+  readonly location: string
+  readonly store: BlobStore
+  readonly clock: Clock
+  readonly root: RootLog['committer']
+  readonly versions: Versions
+  readonly source: TableSource
+  readonly writers: TableWriters
+  readonly retained: Retained
+  readonly jobs: JobRunner<CatalogState>
+  readonly maintenance: Maintenance
+  readonly running: Engine['running']
+  readonly functions: readonly ColumnFunction[]
+  readonly buildThreads: number
+  readonly #memory: Memory
+  readonly #sweep: Sweep
+  readonly #checkpointing: Checkpointing
+  readonly #eventCounts: { [kind in MaintenanceEvent['kind']]?: number } = {}
+
+  private constructor(
+    store: BlobStore,
+    memory: Memory,
+    log: RootLog,
+    layouts: LayoutStore,
+    options: RootOptions,
+  ) {
+    const { location, readOnly, clock, warn, keep, sharing } = options
+    const { functions = [], tokenizers = [], buildThreads = 1 } = options
+    const { committer, slots, history, recent } = log
+    this.location = location
+    this.store = store
+    this.clock = clock
+    this.root = committer
+    const lance = new LanceManifests(store, readOnly)
+    this.versions = { slots, history, layouts, recent, lance, adopts: !readOnly }
+    this.source = {
+      ...createTableSource(store, slots, memory, new Analyzers(tokenizers), sharing),
+      explain: (table, version, error) => explainLoss(committer, table, version, error),
+    }
+    this.writers = new TableWriters(clock)
+    this.retained = this.#retain(options)
+    this.running = { calls: new Activity(clock), transactions: new Activity(clock) }
+    this.functions = functions
+    this.buildThreads = buildThreads
+    this.#memory = memory
+    const report: Report = event => {
+      this.#eventCounts[event.kind] = (this.#eventCounts[event.kind] ?? 0) + 1
+      options.report(event)
+    }
+    this.#checkpointing = this.#checkpoint(log, layouts, options, report)
+    this.#sweep = new Sweep({
+      committer,
+      source: { store, slots, history, layouts },
+      pins: this.retained.pins,
+      underWay: this.retained.underWay,
+      clock,
+      report,
+      keepOrphansMs: keep.keepOrphansMs,
+    })
+    this.maintenance = new Maintenance({ tasks: this.#tasks(log, layouts, options, report), clock, warn })
+    this.jobs = new JobRunner({
+      log: {
+        jobs: state => state.jobs,
+        refresh: signal => committer.refresh(signal),
+        commit: async propose => {
+          const committed = await committer.commit(propose)
+          if (committed !== null) this.maintenance.afterCommit(committed)
+          return committed
+        },
+      },
+      store,
+      clock,
+      kinds: readOnly ? [] : [...jobKinds(this, functions, tokenizers), ...(options.jobKinds ?? [])],
+    })
+    log.notify({
+      applied: () => this.jobs.observe(committer.state),
+      reopened: checkpoint => {
+        this.#checkpointing.reopened(checkpoint)
+        this.jobs.observe(checkpoint.state)
+      },
+    })
+    this.jobs.observe(committer.state)
+  }
+
+  /**
+   * Open the newest checkpoint, replay the log after it, and build everything that works on the root. Throws what
+   * `Committer.open` throws.
+   */
+  static async open(baseStore: BlobStore, options: RootOptions, signal?: AbortSignal): Promise<OpenedRoot> {
+    const { clock, create, readOnly, warn } = options
+    const memory = new Memory(options.cacheBytes)
+    const store = new NotifyingStore(baseStore, key => memory.gone(key))
+    const damaged = new Set<string>()
+    const onDamaged = (key: string, error: SheafError) => {
+      if (damaged.has(key)) return
+      damaged.add(key)
+      warn(`${key} is damaged: its content is rebuilt from the log`, error)
+    }
+    const log = await RootLog.open(store, { clock, create, readOnly, memory, warn, onDamaged }, signal)
+    const layouts = new LayoutStore(log.slots, log.history, store, { readOnly, memory, onDamaged })
+    return new OpenedRoot(store, memory, log, layouts, options)
+  }
+
+  /** Readers and jobs that kept the last garbage collection from deleting files that are old enough. */
+  held(): readonly Holder[] {
+    return this.#sweep.held
+  }
+
+  stats(): RootStats {
+    return {
+      id: this.root.state.root,
+      format: 1,
+      memory: this.#memory.stats(),
+      log: { slot: this.root.head, checkpoint: this.#checkpointing.slot },
+      maintenance: { ...this.#eventCounts },
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.jobs.close()
+    await this.retained.uploads.close()
+    await this.retained.sessions.close()
+    await this.retained.pins.close()
+    await this.maintenance.close()
+    await this.root.close()
+  }
+
+  #retain({ clock, readOnly, sharing, keep }: RootOptions): Retained {
+    const { store, root } = this
+    const pins = new Pins(store, clock, readOnly && sharing?.pins !== true)
+    const idleMs = keep.keepIdleMs
+    return {
+      pins,
+      uploads: new Holds({
+        pin: (slot, id) => pins.hold(slot, undefined, id),
+        clock,
+        idleMs,
+        isOpen: id => root.state.uploads.has(id),
+      }),
+      sessions: new Holds({ pin: slot => pins.hold(slot), clock, idleMs }),
+      tokens: new SessionTokens(store, clock, readOnly),
+      underWay: new UnderWay(),
+    }
+  }
+
+  #checkpoint(
+    log: RootLog,
+    layouts: LayoutStore,
+    { clock, keep, warn }: RootOptions,
+    report: Report,
+  ): Checkpointing {
+    const { committer, checkpoints, slots, packs, history, opened, tail } = log
+    const { keepOrphansMs, keepLogMs } = keep
+    const { pins } = this.retained
+    const packing = new Packing({
+      log: log.log,
+      features: catalogMachine.features,
+      slots,
+      packs,
+      history,
+      layouts,
+      pins,
+      clock,
+      keepLogMs,
+    })
+    return new Checkpointing({
+      committer,
+      checkpoints,
+      history,
+      packs,
+      packing,
+      keepOrphansMs,
+      opened,
+      tail,
+      report,
+      warn,
+    })
+  }
+
+  /** List the maintenance tasks, in the order in which they run. */
+  #tasks(
+    { committer, checkpoints, history, log }: RootLog,
+    layouts: LayoutStore,
+    options: RootOptions,
+    report: Report,
+  ) {
+    const { store, clock } = this
+    const { keep, warn } = options
+    const { keepVersionsMs, keepOrphansMs } = keep
+    const { pins } = this.retained
+    return [
+      new Compaction({ engine: this, keep, report }),
+      new ViewRefreshes(this),
+      new StoredLayouts(layouts, () => committer.state),
+      new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
+      this.#sweep,
+      // Runs after garbage collection, which sets the watermark that drops must respect.
+      new Drops({ committer, store, clock, pins, report }),
+      // Runs after expiry and garbage collection, so that the checkpoint no longer contains what they removed.
+      this.#checkpointing,
+      new Trim({
+        committer,
+        checkpoints,
+        log,
+        store,
+        clock,
+        report,
+        keepOrphansMs,
+        checkpointed: () => this.#checkpointing.slot,
+      }),
+    ]
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The log of an opened root, and everything that is read from it: the state, old slots, packs, and the history of
+ * versions. A root is opened from its newest checkpoint, or from slot 0.
+ */
+import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogState } from '../catalog/state.js'
+import { BlobLog } from '../commit/blob-log.js'
+import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
+import { Committer, SlotMissing } from '../commit/committer.js'
+import { Packs } from '../commit/packs.js'
+import { decodeGenesis, type Slot } from '../commit/slot.js'
+import { Slots } from '../commit/slots.js'
+import { assert, corrupted, type SheafError } from '../errors.js'
+import { packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
+import { Tail } from '../maintenance/checkpointing.js'
+import { keptNote } from '../maintenance/kept-note.js'
+import type { Warn } from '../maintenance/maintenance.js'
+import { History } from '../manifest/history.js'
+import { RecentChanges } from '../manifest/recent-changes.js'
+import type { Clock } from '../primitives/clock.js'
+import type { Memory } from '../primitives/memory.js'
+import type { BlobStore } from '../storage/blob-store.js'
+
+interface RootLogOptions {
+  readonly clock: Clock
+  /** Write slot 0 if the log is empty. */
+  readonly create: boolean
+  readonly readOnly: boolean
+  readonly memory: Memory
+  readonly warn: Warn
+  /** Called once for each damaged file that is rebuilt. */
+  readonly onDamaged: (key: string, error: SheafError) => void
+}
+
+/** Notified after the state has changed. Must not throw. */
+interface LogListener {
+  /** A slot was applied. */
+  applied(): void
+  /** The committer continues from a checkpoint: slots before it were not applied. */
+  reopened(checkpoint: Checkpoint<CatalogState>): void
+}
+
+/** See the head of this file. */
+export class RootLog {
+  readonly log: BlobLog
+  readonly checkpoints: Checkpoints<CatalogState>
+  readonly packs: Packs
+  readonly slots: Slots
+  readonly history: History
+  readonly tail = new Tail()
+  readonly recent = new RecentChanges()
+  /** The checkpoint from which the root was opened last; null: it was opened from slot 0. */
+  opened: Checkpoint<CatalogState> | null
+  #committer: Committer<CatalogState> | null = null
+  #listener: LogListener | null = null
+
+  private constructor(
+    store: BlobStore,
+    log: BlobLog,
+    checkpoints: Checkpoints<CatalogState>,
+    opened: Checkpoint<CatalogState> | null,
+    { memory, onDamaged }: RootLogOptions,
+  ) {
+    this.log = log
+    this.checkpoints = checkpoints
+    this.opened = opened
+    this.packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
+    const lookAgain = async () => {
+      await this.#findNote()
+    }
+    this.slots = new Slots(log, catalogMachine.features, memory, { packs: this.packs, lookAgain })
+    const findPages = async () => {
+      const note = await this.#findNote()
+      return note === null ? null : pagesOf(note)
+    }
+    const pages = opened === null ? [] : pagesOf(opened)
+    this.history = new History(store, pages, this.slots, memory, findPages, onDamaged)
+  }
+
+  /** Open the newest checkpoint and replay the log after it. Throws what `Committer.open` throws. */
+  static async open(store: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
+    const { clock, create, readOnly, warn } = options
+    const skipped = new Map<string, SheafError>()
+    const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
+      skipped.set(key, error)
+      warn(`${key} is skipped: the root is opened from an older checkpoint, or from its log`, error)
+    })
+    const log = new BlobLog(store)
+    const first = await log.read(0, signal)
+    if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
+    const opened = await checkpoints.newest(signal)
+    const root = new RootLog(store, log, checkpoints, opened, options)
+    const committing = {
+      clock,
+      create,
+      readOnly,
+      slots: root.slots,
+      onApplied: (slot: Slot) => root.#applied(slot),
+      base: opened ?? undefined,
+      newer: (after: number) => checkpoints.newest(undefined, after),
+      onReopened: (base: unknown) => root.#reopened(base as Checkpoint<CatalogState>),
+    }
+    root.#committer = await Committer.open(log, catalogMachine, committing, signal).catch(error => {
+      const isTrimmed = error instanceof SlotMissing && error.slot === 1 && root.opened === null
+      throw isTrimmed ? withoutCheckpoint(error, skipped) : error
+    })
+    checkpoints.belongTo(root.committer.genesis.root)
+    return root
+  }
+
+  get committer(): Committer<CatalogState> {
+    assert(this.#committer !== null, 'a part of the log was read before the log was open')
+    return this.#committer
+  }
+
+  /** Notify `listener` of changes from now on. */
+  notify(listener: LogListener): void {
+    this.#listener = listener
+  }
+
+  #applied(slot: Slot): void {
+    this.history.note(slot)
+    this.tail.note(slot)
+    this.recent.note(slot)
+    this.#listener?.applied()
+  }
+
+  #reopened(checkpoint: Checkpoint<CatalogState>): void {
+    this.opened = checkpoint
+    this.history.seal(pagesOf(checkpoint))
+    this.packs.adopt(packsOf(checkpoint))
+    this.tail.clear()
+    this.#listener?.reopened(checkpoint)
+  }
+
+  /** Return the note of the newest checkpoint that the log names, and read its packs from now on. */
+  async #findNote() {
+    // If the log cannot be read, use the newest state that was read before.
+    await this.committer.refresh().catch(() => {})
+    const note = await keptNote(this.checkpoints, this.committer.state)
+    if (note !== null) this.packs.adopt(packsOf(note))
+    return note
+  }
+}
+
+/**
+ * Return the error for a log whose first slots were trimmed, but that has no usable checkpoint. Lists why each one
+ * failed.
+ */
+function withoutCheckpoint(cause: SlotMissing, skipped: ReadonlyMap<string, SheafError>): SheafError {
+  const found = [...skipped.values()].map(({ message }) => message)
+  const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
+  return corrupted(`${cause.message}, and no checkpoint replaces it: ${why}`, {
+    hint: 'restore the files of _ckpt/ from a backup',
+    cause,
+  })
+}

@@ -1,0 +1,113 @@
+/** Opens tables at a version: their catalog entry, manifest and reader. */
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { TableHead } from '../catalog/state.js'
+import { assert } from '../errors.js'
+import type { Layout } from '../manifest/layout.js'
+import type { TableAddress } from '../manifest/layout-store.js'
+import type { TableSchema } from '../manifest/table-schema.js'
+import type { VersionRecord } from '../manifest/version.js'
+import type { HandlerOptions } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { indexReaders } from '../table/table-index.js'
+import { TableReader } from '../table/table-reader.js'
+import { textIndexReaders } from '../table/text-index.js'
+import { vectorIndexReaders } from '../table/vector-index.js'
+import type { Engine } from './engine.js'
+
+/** A table at one version: its catalog entry, its manifest, and a reader. */
+export interface OpenTable {
+  readonly head: TableHead
+  readonly version: number
+  readonly layout: Layout
+  readonly reader: TableReader
+}
+
+/** Open a table of the newest state at `version`, default its latest. Throws `Unsupported`, `TableNotFound`, `TableVersionNotFound`. */
+export async function openTable(
+  engine: Engine,
+  id: readonly string[],
+  version: number | undefined,
+  { signal, table }: HandlerOptions,
+): Promise<OpenTable> {
+  const head = findTable(await engine.root.refresh(signal), id, table)
+  checkRows(head)
+  return openVersion(engine, head, versionOf(head, version), signal)
+}
+
+/** Open a version of a table that the state has. */
+export async function openVersion(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  signal?: AbortSignal,
+): Promise<OpenTable> {
+  return { head, version, ...(await readerOf(engine, head, version, signal)) }
+}
+
+/** Read a committed version, also one that has expired, as long as its files exist. */
+export async function readerOf(
+  engine: Engine,
+  table: TableAddress,
+  version: number,
+  signal?: AbortSignal,
+): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
+  signal?.throwIfAborted()
+  const { source } = engine
+  const { layouts } = engine.versions
+  const { location } = table
+  // Nearly always the manifest is in memory.
+  const layout = layouts.known?.(table, version) ?? (await layoutOf(engine, table, version, signal))
+  let reader = readers.get(layout)
+  if (reader === undefined) {
+    const indexes = indexReaders(source, location, layout)
+    const vectorIndexes = vectorIndexReaders(source, location, layout)
+    const textIndexes = textIndexReaders(source, location, layout)
+    reader = new TableReader(source, location, layout, indexes, vectorIndexes, textIndexes)
+    readers.set(layout, reader)
+  }
+  return { layout, reader }
+}
+
+async function layoutOf(
+  { versions, source }: Engine,
+  table: TableAddress,
+  version: number,
+  signal: AbortSignal | undefined,
+): Promise<Layout> {
+  try {
+    return await versions.layouts.at(table, version, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw (await source.explain?.(table.uuid, version, error)) ?? error
+  }
+}
+
+/** Return the schema of a table's newest version. Reads nothing if the schema is in memory. */
+export function schemaOf(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableSchema> {
+  return engine.versions.layouts.schemaOf(head, head.schemaId, versionOf(head), signal)
+}
+
+/** The reader of each manifest: manifests are immutable, and a reader keeps what it learned of the files. */
+const readers = new WeakMap<Layout, TableReader>()
+
+/** Return the record of a version that the state has. */
+export async function recordOf(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  signal?: AbortSignal,
+): Promise<VersionRecord> {
+  const record = await engine.versions.history.find(head.uuid, version, signal)
+  assert(record !== null, `version ${version} of table ${idText(head.id)} has no record`)
+  return record
+}
+
+/** The folder of a table as callers see it: below the root's address. */
+export function locationOf(engine: Engine, head: Pick<TableHead, 'location'>): string {
+  return pathOf(engine, head.location)
+}
+
+/** A key of the store as callers see it: below the root's address. */
+export function pathOf(engine: Engine, key: string): string {
+  return engine.location.endsWith('/') ? engine.location + key : `${engine.location}/${key}`
+}
