@@ -1,5 +1,5 @@
 /** Copies bodies into pieces that can be transferred to another thread. */
-import { concatBytes } from '../src/arrow/concat.js'
+import { concatBytes } from '../src/arrow/concat-bytes.js'
 import { invalidInput, quote } from '../src/errors.js'
 
 /** Return the bytes in all chunks together. */

@@ -47,6 +47,7 @@ const asked = {
   ],
   vectors: ['dist/src/indexes/vector/open.js'],
   scalars: ['dist/src/indexes/scalar/open-segment.js'],
+  differences: ['dist/src/client/version-pair.js'],
   explain: ['dist/src/query/explain.js', 'dist/src/query/analyze.js'],
 }
 

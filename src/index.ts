@@ -1,6 +1,7 @@
 /** The public exports of the package `sheaf`. */
 export type { BadVectors } from './arrow/bad-vectors.js'
 export type { RowOf } from './arrow/row-type.js'
+export type { ArrowBatch } from './arrow/to-arrow.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
 export type { Assignments } from './client/assignments.js'
 export type { ChangesOptions, TableChange } from './client/changes.js'
@@ -35,10 +36,9 @@ export {
   Namespace,
 } from './client/namespace.js'
 export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
-export type { RowsOptions } from './client/row-objects.js'
+export type { RowsOptions } from './client/rows-options.js'
 export type { SchemaDifference } from './client/schema-difference.js'
 export {
-  type ArrowBatch,
   type BatchesOptions,
   type FoundByText,
   type FuseOptions,
@@ -113,7 +113,8 @@ export type {
   Request,
 } from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'
-export { type SqlFragment, sql } from './sql/syntax/tag.js'
+export type { SqlFragment } from './sql/syntax/sql-fragment.js'
+export { sql } from './sql/syntax/tag.js'
 export { Ambiguous, type BlobInfo, type BlobStore } from './storage/blob-store.js'
 export type {
   BatchFunction,

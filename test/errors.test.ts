@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { joined } from '../adapters/bytes.js'
-import { concatBytes } from '../src/arrow/concat.js'
+import { concatBytes } from '../src/arrow/concat-bytes.js'
 import { concatChunks } from '../src/arrow/encode-ipc.js'
 import {
   columnNotFound,

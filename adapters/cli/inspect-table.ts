@@ -1,5 +1,5 @@
 /** Collects the facts about a table from a namespace. */
-import { schemaFromJson } from '../../src/arrow/schema-json.js'
+import { schemaFromJson } from '../../src/arrow/schema-from-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'

@@ -1,5 +1,5 @@
 /** The columns of a CSV file: collects records until names and types are known, then converts records to rows. */
-import { typeFromJson } from '../../src/arrow/schema-json.js'
+import { typeFromJson } from '../../src/arrow/schema-from-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'

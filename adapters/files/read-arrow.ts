@@ -1,8 +1,8 @@
 /** Reads Arrow IPC files and streams as record batches. */
 import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { fileMagic } from '../../src/arrow/ipc-message.js'
+import type { ArrowBatch } from '../../src/arrow/to-arrow.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
-import type { ArrowBatch } from '../../src/client/search.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { LocalFile } from '../../src/storage/local-file.js'

@@ -1,6 +1,6 @@
 /** Reads UTF-8 text in blocks of a few whole lines, so that messages can name lines. */
 import { isUtf8 } from 'node:buffer'
-import { concatBytes } from '../../src/arrow/concat.js'
+import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { invalidInput, type SheafError } from '../../src/errors.js'
 import { type FileSource, lineOf, readChunks } from './source.js'
 

@@ -3,6 +3,7 @@ import { assert, invalidInput } from '../errors.js'
 import { bitmapBytes, copyBits, setBits } from './bits.js'
 import { type Batch, type Column, isValid, type Values } from './column.js'
 import { ColumnTooLarge } from './column-too-large.js'
+import { concatBytes } from './concat-bytes.js'
 import { emptyColumn } from './fill.js'
 import { asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 import { equalTypes } from './same-type.js'
@@ -81,30 +82,6 @@ export function concatBatches(batches: readonly Batch[]): Batch {
     schema: first.schema,
     length,
     columns: first.columns.map((_, i) => concatColumns(batches.map(batch => batch.columns[i]!))),
-  }
-}
-
-/** Concatenate byte arrays into a new one. Throws `InvalidInput` if they are too long for one array. */
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  let total = 0
-  for (const part of parts) total += part.length
-  const out = allocate(total)
-  let at = 0
-  for (const part of parts) {
-    out.set(part, at)
-    at += part.length
-  }
-  return out
-}
-
-function allocate(size: number): Uint8Array<ArrayBuffer> {
-  try {
-    return new Uint8Array(size)
-  } catch (cause) {
-    throw invalidInput(`cannot allocate ${size} bytes in one array`, {
-      hint: 'ask for fewer rows with limit, or read them with batches()',
-      cause,
-    })
   }
 }
 

@@ -3,7 +3,7 @@ import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { Budget, defaultMaxBytes, type SharedMemory, tooLarge } from './budget.js'
 import type { Batch } from './column.js'
-import { concatBytes } from './concat.js'
+import { concatBytes } from './concat-bytes.js'
 import {
   cutOff,
   type DecodeLimits,

@@ -4,7 +4,7 @@
  */
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
-import { concatBytes } from './concat.js'
+import { concatBytes } from './concat-bytes.js'
 import { type FlatColumns, flattenColumn } from './flatten.js'
 import { type Block, encodeFooter, encodeSchemaMessage, endOfStream, fileMagic } from './ipc-message.js'
 import { DictionaryUnifier, IpcWriter, wideAlignment } from './ipc-writer.js'

@@ -6,7 +6,7 @@
 import { corrupted, SheafError } from '../errors.js'
 import { Budget } from './budget.js'
 import type { Batch } from './column.js'
-import { concatBytes } from './concat.js'
+import { concatBytes } from './concat-bytes.js'
 import { type FlatColumns, flattenColumn } from './flatten.js'
 import { IpcDecoder } from './ipc-decoder.js'
 import { decodeMessage, decodePrefix, prefixBytes } from './ipc-message.js'

@@ -6,6 +6,9 @@ import type { Schema } from './types.js'
 
 export type { ArrowTable }
 
+/** A record batch of apache-arrow. */
+export type ArrowBatch = ArrowTable['batches'][number]
+
 /** Return a Table of the apache-arrow package that Sheaf depends on. The first call loads it (55-230 ms). */
 export async function toArrowTable(schema: Schema, batches: readonly Batch[]): Promise<ArrowTable> {
   const { tableFromIPC } = await import('apache-arrow')

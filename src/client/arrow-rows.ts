@@ -5,7 +5,7 @@
 import type { Batch } from '../arrow/column.js'
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import { decodeIpcStream } from '../arrow/decode-stream.js'
-import { concatChunks, encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
+import { encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import type { ArrowBody, ArrowReply, HandlerOptions } from '../protocol/calls.js'
 
@@ -81,14 +81,4 @@ export class ReadRows implements ArrowReply {
     this.#chunks = chunks
     return chunks
   }
-}
-
-/** Return schema and batches of a reply, in either representation. */
-export function readReply(reply: ArrowReply): {
-  readonly schema: Schema
-  readonly batches: readonly Batch[]
-} {
-  if (reply instanceof ReadRows) return reply
-  const { chunks } = reply
-  return decodeIpc(concatChunks(chunks))
 }

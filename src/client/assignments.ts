@@ -2,7 +2,7 @@
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
-import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
+import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
 
 /** For each column, a value, or an expression over the old row (`` sql`price * 2` ``). */
 export type Assignments = Readonly<Record<string, ParameterValue | SqlFragment>>

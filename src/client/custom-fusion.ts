@@ -2,8 +2,8 @@
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { candidatesFor } from '../query/plan-fusion.js'
-import { readReply } from './arrow-rows.js'
-import { type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
+import { importReplies } from './import-replies.js'
+import type { RowObject, RowsOptions } from './rows-options.js'
 import { isOfGroups, selects } from './selection.js'
 
 /** A row that a search found: the selected columns, `_rowid`, and `_distance` or `_score`. */
@@ -44,7 +44,8 @@ export async function fusedRows(
   if (vector == null || full_text_query === undefined) {
     throw invalidInput('a fusion function needs a hybrid search: a vector and a text')
   }
-  if (isOfGroups(rest) || rest.distinct === true) {
+  const isOfAll = rest.distinct === true || isOfGroups(rest)
+  if (isOfAll instanceof Promise ? await isOfAll : isOfAll) {
     throw invalidInput('a fusion function does not support aggregates, groups or distinct rows', {
       hint: 'leave the function out, and give fuse({ candidates: 1000 })',
     })
@@ -67,6 +68,7 @@ export async function fusedRows(
     { ...textRequest, ...text, version: vectorReply.version },
     call,
   )
+  const { readReply, rowObjects } = await importReplies()
   const vectorRows = await rowObjects(readReply(vectorReply).batches, options)
   const textRows = await rowObjects(readReply(textReply).batches, options)
   const rows = new Map<unknown, RowObject>()

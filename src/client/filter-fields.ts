@@ -2,7 +2,7 @@
 import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { either, given, string } from '../protocol/shape.js'
-import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
+import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
 
 /** An SQL condition as an option of a call. */
 export const conditionShape = either<string | SqlFragment>(

@@ -13,7 +13,6 @@ import { parseId } from '../protocol/identifiers.js'
 import { parse } from '../protocol/parse.js'
 import { stringMap } from '../protocol/request-fields.js'
 import { array, boolean, callback, either, oneOf, options, string } from '../protocol/shape.js'
-import { ArrowRows } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
@@ -25,7 +24,6 @@ import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
 const importTableRows = lazyImport(() => import('./table-rows.js'))
-const importConform = lazyImport(() => import('../write/conform.js'))
 
 /** A path such as `'a$b$t'`, or its names as an array. Names in an array may contain `$`. */
 export type Identifier = string | readonly string[]
@@ -196,7 +194,7 @@ export class Namespace implements AsyncDisposable {
     const path = tablePathOf('createTable', id)
     const request = { id: path, mode: wireModes[mode], ...(properties && { properties }) }
     const { signal } = call
-    const { tableRows } = await importTableRows()
+    const { tableRows, withSchema } = await importTableRows()
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
       const body = await withSchema(rows, schema)
@@ -485,14 +483,6 @@ takeNoMore(Namespace.prototype, {
 })
 
 const wireModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
-
-/** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */
-async function withSchema(rows: ArrowRows, schema: Schema | undefined): Promise<ArrowRows> {
-  if (schema === undefined || rows.schema === schema) return rows
-  const { checkFits, conformBatches } = await importConform()
-  checkFits(rows.schema, schema)
-  return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
-}
 
 function pathOf(call: string, id: Identifier): readonly string[] {
   const checked = parse(identifierShape, id, `${call}: the identifier`)

@@ -1,12 +1,18 @@
 /** Search: an immutable query builder. Each step returns a new search; a method such as `toArray` runs the query. */
-import { concatChunks } from '../arrow/encode-ipc.js'
-import { sliceBatch } from '../arrow/slice.js'
-import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
+import type { ArrowBatch, ArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput } from '../errors.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 import { Pacer } from '../primitives/pacer.js'
+import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
-import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
+import {
+  type ArrowReply,
+  type CallOptions,
+  callFields,
+  callShape,
+  type Operations,
+  type Request,
+} from '../protocol/calls.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
 import { queryRequest } from '../protocol/query-shapes.js'
@@ -23,12 +29,12 @@ import {
   string,
   withHints,
 } from '../protocol/shape.js'
-import type { SqlFragment } from '../sql/syntax/tag.js'
-import { readReply } from './arrow-rows.js'
+import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
-import { callOptions, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
+import { importReplies } from './import-replies.js'
+import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
@@ -40,9 +46,6 @@ const defaultLimit = 10
 
 /** Default rows per batch. */
 const batchRows = 8 * 1024
-
-/** A record batch of apache-arrow. */
-export type ArrowBatch = ArrowTable['batches'][number]
 
 /** Options of `batches`. */
 export interface BatchesOptions extends CallOptions {
@@ -456,23 +459,30 @@ export class Search<R extends object = Row> {
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
-    if (this.#fuse !== null) {
-      return fusedRows(this.#operations, this.#resolvedRequest(), this.#fuse, options, call)
+    const fuse = this.#fuse
+    if (fuse !== null) {
+      return whenResolved(this.#resolvedRequest(), request =>
+        fusedRows(this.#operations, request, fuse, options, call),
+      )
     }
-    const { batches } = readReply(await this.#run(call))
-    return rowObjects(batches, options)
+    const reply = await this.#run(call)
+    const { readReply, rowObjects } = await importReplies()
+    return rowObjects(readReply(reply).batches, options)
   }
 
   /** Return the rows as a table of apache-arrow. */
   async toArrow(options: CallOptions = {}): Promise<ArrowTable> {
-    const { schema, batches } = readReply(await this.#run(parse(callShape, options, 'toArrow')))
+    const reply = await this.#run(parse(callShape, options, 'toArrow'))
+    const { readReply, toArrowTable } = await importReplies()
+    const { schema, batches } = readReply(reply)
     return toArrowTable(schema, batches)
   }
 
   /** Return the rows as an Arrow IPC file. */
   async toIpc(options: CallOptions = {}): Promise<Uint8Array> {
-    const { chunks } = await this.#run(parse(callShape, options, 'toIpc'))
-    return concatChunks(chunks)
+    const reply = await this.#run(parse(callShape, options, 'toIpc'))
+    const { concatChunks } = await importReplies()
+    return concatChunks(reply.chunks)
   }
 
   /**
@@ -484,36 +494,38 @@ export class Search<R extends object = Row> {
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
-    const request = this.#resolvedRequest()
+    const resolved = this.#resolvedRequest()
+    const request = resolved instanceof Promise ? await resolved : resolved
     const pacer = new Pacer(call.signal)
-    const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
+    const paged = isScan(request)
+    const isPaged = paged instanceof Promise ? await paged : paged
+    const pages = isPaged ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
+      const { arrowBatch, pieces, readReply } = await importReplies()
       const { schema, batches } = readReply(page)
-      for (const batch of batches) {
-        for (let from = 0; from < batch.length; from += rows) {
-          const piece = sliceBatch(batch, from, Math.min(rows, batch.length - from))
-          for (const each of (await toArrowTable(schema, [piece])).batches) yield each
-          await pacer.turn()
-        }
-      }
+      for await (const piece of pieces(batches, rows, pacer)) yield await arrowBatch(schema, piece)
     }
   }
 
   /** Return the query plan as text, step by step, with the filter as the planner understands it. Reads only metadata. */
   async explain(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'explain')
-    const { id, version, ...query } = this.#resolvedRequest()
-    const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
-    return this.#operations.explainTableQueryPlan(request, call)
+    return whenResolved(this.#resolvedRequest(), ({ id, version, ...query }) => {
+      const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
+      return this.#operations.explainTableQueryPlan(request, call)
+    })
   }
 
   /** Run the query, and return the plan with rows and milliseconds of each step. The rows are discarded. */
   async analyze(options: CallOptions = {}): Promise<string> {
     const call = parse(callShape, options, 'analyze')
-    return this.#operations.analyzeTableQueryPlan(this.#resolvedRequest(), call)
+    return whenResolved(this.#resolvedRequest(), request =>
+      this.#operations.analyzeTableQueryPlan(request, call),
+    )
   }
 
-  #resolvedRequest(): QueryRequest {
+  /** Resolve the defaults. Returns a promise only if the parser of SQL must be loaded, so that calls begin at once. */
+  #resolvedRequest(): MaybePromise<QueryRequest> {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
@@ -523,16 +535,18 @@ export class Search<R extends object = Row> {
       )
     }
     const isSearch = vector !== null || full_text_query !== undefined
-    const isLimited = isSearch && distinct !== true && !isOfGroups(this.#request)
-    const { k = isLimited ? defaultLimit : Number.MAX_SAFE_INTEGER } = this.#request
-    return Object.assign({}, this.#request, { vector, k })
+    const isUnlimited = !isSearch || distinct === true || isOfGroups(this.#request)
+    return whenResolved(isUnlimited, unlimited => {
+      const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
+      return Object.assign({}, this.#request, { vector, k })
+    })
   }
 
-  #run(options: CallOptions) {
+  #run(options: CallOptions): MaybePromise<ArrowReply> {
     if (this.#fuse !== null) {
       throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
     }
-    return this.#operations.queryTable(this.#resolvedRequest(), options)
+    return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {

@@ -1,12 +1,14 @@
 /** Converts selected columns of the client to wire fields. */
 import { invalidInput, quote } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
+import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import type { Request } from '../protocol/calls.js'
 import { isObject, parse } from '../protocol/parse.js'
 import { array, either, record, string } from '../protocol/shape.js'
-import { containsAggregate } from '../sql/binding/aggregates.js'
-import { parseExpression } from '../sql/syntax/parse.js'
-import { isSqlFragment, type SqlFragment } from '../sql/syntax/tag.js'
+import { isSqlFragment, type SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { fragmentFields } from './filter-fields.js'
+
+const importAggregates = lazyImport(() => import('../sql/binding/aggregates.js'))
 
 type Selected = Pick<Request<'queryTable'>, 'columns'>
 type Values = Request<'queryTable'>['parameters']
@@ -70,21 +72,16 @@ export function selects({ columns }: Selected, name: string): boolean {
   return names.some(selected => selected.toLowerCase() === name)
 }
 
-/** Return whether a row of the answer stands for a group of rows. */
+/** Return whether a row of the answer stands for a group of rows. Loads the parser of SQL if an expression has a call. */
 export function isOfGroups({
   group_by,
   columns,
-}: Pick<Request<'queryTable'>, 'columns' | 'group_by'>): boolean {
+}: Pick<Request<'queryTable'>, 'columns' | 'group_by'>): MaybePromise<boolean> {
   if (group_by !== undefined) return true
   if (columns === undefined || !('column_aliases' in columns)) return false
-  return Object.values(columns.column_aliases!).some(text => {
-    try {
-      return containsAggregate(parseExpression(text))
-    } catch {
-      // The query reports the syntax error.
-      return false
-    }
-  })
+  const calls = Object.values(columns.column_aliases!).filter(text => text.includes('('))
+  if (calls.length === 0) return false
+  return whenResolved(importAggregates(), ({ isAggregate }) => calls.some(isAggregate))
 }
 
 function isNames(columns: Columns): columns is readonly string[] {

@@ -13,10 +13,13 @@ import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, schemaMismatch } from '../errors.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
+
+const importConform = lazyImport(() => import('../write/conform.js'))
 
 /** Options of `tableRows`. */
 interface TableRowsOptions extends IngestOptions {
@@ -65,6 +68,14 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
     await source.close()
     throw error
   }
+}
+
+/** Convert Arrow rows to the types of `schema`. Throws `SchemaValidation` if they do not fit. */
+export async function withSchema(rows: ArrowRows, schema: Schema | undefined): Promise<ArrowRows> {
+  if (schema === undefined || rows.schema === schema) return rows
+  const { checkFits, conformBatches } = await importConform()
+  checkFits(rows.schema, schema)
+  return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }
 
 async function* reported(

@@ -1,17 +1,15 @@
 /** A scan: one version of a table in slices, for any number of readers. */
-import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
+import type { ArrowBatch } from '../arrow/to-arrow.js'
 import { corrupted } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { afterKey, createSessionRequest } from '../protocol/session-shapes.js'
 import { array, boolean, options as declare, either, record, string } from '../protocol/shape.js'
-import type { SqlFragment } from '../sql/syntax/tag.js'
-import { readReply } from './arrow-rows.js'
+import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { conditionShape, filterFields } from './filter-fields.js'
+import { importReplies } from './import-replies.js'
 import { selectedFields } from './selection.js'
-
-type ArrowBatch = ArrowTable['batches'][number]
 
 /** Options of `Table.scan`. */
 export interface ScanOptions extends CallOptions {
@@ -79,11 +77,11 @@ export class TableSlice {
     for (let from = after; ; ) {
       const request = { id: this.#table, token: this.token, max_bytes: requestBytes }
       const cursor = from === undefined ? {} : { after: from }
-      const { schema, batches } = readReply(
-        await this.#operations.readTableSlice({ ...request, ...cursor }, call),
-      )
+      const reply = await this.#operations.readTableSlice({ ...request, ...cursor }, call)
+      const { arrowBatch, readReply } = await importReplies()
+      const { schema, batches } = readReply(reply)
       if (batches.length === 0) return
-      for (const batch of batches) yield (await toArrowTable(schema, [batch])).batches[0]!
+      for (const batch of batches) yield await arrowBatch(schema, batch)
       const next = batches.at(-1)!.metadata?.[afterKey]
       // Without a cursor, the loop would read the same rows forever.
       if (next === undefined) throw corrupted(`a message of a slice has no ${afterKey} in its metadata`)

@@ -1,6 +1,5 @@
 /** Table: a handle on one table. Each method is a few lines over the operations of the protocol. */
 
-import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
 import type { Token } from '../indexes/text/analysis/analyzer.js'
@@ -25,7 +24,7 @@ import {
   string,
   type VectorValues,
 } from '../protocol/shape.js'
-import type { SqlFragment } from '../sql/syntax/tag.js'
+import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { withNulls } from '../write/definitions.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { type Assignments, updateFields } from './assignments.js'
@@ -33,6 +32,7 @@ import { type ChangesOptions, type TableChange, tableChanges, type Watch } from 
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { type Diff, diffOf, versionShape } from './diff.js'
 import { filterFields } from './filter-fields.js'
+import { importReplies } from './import-replies.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
 import { Search } from './search.js'
@@ -301,6 +301,7 @@ export class Table<R extends object = Row> {
     const request = { id: this.id, upload_id }
     const schema = async (call: CallOptions) => {
       const reply = await this.#operations.describeTableUpload(request, { ...call, dialect: 'lance' })
+      const { schemaFromJson } = await importReplies()
       return schemaFromJson(reply.schema)
     }
     const rowsOf: RowsOf = (data, options) => this.#addedRows(data, options, schema)
@@ -414,6 +415,7 @@ export class Table<R extends object = Row> {
     const call = parse(callShape, options, 'schema')
     const reply = await this.#operations.describeTable(request, { ...call, dialect: 'lance' })
     if (reply.schema === undefined) throw invalidInput(`table ${this.id.join('$')} has no schema yet`)
+    const { schemaFromJson } = await importReplies()
     return schemaFromJson(reply.schema)
   }
 

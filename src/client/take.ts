@@ -1,16 +1,15 @@
 /** Takes rows by number: by `_rowid`, which a row keeps for its life, or by `_rowoffset`, its position in the version. */
 import type { Batch } from '../arrow/column.js'
-import { concatBatches } from '../arrow/concat.js'
-import { takeBatch } from '../arrow/take.js'
-import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
+import type { ArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
-import { assert, invalidInput, quote } from '../errors.js'
+import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
-import { readReply } from './arrow-rows.js'
-import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
+import { importReplies } from './import-replies.js'
+import type { TakenRows } from './read-replies.js'
+import { callOptions, type RowObject, type RowsOptions, rowsShape } from './rows-options.js'
 import { columnsField, selects } from './selection.js'
 
 /** A query request without the condition that names the rows. */
@@ -57,10 +56,12 @@ export class Take {
     const call = callOptions(options)
     if (this.#numbers.length <= takenAtOnce) {
       const { page } = await takePage(this.#operations, this.#request, this.#column, this.#numbers, call)
+      const { rowObjects } = await importReplies()
       return rowObjects(page.batches, options)
     }
     const rows: RowObject[] = []
     for await (const { batches } of this.#pages(call)) {
+      const { rowObjects } = await importReplies()
       for (const row of await rowObjects(batches, options)) rows.push(row)
     }
     return rows
@@ -75,6 +76,7 @@ export class Take {
       schema = page.schema
       batches.push(...page.batches)
     }
+    const { toArrowTable } = await importReplies()
     return toArrowTable(schema, batches)
   }
 
@@ -115,13 +117,6 @@ export function rowNumbers(numbers: Iterable<number | bigint>, what: string): nu
   return found
 }
 
-/** A page of taken rows. */
-interface TakenRows {
-  readonly schema: Schema
-  /** One batch with the rows of the page, or none. */
-  readonly batches: readonly Batch[]
-}
-
 /**
  * Yield the rows with these numbers, in their order, page by page, all of one version. Leaves out rows that do not
  * exist. Yields at least one page, so that the caller learns the schema.
@@ -157,37 +152,12 @@ async function takePage(
   const rowQuery = { vector: null, k: numbers.length, filter: rowCondition(column, numbers) }
   const numberOption = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
   const reply = await operations.queryTable(Object.assign({}, request, rowQuery, numberOption), options)
-  const { version } = reply
-  const { schema, batches } = readReply(reply)
-  const numberColumn = schema.fields.findIndex(field => field.name === column)
-  assert(numberColumn !== -1, `a query that asks for ${column} gives it`)
-  const withoutNumbers = <T>(list: readonly T[]) =>
-    isSelected ? list : list.filter((_, i) => i !== numberColumn)
-  const answer = { ...schema, fields: withoutNumbers(schema.fields) }
-  if (batches.length === 0) return { page: { schema: answer, batches: [] }, version }
-  const found = concatBatches(batches)
-  const own = { ...found, schema: answer, columns: withoutNumbers(found.columns) }
-  const rows = positionsOf(numbers, found.columns[numberColumn]!.values as BigUint64Array)
-  return { page: { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }, version }
+  const { takenRows } = await importReplies()
+  return { page: takenRows(reply, column, isSelected, numbers), version: reply.version }
 }
 
 /** Return an SQL condition that is true for the rows with these numbers; undefined if there are none. */
 function rowCondition(column: NumberColumn, numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return undefined
   return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`
-}
-
-/** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
-function positionsOf(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
-  if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
-    return null
-  const positions = new Map<number, number>()
-  for (let i = 0; i < found.length; i++) positions.set(Number(found[i]!), i)
-  const rows = new Uint32Array(numbers.length)
-  let count = 0
-  for (const number of numbers) {
-    const position = positions.get(number)
-    if (position !== undefined) rows[count++] = position
-  }
-  return rows.subarray(0, count)
 }

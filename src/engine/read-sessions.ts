@@ -119,7 +119,7 @@ async function begin(
   const { id, filter, parameters, columns, with_row_id, slices: maxSlices, files } = request
   const head = findTable(state, id, table)
   checkRows(head)
-  if (isOfGroups({ columns })) {
+  if (await isOfGroups({ columns })) {
     throw invalidInput('a read session returns rows, and the request selects aggregates', {
       hint: 'aggregate with queryTable, or on the rows that the session returns',
     })

@@ -1,7 +1,8 @@
 /** Reads new columns from an Arrow schema: LanceDB's clients send one to add columns of nulls. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import { equalTypes } from '../arrow/same-type.js'
-import { typeFromJson, typeToJson } from '../arrow/schema-json.js'
+import { typeFromJson } from '../arrow/schema-from-json.js'
+import { typeToJson } from '../arrow/schema-json.js'
 import { typeName } from '../arrow/type-name.js'
 import { invalidInput, quote, schemaMismatch, unsupported } from '../errors.js'
 

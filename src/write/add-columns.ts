@@ -1,6 +1,6 @@
 /** Plans new columns of a table: their fields, and the values for existing rows. */
 import type { Batch } from '../arrow/column.js'
-import { typeFromJson } from '../arrow/schema-json.js'
+import { typeFromJson } from '../arrow/schema-from-json.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
 import { cut, invalidInput, quote, schemaMismatch } from '../errors.js'
 import { findField } from '../manifest/field-node.js'

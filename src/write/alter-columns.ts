@@ -3,7 +3,7 @@
  *
  * All names in one call are the old names, so that `a` and `b` can be swapped.
  */
-import { typeFromJson } from '../arrow/schema-json.js'
+import { typeFromJson } from '../arrow/schema-from-json.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, schemaMismatch } from '../errors.js'
 import {

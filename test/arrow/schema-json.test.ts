@@ -3,12 +3,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { dataPath } from '../../scripts/data.js'
 import { equalTypes } from '../../src/arrow/same-type.js'
+import { schemaFromJson, typeFromJson } from '../../src/arrow/schema-from-json.js'
 import {
   type JsonArrowDataType,
   type JsonArrowField,
-  schemaFromJson,
   schemaToJson,
-  typeFromJson,
   typeToJson,
 } from '../../src/arrow/schema-json.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'

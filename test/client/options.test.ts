@@ -27,7 +27,7 @@ import {
   createViewShape,
   dropNamespaceShape,
 } from '../../src/client/namespace.js'
-import { rowsShape } from '../../src/client/row-objects.js'
+import { rowsShape } from '../../src/client/rows-options.js'
 import {
   batchesShape,
   candidatesShape,

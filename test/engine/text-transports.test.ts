@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
 import { seededRandom } from '../../bench/random.js'
-import { readReply } from '../../src/client/arrow-rows.js'
+import { readReply } from '../../src/client/read-replies.js'
 import { rowObjects } from '../../src/client/row-objects.js'
 import {
   connect,

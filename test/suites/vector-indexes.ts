@@ -1,7 +1,7 @@
 /** The life of vector indexes through every door, with segments as they are. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../bench/random.js'
-import { readReply } from '../../src/client/arrow-rows.js'
+import { readReply } from '../../src/client/read-replies.js'
 import { rowObjects } from '../../src/client/row-objects.js'
 import type { Namespace, Search, Table } from '../../src/index.js'
 import type { Door, OpenedRoot } from '../support/transports.js'

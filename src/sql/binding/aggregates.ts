@@ -6,6 +6,7 @@
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SourceSpan, schemaMismatch } from '../../errors.js'
+import { parseExpression } from '../syntax/parse.js'
 import type { CallExpr, Expr } from '../syntax/syntax.js'
 import { float64, int64, isOrdered, uint64, valueType } from '../values/types.js'
 
@@ -39,6 +40,16 @@ export const aggregateNames: readonly string[] = Object.keys(aggregateFunctions)
 export function aggregateNamed(name: string): AggregateFunction | undefined {
   const folded = name.toLowerCase()
   return Object.hasOwn(aggregateFunctions, folded) ? aggregateFunctions[folded] : undefined
+}
+
+/** Return whether a text is an expression that contains an aggregate. False for a text with a syntax error. */
+export function isAggregate(text: string): boolean {
+  try {
+    return containsAggregate(parseExpression(text))
+  } catch {
+    // The query reports the syntax error.
+    return false
+  }
 }
 
 /** Return whether an expression contains a call of an aggregate. */

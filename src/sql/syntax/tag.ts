@@ -10,15 +10,8 @@
 import { invalidInput, quote, type SheafError, type SourceSpan } from '../../errors.js'
 import { syntaxError } from './excerpt.js'
 import { parseExpression } from './parse.js'
+import { isSqlFragment, joinPieces, makeFragment, piecesOf, type SqlFragment } from './sql-fragment.js'
 import { Lexer } from './tokens.js'
-
-/** An expression and the values of its parameters `$1`, `$2`, ... Frozen. Only `sql` creates fragments. */
-export interface SqlFragment {
-  /** The expression without comments. Names that were in double quotes are in backticks. */
-  readonly text: string
-  /** The values of `$1`, `$2`, ... in order. */
-  readonly parameters: readonly unknown[]
-}
 
 /** The type of the template tag `sql`. */
 export interface SqlTag {
@@ -42,34 +35,11 @@ export interface SqlTag {
   readonly join: (conditions: readonly SqlFragment[], operator: 'AND' | 'OR') => SqlFragment
 }
 
-/** The text of a fragment, split at its parameters. */
-interface Pieces {
-  readonly pieces: readonly string[]
-  /** Whether the text needs no parentheses in any position. */
-  readonly isOperand: boolean
-}
-
-/** All fragments that `sql` created. An object from a request is never taken for a fragment. */
-const fragments = new WeakMap<object, Pieces>()
-
 /** The template tag for SQL expressions with values: `` table.countRows(sql`year > ${year}`) ``. */
 export const sql: SqlTag = Object.defineProperties(tag, {
   name: { value: nameFragment },
   join: { value: joinFragments },
 }) as unknown as SqlTag
-
-/** Return whether `sql` created this value. */
-export function isSqlFragment(value: unknown): value is SqlFragment {
-  return typeof value === 'object' && value !== null && fragments.has(value)
-}
-
-/**
- * Return the text with its parameters numbered from `$first`, for a fragment that shares a list of values
- * with others.
- */
-export function textFrom(fragment: SqlFragment, first: number): string {
-  return joinPieces(fragments.get(fragment)!.pieces, first)
-}
 
 function tag(strings: TemplateStringsArray, ...values: readonly unknown[]): SqlFragment {
   if (!Array.isArray(strings) || !Array.isArray(strings.raw)) {
@@ -171,7 +141,7 @@ function addToken(draft: Draft, token: Lexer): void {
 }
 
 function addValue(draft: Draft, value: unknown): void {
-  const inner = isSqlFragment(value) ? fragments.get(value)! : null
+  const inner = isSqlFragment(value) ? piecesOf(value) : null
   draft.isOperand &&= draft.tokens === 1 && (inner === null || inner.isOperand)
   if (inner === null) {
     draft.parameters.push(snapshot(value))
@@ -202,17 +172,8 @@ function fragment(
   parameters: readonly unknown[],
   isOperand: boolean,
 ): SqlFragment {
-  const text = joinPieces(pieces, 1)
-  parseExpression(text)
-  const created: SqlFragment = Object.freeze({ text, parameters: Object.freeze(parameters) })
-  fragments.set(created, { pieces, isOperand })
-  return created
-}
-
-function joinPieces(pieces: readonly string[], first: number): string {
-  let text = pieces[0]!
-  for (let i = 1; i < pieces.length; i++) text += `$${first + i - 1}${pieces[i]}`
-  return text
+  parseExpression(joinPieces(pieces, 1))
+  return makeFragment({ pieces, isOperand }, parameters)
 }
 
 /** Return the positions of the values in the text. */

@@ -1,0 +1,8 @@
+/** Loads the code that reads Arrow data, with the first reply that has rows. */
+import { lazyImport } from '../lazy-import.js'
+
+/**
+ * Call this after the reply has arrived, not before the request is sent: then the first call of a process sends its
+ * request as early as all later calls.
+ */
+export const importReplies = lazyImport(() => import('./read-replies.js'))

@@ -1,0 +1,129 @@
+/**
+ * Reads the rows and the schemas of replies, and converts them for callers. A process that has only a client loads this
+ * module lazily (`import-replies.ts`), because the code that reads Arrow data is a third of a client.
+ */
+import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { decodeIpc } from '../arrow/decode-ipc.js'
+import { concatChunks } from '../arrow/encode-ipc.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { takeBatch } from '../arrow/take.js'
+import { type ArrowBatch, toArrowTable } from '../arrow/to-arrow.js'
+import type { Schema } from '../arrow/types.js'
+import { assert } from '../errors.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { ArrowReply } from '../protocol/calls.js'
+import { ReadRows } from './arrow-rows.js'
+
+export { schemaFromJson } from '../arrow/schema-from-json.js'
+export { rowObjects } from './row-objects.js'
+export { concatChunks, takeBatch, toArrowTable }
+
+/** Rows of a reply. */
+interface Rows {
+  readonly schema: Schema
+  readonly batches: readonly Batch[]
+}
+
+/** Return schema and batches of a reply, in either representation. */
+export function readReply(reply: ArrowReply): Rows {
+  if (reply instanceof ReadRows) return reply
+  const { chunks } = reply
+  return decodeIpc(concatChunks(chunks))
+}
+
+/** Convert a batch to a record batch of apache-arrow. */
+export async function arrowBatch(schema: Schema, batch: Batch): Promise<ArrowBatch> {
+  return (await toArrowTable(schema, [batch])).batches[0]!
+}
+
+/** Cut batches into pieces of at most `rows` rows. */
+export async function* pieces(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  rows: number,
+  pacer: Pacer,
+): AsyncGenerator<Batch> {
+  for await (const batch of batches) {
+    for (let from = 0; from < batch.length; from += rows) {
+      yield sliceBatch(batch, from, Math.min(rows, batch.length - from))
+      await pacer.turn()
+    }
+  }
+}
+
+/** A page of a scan. */
+interface ScanPage {
+  readonly rows: ReadRows
+  readonly count: number
+  /** The offset of the row after the last row of the page; 0 if the page is empty. */
+  readonly next: number
+}
+
+/** Read a page of a scan. `cursor`: the column with the offsets of the rows, which is left out unless it is selected. */
+export function scanPage(reply: ArrowReply, cursor: string, isSelected: boolean): ScanPage {
+  const { schema, batches } = readReply(reply)
+  const number = numberColumn(schema, cursor)
+  const selected = allBut(isSelected ? -1 : number)
+  const answer = { ...schema, fields: selected(schema.fields) }
+  const parts = batches.map(({ length, columns }) => ({ schema: answer, length, columns: selected(columns) }))
+  const count = parts.reduce((sum, part) => sum + part.length, 0)
+  const last = batches.at(-1)
+  return {
+    // A page of many small fragments is still one batch.
+    rows: new ReadRows(reply.version, answer, parts.length === 0 ? [] : [concatBatches(parts)]),
+    count,
+    next:
+      last === undefined ? 0 : Number((last.columns[number]!.values as BigUint64Array)[last.length - 1]!) + 1,
+  }
+}
+
+/** A page of taken rows. */
+export interface TakenRows {
+  readonly schema: Schema
+  /** One batch with the rows of the page, or none. */
+  readonly batches: readonly Batch[]
+}
+
+/** Read rows that were asked for by `numbers`, in this order. `column`: as `cursor` of `scanPage`, with the numbers. */
+export function takenRows(
+  reply: ArrowReply,
+  column: string,
+  isSelected: boolean,
+  numbers: readonly number[],
+): TakenRows {
+  const { schema, batches } = readReply(reply)
+  const number = numberColumn(schema, column)
+  const selected = allBut(isSelected ? -1 : number)
+  const answer = { ...schema, fields: selected(schema.fields) }
+  if (batches.length === 0) return { schema: answer, batches: [] }
+  const found = concatBatches(batches)
+  const own = { ...found, schema: answer, columns: selected(found.columns) }
+  const rows = positionsOf(numbers, found.columns[number]!.values as BigUint64Array)
+  return { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }
+}
+
+function numberColumn(schema: Schema, name: string): number {
+  const number = schema.fields.findIndex(field => field.name === name)
+  assert(number !== -1, `a query that asks for ${name} gives it`)
+  return number
+}
+
+/** Return a function that leaves out item `left` of a list; -1: no item. */
+function allBut(left: number): <T>(list: readonly T[]) => readonly T[] {
+  return list => (left === -1 ? list : list.filter((_, i) => i !== left))
+}
+
+/** Return the positions in `found` of the requested rows; null if `found` has exactly these rows in this order. */
+function positionsOf(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
+  if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
+    return null
+  const positions = new Map<number, number>()
+  for (let i = 0; i < found.length; i++) positions.set(Number(found[i]!), i)
+  const rows = new Uint32Array(numbers.length)
+  let count = 0
+  for (const number of numbers) {
+    const position = positions.get(number)
+    if (position !== undefined) rows[count++] = position
+  }
+  return rows.subarray(0, count)
+}

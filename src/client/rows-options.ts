@@ -1,0 +1,28 @@
+/** Options of methods that return rows as objects. */
+import type { ReadOptions } from '../arrow/values.js'
+import { type CallOptions, callFields } from '../protocol/calls.js'
+import { oneOf, options } from '../protocol/shape.js'
+
+/** Options of methods that return rows as objects. */
+export interface RowsOptions extends CallOptions {
+  /** Representation of 64-bit integers: `number` (default; throws beyond 2^53), `bigint` or `string`. */
+  readonly int64?: ReadOptions['int64'] | undefined
+  /**
+   * Representation of vectors: typed arrays (`typed`, the default), or plain arrays (`array`), which JSON.stringify
+   * and test matchers handle better.
+   */
+  readonly vectors?: ReadOptions['vectors'] | undefined
+}
+
+export const rowsShape = options<RowsOptions>()({
+  int64: oneOf('number', 'bigint', 'string'),
+  vectors: oneOf('typed', 'array'),
+  ...callFields,
+})
+
+export type RowObject = Record<string, unknown>
+
+/** Return the options of the call, without the options of representation. */
+export function callOptions({ int64: _, vectors: __, ...call }: RowsOptions): CallOptions {
+  return call
+}

@@ -1,0 +1,150 @@
+/**
+ * Reads the difference between two versions of a table. A query with `differs_from` returns the rows that are not stored
+ * at the same address in the other version. A row id of only one version was added or removed. For a row id of both
+ * versions, the values are compared, since a row may have moved, or been rewritten with equal values.
+ *
+ * Row ids are held in memory, 16 bytes per differing row. Rows are read a few thousand at a time.
+ */
+import type { Batch } from '../arrow/column.js'
+import { takeBatch } from '../arrow/take.js'
+import type { Schema } from '../arrow/types.js'
+import { lazyImport } from '../lazy-import.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { ascendingIds, type DifferingIds, differingIds, idNumbers } from '../query/differing-ids.js'
+import { readReply } from './read-replies.js'
+import { scanPages } from './scan-pages.js'
+import { type SchemaDifference, schemaDifference, sharedColumns } from './schema-difference.js'
+import { takenAtOnce, takePages } from './take.js'
+
+const importDiffering = lazyImport(() => import('./differing.js'))
+
+/** A version number, or a tag. A tag is resolved when the difference is first read. */
+export type VersionOrTag = number | string
+
+/** Row ids per query. */
+const idsAtOnce = 32 * 1024
+
+type Side = 'from' | 'to'
+
+/** Two versions, with their row ids and schemas, which are read once. */
+export class VersionPair {
+  readonly #operations: Operations
+  readonly #id: readonly string[]
+  readonly #requested: Readonly<Record<Side, VersionOrTag>>
+  #versions: Readonly<Record<Side, number>> | undefined
+  #ids: DifferingIds | undefined
+  #schemas: Readonly<Record<Side, Schema>> | undefined
+
+  constructor(operations: Operations, id: readonly string[], from: VersionOrTag, to: VersionOrTag) {
+    this.#operations = operations
+    this.#id = id
+    this.#requested = { from, to }
+  }
+
+  async ids(options: CallOptions): Promise<DifferingIds> {
+    if (this.#ids !== undefined) return this.#ids
+    const from = await this.#idsOf('from', options)
+    const to = await this.#idsOf('to', options)
+    const ids = await differingIds(from, to, new Pacer(options.signal))
+    this.#ids = ids
+    return ids
+  }
+
+  async schema(options: CallOptions = {}): Promise<SchemaDifference> {
+    const { from, to } = await this.#bothSchemas(options)
+    return schemaDifference(from, to)
+  }
+
+  /** Yield rows of one side, ordered by row id. */
+  async *rows(
+    side: Side,
+    ids: Float64Array,
+    options: CallOptions,
+    columns?: readonly string[],
+  ): AsyncGenerator<Batch> {
+    const version = (await this.#resolved(options))[side]
+    const request = {
+      id: this.#id,
+      version,
+      with_row_id: true,
+      ...(columns !== undefined && { columns: { column_names: columns } }),
+    }
+    for await (const { batches } of takePages(this.#operations, request, '_rowid', ids, options))
+      yield* batches
+  }
+
+  /** Yield the rows that differ. `compared`: read only the columns that are compared. */
+  async *changed(
+    compared: boolean,
+    options: CallOptions,
+  ): AsyncGenerator<{ readonly before: Batch; readonly after: Batch }> {
+    const { both } = await this.ids(options)
+    if (both.length === 0) return
+    const { from, to } = await this.#bothSchemas(options)
+    const shared = sharedColumns(from, to)
+    if (shared.length === 0) return
+    const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
+    const pacer = new Pacer(options.signal)
+    const { differing } = await importDiffering()
+    for (let at = 0; at < both.length; at += takenAtOnce) {
+      const some = both.subarray(at, at + takenAtOnce)
+      const before = await firstBatch(this.rows('from', some, options, columnsOf('from')))
+      const after = await firstBatch(this.rows('to', some, options, columnsOf('to')))
+      const rows = (await differing(before, after, shared, pacer)).toIndices()
+      if (rows.length > 0) yield { before: takeBatch(before, rows), after: takeBatch(after, rows) }
+      await pacer.turn()
+    }
+  }
+
+  /** Return the ids of the rows of one side that are not at the same address on the other side, ascending. */
+  async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
+    const request = { ...(await this.#differenceQuery(side, options)), columns: { column_names: ['_rowid'] } }
+    const found: Float64Array[] = []
+    for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
+      for (const { columns } of page.batches) found.push(idNumbers(columns[0]!.values as BigUint64Array))
+    }
+    return ascendingIds(found, new Pacer(options.signal))
+  }
+
+  async #bothSchemas(options: CallOptions): Promise<Readonly<Record<Side, Schema>>> {
+    this.#schemas ??= {
+      from: await this.#schemaOf('from', options),
+      to: await this.#schemaOf('to', options),
+    }
+    return this.#schemas
+  }
+
+  async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
+    const reply = await this.#operations.queryTable(
+      { ...(await this.#differenceQuery(side, options)), k: 0 },
+      options,
+    )
+    return readReply(reply).schema
+  }
+
+  /** Return a query for the rows of one side that the other side does not have at the same address. */
+  async #differenceQuery(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
+    const { from, to } = await this.#resolved(options)
+    const [version, differs_from] = side === 'from' ? [from, to] : [to, from]
+    return { id: this.#id, version, differs_from, vector: null, k: Number.MAX_SAFE_INTEGER }
+  }
+
+  async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {
+    if (this.#versions === undefined) {
+      const { from, to } = this.#requested
+      const version = async (requested: VersionOrTag) => {
+        if (typeof requested !== 'string') return requested
+        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: requested }, options)).version
+      }
+      this.#versions = { from: await version(from), to: await version(to) }
+    }
+    return this.#versions
+  }
+}
+
+async function firstBatch(batches: AsyncGenerator<Batch>): Promise<Batch> {
+  const { value } = await batches.next()
+  await batches.return(undefined)
+  return value as Batch
+}

@@ -1,0 +1,52 @@
+/** What the template tag `sql` (`tag.ts`) creates. Apart from the tag, because clients need no parser to send a fragment. */
+
+/** An expression and the values of its parameters `$1`, `$2`, ... Frozen. Only `sql` creates fragments. */
+export interface SqlFragment {
+  /** The expression without comments. Names that were in double quotes are in backticks. */
+  readonly text: string
+  /** The values of `$1`, `$2`, ... in order. */
+  readonly parameters: readonly unknown[]
+}
+
+/** The text of a fragment, split at its parameters. */
+interface Pieces {
+  readonly pieces: readonly string[]
+  /** Whether the text needs no parentheses in any position. */
+  readonly isOperand: boolean
+}
+
+/** All fragments that `sql` created. An object from a request is never taken for a fragment. */
+const fragments = new WeakMap<object, Pieces>()
+
+/** Create a fragment from the text between its parameters. The caller has checked that the text is one expression. */
+export function makeFragment(pieces: Pieces, parameters: readonly unknown[]): SqlFragment {
+  const text = joinPieces(pieces.pieces, 1)
+  const created: SqlFragment = Object.freeze({ text, parameters: Object.freeze(parameters) })
+  fragments.set(created, pieces)
+  return created
+}
+
+/** Return whether `sql` created this value. */
+export function isSqlFragment(value: unknown): value is SqlFragment {
+  return typeof value === 'object' && value !== null && fragments.has(value)
+}
+
+/** Return the pieces of a fragment. */
+export function piecesOf(fragment: SqlFragment): Pieces {
+  return fragments.get(fragment)!
+}
+
+/**
+ * Return the text with its parameters numbered from `$first`, for a fragment that shares a list of values
+ * with others.
+ */
+export function textFrom(fragment: SqlFragment, first: number): string {
+  return joinPieces(piecesOf(fragment).pieces, first)
+}
+
+/** Join pieces into a text whose parameters are numbered from `$first`. */
+export function joinPieces(pieces: readonly string[], first: number): string {
+  let text = pieces[0]!
+  for (let i = 1; i < pieces.length; i++) text += `$${first + i - 1}${pieces[i]}`
+  return text
+}
