@@ -392,8 +392,8 @@ export class JobRunner<S> {
     const { signal } = this.#closing
     const { leases, jobs, others, lost } = await this.#observe(stillness, signal)
     for (const job of lost) await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
-    for (const { key, job: id } of leases) {
-      if (!jobs.has(id)) await deleteLease(this.#store, key)
+    for (const lease of leases) {
+      if (!jobs.has(lease.job)) await deleteLease(this.#store, lease)
     }
     if (others.length > 0) await stillness.save(signal)
     return others.length > 0
