@@ -1,8 +1,8 @@
 /** The worker's side of snapshots and transactions, which last over several calls. Each has a number that the calls name. */
 import { assert, type ErrorCode, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
+import { type Deferred, deferred } from '../../src/primitives/deferred.js'
 import type { Operations } from '../../src/protocol/calls.js'
-import { type Deferred, deferred } from './deferred.js'
 import type { EndOfWork, TransactionStep } from './messages.js'
 
 /** The object with a number: a snapshot, or an attempt of a transaction. */

@@ -3,12 +3,12 @@ import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
 import { whenAborted } from '../../src/primitives/abort.js'
+import { deferred } from '../../src/primitives/deferred.js'
 import type { ArrowBody, ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { inPieces, joined } from '../bytes.js'
 import type { Call } from '../calls.js'
 import { drawBody, offerBody } from './body.js'
-import { deferred } from './deferred.js'
 import { replyOf } from './few-rows.js'
 import {
   type CallMessage,

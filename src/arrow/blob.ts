@@ -6,6 +6,7 @@
  */
 import { bitmapBytes } from './bits.js'
 import { type Batch, type Column, isValid } from './column.js'
+import { concatBytes } from './concat-bytes.js'
 import type { DataType, Field, Schema } from './types.js'
 
 const extensionName = 'ARROW:extension:name'
@@ -149,7 +150,7 @@ function descriptorsOf(column: Column): Column {
       flat(place, positions),
       flat(bytes, sizes),
       flat(id, new Uint32Array(length)),
-      { ...flat(address, joined(uris, uriOffsets[length]!)), offsets: uriOffsets },
+      { ...flat(address, concatBytes(uris)), offsets: uriOffsets },
     ],
   }
 }
@@ -157,14 +158,4 @@ function descriptorsOf(column: Column): Column {
 function wholeNumber(column: Column | undefined, row: number): bigint {
   const values = column?.values
   return values instanceof BigUint64Array && isValid(column!, row) ? values[row]! : 0n
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }

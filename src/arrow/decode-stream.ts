@@ -1,9 +1,9 @@
 /** Reads Arrow IPC streams and files while they arrive, one message at a time. */
-import { invalidInput, quote } from '../errors.js'
+import { invalidInput } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { Budget, defaultMaxBytes, type SharedMemory, tooLarge } from './budget.js'
+import { ByteSource } from './byte-source.js'
 import type { Batch } from './column.js'
-import { concatBytes } from './concat-bytes.js'
 import {
   cutOff,
   type DecodeLimits,
@@ -17,7 +17,6 @@ import {
 import { announcedBytes } from './decompress.js'
 import type { IpcDecoder } from './ipc-decoder.js'
 import { decodeMessage, decodePrefix, fileMagic, prefixBytes } from './ipc-message.js'
-import { asBytes } from './layout.js'
 import { runPaced } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields } from './wire-field.js'
@@ -207,82 +206,4 @@ async function readMessage(source: ByteSource, maxBytes: number) {
   if (message.kind === 'schema') return { message, body: new Uint8Array(0), at }
   if (message.bodyBytes > maxBytes) throw tooLarge(`the batch at byte ${at} is`, maxBytes)
   return { message, body: await source.read(message.bodyBytes), at }
-}
-
-/** Reads exact numbers of bytes from chunks of any size. */
-class ByteSource {
-  readonly #chunks: AsyncIterator<Uint8Array>
-  #pending: Uint8Array[] = []
-  #pendingBytes = 0
-  /** Bytes read so far. */
-  position = 0
-
-  constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks[Symbol.asyncIterator]()
-  }
-
-  /** Return the next bytes without consuming them. Returns fewer bytes only at the end of the source. */
-  async peek(bytes: number): Promise<Uint8Array> {
-    while (this.#pendingBytes < bytes && (await this.#fetch()));
-    if (this.#pending.length > 1) this.#pending = [concatBytes(this.#pending)]
-    return this.#pending[0]?.subarray(0, bytes) ?? new Uint8Array(0)
-  }
-
-  /**
-   * Consume exactly `bytes`, in a buffer aligned to 8 bytes unless one chunk contains all of them. Pages of memory are
-   * touched only as bytes arrive, whatever length was announced.
-   */
-  async read(bytes: number): Promise<Uint8Array> {
-    if (this.#pendingBytes === 0 && bytes > 0) await this.#fetch()
-    const first = this.#pending[0]
-    if (first !== undefined && first.length >= bytes) {
-      this.#take(first, bytes)
-      return first.subarray(0, bytes)
-    }
-    const out = new Uint8Array(bytes)
-    let filled = 0
-    while (filled < bytes) {
-      if (this.#pendingBytes === 0 && !(await this.#fetch())) throw cutOff(this.position)
-      const chunk = this.#pending[0]!
-      const part = Math.min(chunk.length, bytes - filled)
-      out.set(chunk.subarray(0, part), filled)
-      this.#take(chunk, part)
-      filled += part
-    }
-    return out
-  }
-
-  /** Consume all remaining bytes. */
-  async rest(maxBytes: number): Promise<Uint8Array> {
-    while (await this.#fetch()) {
-      if (this.#pendingBytes > maxBytes) throw tooLarge('the arrow file is', maxBytes)
-    }
-    return this.#pending.length === 1 ? this.#pending[0]! : concatBytes(this.#pending)
-  }
-
-  async close(): Promise<void> {
-    await this.#chunks.return?.()
-  }
-
-  #take(chunk: Uint8Array, bytes: number): void {
-    if (bytes === chunk.length) this.#pending.shift()
-    else this.#pending[0] = chunk.subarray(bytes)
-    this.#pendingBytes -= bytes
-    this.position += bytes
-  }
-
-  /** Wait for the next non-empty chunk. Returns false at the end of the source. */
-  async #fetch(): Promise<boolean> {
-    for (;;) {
-      const next = await this.#chunks.next()
-      if (next.done === true) return false
-      if (!(next.value instanceof Uint8Array)) {
-        throw invalidInput(`an arrow body must come in Uint8Array chunks, got ${quote(typeof next.value)}`)
-      }
-      if (next.value.length === 0) continue
-      this.#pending.push(asBytes(next.value))
-      this.#pendingBytes += next.value.length
-      return true
-    }
-  }
 }

@@ -1,5 +1,6 @@
 /** Tracks the position of a value in the input rows, for messages that name column and row. */
 import { assert } from '../errors.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 
 /**
  * Row numbers: the number of the first row of a call, the number of each row, or (Float64Array) the row id in the
@@ -58,14 +59,8 @@ export class Place {
     if (this.#parent === null) return typeof numbers === 'number' ? numbers + index : numbers[index]!
     if (origin === null) return this.#parent.row(index)
     if (typeof origin === 'number') return this.#parent.row(Math.floor(index / origin))
-    let low = 0
-    let high = origin.length - 1
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (origin[middle + 1]! > index) high = middle
-      else low = middle + 1
-    }
-    assert(low < origin.length - 1, `element ${index} of no list`)
-    return this.#parent.row(low)
+    const list = partitionPoint(origin.length - 1, i => origin[i + 1]! <= index)
+    assert(list < origin.length - 1, `element ${index} of no list`)
+    return this.#parent.row(list)
   }
 }

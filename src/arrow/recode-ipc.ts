@@ -1,6 +1,8 @@
 /** Compresses the buffers of an Arrow IPC file on the fly: the same rows in the same messages. */
 import { assert } from '../errors.js'
+import { ByteSource } from './byte-source.js'
 import { type Compress, compressBuffers } from './compress.js'
+import { headBytes } from './decode-ipc.js'
 import { concatChunks, fileHead } from './encode-ipc.js'
 import type { Parts } from './flatten.js'
 import {
@@ -17,7 +19,6 @@ import {
 import { IpcWriter, tightAlignment } from './ipc-writer.js'
 import type { Schema } from './types.js'
 
-const headBytes = 8
 const nothing: Uint8Array = new Uint8Array(0)
 
 /** Options of `recodeIpcFile`. */
@@ -38,7 +39,7 @@ export async function* recodeIpcFile(
 ): AsyncGenerator<Uint8Array> {
   const source = new ByteSource(file)
   try {
-    await source.take(headBytes)
+    await source.views(headBytes)
     const writer = new IpcWriter(tightAlignment)
     if (form === 'file') writer.push(fileHead())
     const dictionaries: Block[] = []
@@ -46,9 +47,9 @@ export async function* recodeIpcFile(
     let schema: Schema | null = null
     for (;;) {
       const at = source.position
-      const metadataBytes = decodePrefix(concatChunks(await source.take(prefixBytes)), 0, at)
+      const metadataBytes = decodePrefix(concatChunks(await source.views(prefixBytes)), 0, at)
       if (metadataBytes === 0) break
-      const metadata = concatChunks(await source.take(metadataBytes))
+      const metadata = concatChunks(await source.views(metadataBytes))
       const message = decodeMessage(metadata, at + prefixBytes)
       if (message.kind === 'schema') {
         schema = message.decoded.schema
@@ -95,45 +96,10 @@ async function readBuffers(source: ByteSource, { buffers }: BodyHeader, bodyByte
   for (let i = 0; i < buffers.length; i += 2) {
     const [offset, length] = [buffers[i]!, buffers[i + 1]!]
     assert(offset >= at, 'the buffers of a body follow each other')
-    await source.take(offset - at)
-    out.push(await source.take(length))
+    await source.views(offset - at)
+    out.push(await source.views(length))
     at = offset + length
   }
-  await source.take(bodyBytes - at)
+  await source.views(bodyBytes - at)
   return out
-}
-
-/** Reads exact numbers of bytes from chunks. */
-class ByteSource {
-  readonly #chunks: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
-  #left = nothing
-  position = 0
-
-  constructor(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
-    this.#chunks = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]()
-  }
-
-  /** Consume the next bytes, as views in parts. */
-  async take(bytes: number): Promise<Uint8Array[]> {
-    const parts: Uint8Array[] = []
-    let missing = bytes
-    while (missing > 0) {
-      if (this.#left.length === 0) {
-        const { done, value } = await this.#chunks.next()
-        assert(done !== true, 'a file ends with its footer')
-        this.#left = value
-        continue
-      }
-      const part = this.#left.subarray(0, missing)
-      this.#left = part.length === this.#left.length ? nothing : this.#left.subarray(part.length)
-      missing -= part.length
-      parts.push(part)
-    }
-    this.position += bytes
-    return parts
-  }
-
-  async close(): Promise<void> {
-    await this.#chunks.return?.()
-  }
 }

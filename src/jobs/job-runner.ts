@@ -14,8 +14,9 @@ import type PQueue from 'p-queue'
 import type { Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
-import { orAborted } from '../primitives/abort.js'
+import { within } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
+import { deferred } from '../primitives/deferred.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { Stillness } from '../storage/stillness.js'
@@ -409,8 +410,8 @@ export class JobRunner<S> {
     const { signal } = this.#closing
     const { leases, jobs, others, lost } = await this.#observe(stillness, signal)
     for (const job of lost) await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
-    for (const { key, job: id } of leases) {
-      if (!jobs.has(id)) await deleteLease(this.#store, key)
+    for (const lease of leases) {
+      if (!jobs.has(lease.job)) await deleteLease(this.#store, lease)
     }
     if (others.length > 0) await stillness.save(signal)
     return others.length > 0
@@ -452,17 +453,12 @@ export class JobRunner<S> {
 
   /** Wait until jobs change, at most `pollMs`. Keeps the process alive, because a caller waits. */
   async #change(signal: AbortSignal | undefined): Promise<void> {
-    const over = new AbortController()
-    let wake = () => {}
-    const woken = new Promise<void>(resolve => {
-      wake = resolve
-    })
-    this.#waiters.add(wake)
+    const woken = deferred<void>()
+    this.#waiters.add(woken.resolve)
     try {
-      await orAborted(Promise.race([woken, this.#clock.sleep(pollMs, over.signal, true)]), signal)
+      await within(this.#clock, pollMs, woken.promise, signal)
     } finally {
-      this.#waiters.delete(wake)
-      over.abort()
+      this.#waiters.delete(woken.resolve)
     }
   }
 }

@@ -3,14 +3,15 @@
  *
  *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, if known>}
  *
- * - A name is written once: an epoch belongs to one process, whose counter only grows.
+ * - An epoch belongs to one process, so no name is written twice (storage/heartbeat).
  * - Leases only decide how long others wait. Losing a lease, or keeping one too many, costs time but never correctness.
  * - The folder also has records of how long other processes saw a lease unchanged (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { deleteIfPossible } from '../storage/delete-if-possible.js'
+import { keepHeartbeat, listHeartbeats, type OwnerHeartbeats } from '../storage/heartbeat.js'
 import { type ProcessMark, parseMark } from '../storage/processes.js'
-import { isStillnessRecord } from '../storage/stillness.js'
 import type { Progress } from './job-kind.js'
 import type { OpenJob } from './job-op.js'
 
@@ -21,43 +22,27 @@ export const leaseMs = 10_000
 const firstMs = 1000
 
 const directory = '_jobs/'
-const pattern = /^_jobs\/(.+)-(\d{1,15})-(\d{1,15})$/
+const claimPattern = /^_jobs\/(.+)-(\d{1,15})$/
 const leaseBytesMax = 4096
 const phaseMax = 200
 
-/** A lease, parsed from its key. A greater counter is a newer heartbeat of the same claim. */
-export interface Lease {
-  readonly key: string
+/** The lease of a claim, parsed from the keys of its heartbeats. */
+export interface Lease extends OwnerHeartbeats {
   readonly job: string
   readonly epoch: number
-  readonly counter: number
 }
 
 /** Write leases for the claim of a job until `signal` fires, then delete them. Never rejects. */
-export async function keepLease(
+export function keepLease(
   store: BlobStore,
   clock: Clock,
-  { id, epoch }: OpenJob,
+  claim: OpenJob,
   progress: () => Progress | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const written: string[] = []
-  for (let counter = 0; ; counter++) {
-    await clock.sleep(counter === 0 ? firstMs : leaseMs, signal).catch(() => {})
-    if (signal.aborted) break
-    const key = `${directory}${id}-${epoch}-${counter}`
-    written.push(key)
-    try {
-      await store.put(key, encode(progress(), store.processes?.own ?? null), signal)
-      while (written.length > 1) {
-        await store.delete(written[0]!, signal)
-        written.shift()
-      }
-    } catch {
-      // The next lease may succeed.
-    }
-  }
-  for (const key of written) await deleteLease(store, key)
+  const content = () => encode(progress(), store.processes?.own ?? null)
+  const options = { owner: claimKey(claim), from: 0, firstMs, everyMs: leaseMs, content }
+  return keepHeartbeat(store, clock, options, signal)
 }
 
 /** List all leases, and the keys of the records of other processes. */
@@ -66,14 +51,13 @@ export async function listLeases(
   signal?: AbortSignal,
   prefix = '',
 ): Promise<{ readonly leases: readonly Lease[]; readonly records: readonly string[] }> {
-  const leases: Lease[] = []
-  const records: string[] = []
-  for await (const { key, size } of store.list(`${directory}${prefix}`, undefined, signal)) {
-    const match = pattern.exec(key)
-    if (match !== null && size <= leaseBytesMax) {
-      leases.push({ key, job: match[1]!, epoch: Number(match[2]), counter: Number(match[3]) })
-    } else if (isStillnessRecord(key)) records.push(key)
-  }
+  const { heartbeats, records } = await listHeartbeats(store, `${directory}${prefix}`, leaseBytesMax, {
+    signal,
+  })
+  const leases = heartbeats.flatMap(each => {
+    const [, job, epoch] = claimPattern.exec(each.owner) ?? []
+    return job === undefined ? [] : [{ ...each, job, epoch: Number(epoch) }]
+  })
   return { leases, records }
 }
 
@@ -87,13 +71,9 @@ export function newestLeases(leases: Iterable<Lease>): Map<string, Lease> {
   const newest = new Map<string, Lease>()
   for (const lease of leases) {
     const known = newest.get(lease.job)
-    if (known === undefined || isNewer(lease, known)) newest.set(lease.job, lease)
+    if (known === undefined || lease.epoch > known.epoch) newest.set(lease.job, lease)
   }
   return newest
-}
-
-function isNewer(a: Lease, b: Lease): boolean {
-  return a.epoch > b.epoch || (a.epoch === b.epoch && a.counter > b.counter)
 }
 
 /** Read the progress that the process of `job` reported last; null if it reported none yet. */
@@ -123,8 +103,8 @@ export async function readOwner(
 }
 
 /** Delete a lease. Never rejects. */
-export async function deleteLease(store: BlobStore, key: string): Promise<void> {
-  await store.delete(key).catch(() => {})
+export async function deleteLease(store: BlobStore, { keys }: Lease): Promise<void> {
+  for (const key of keys) await deleteIfPossible(store, key)
 }
 
 function encode(progress: Progress | null, by: ProcessMark | null): Uint8Array {

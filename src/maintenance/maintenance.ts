@@ -8,7 +8,7 @@
 import type { CatalogState } from '../catalog/state.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { Committed } from '../commit/machine.js'
-import { orAborted } from '../primitives/abort.js'
+import { orAborted, within } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 
 /** One maintenance task. */
@@ -110,10 +110,7 @@ export class Maintenance {
     this.#closed = true
     this.#endWait()
     if (this.#working === null) return
-    const over = new AbortController()
-    const patience = this.#clock.sleep(closingMs, over.signal, true).catch(() => {})
-    await Promise.race([this.#working, patience])
-    over.abort()
+    await within(this.#clock, closingMs, this.#working)
     this.#closing.abort()
     await this.#working
   }

@@ -16,6 +16,26 @@ export function orAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undef
 }
 
 /**
+ * Wait until `work` ends, but at most `ms` milliseconds. The pause keeps the process alive. Rejects with the error of
+ * `work`, and with `signal.reason` as soon as the signal fires. The work itself continues.
+ */
+export async function within(
+  clock: Clock,
+  ms: number,
+  work: Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const timer = new AbortController()
+  const timeout = clock.sleep(ms, timer.signal, true).catch(() => {})
+  try {
+    await orAborted(Promise.race([work, timeout]), signal)
+  } finally {
+    // Pass a reason: creating the default AbortError takes longer than everything else here.
+    timer.abort(null)
+  }
+}
+
+/**
  * Callbacks by signal. One listener serves all of them, because Node warns about more than ten listeners of one signal.
  */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()

@@ -13,6 +13,19 @@ export function partitionPoint(length: number, isFirst: (index: number) => boole
   return low
 }
 
+/** Return the index of the first of `count` ascending numbers that is at least `least`; `count` if there is none. */
+export function lowerBound(numbers: Uint32Array, count: number, least: number): number {
+  // Not `partitionPoint`, because callers need it for every block or row.
+  let low = 0
+  let high = count
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (numbers[middle]! < least) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /**
  * Return the index of the first of `values` that is at least `least`, searching from index `from` in growing steps
  * (galloping search). `values` must ascend.

@@ -5,6 +5,7 @@
  * A hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001): 32-way nodes with a bitmap of the occupied branches,
  * collisions in a list at the bottom.
  */
+import { popcount } from './bitset.js'
 
 const branchBits = 5
 const hashBits = 32
@@ -177,10 +178,7 @@ function* leafKeys<V>(node: Node<V>): Generator<string> {
 
 /** Return the position of `bit` among the set bits of `bitmap`. */
 function slotOf(bitmap: number, bit: number): number {
-  let word = bitmap & (bit - 1)
-  word -= (word >>> 1) & 0x55555555
-  word = (word & 0x33333333) + ((word >>> 2) & 0x33333333)
-  return (((word + (word >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
+  return popcount(bitmap & (bit - 1))
 }
 
 /** FNV-1a over UTF-16 code units, with a final multiplication that mixes the low bits. */

@@ -1,5 +1,6 @@
 /** An immutable set of the rows 0 .. length-1: ascending numbers if it is sparse, a bitmap otherwise. */
 import { Bitset } from './bitset.js'
+import { lowerBound } from './partition-point.js'
 
 /** Rows per member from which numbers take less memory than a bitmap. */
 const minRowsPerNumber = 32
@@ -89,8 +90,7 @@ export class RowSet {
 
   has(row: number): boolean {
     if (this.#numbers === null) return this.#bitmap.has(row)
-    const at = firstFrom(this.#numbers, row)
-    return this.#numbers[at] === row
+    return this.#numbers[lowerBound(this.#numbers, this.#numbers.length, row)] === row
   }
 
   and(other: RowSet): RowSet {
@@ -141,8 +141,10 @@ export class RowSet {
   slice(from: number, to: number): RowSet {
     if (from === 0 && to === this.length) return this
     if (this.isAll) return RowSet.all(to - from)
-    if (this.#numbers !== null) {
-      const own = this.#numbers.subarray(firstFrom(this.#numbers, from), firstFrom(this.#numbers, to))
+    const numbers = this.#numbers
+    if (numbers !== null) {
+      const { length } = numbers
+      const own = numbers.subarray(lowerBound(numbers, length, from), lowerBound(numbers, length, to))
       return RowSet.of(to - from, shiftNumbers(own, -from))
     }
     return RowSet.#of(this.#bitmap.view(from, to))
@@ -213,17 +215,6 @@ function shiftNumbers(numbers: Uint32Array, by: number): Uint32Array {
   const others = new Uint32Array(numbers.length)
   for (let i = 0; i < numbers.length; i++) others[i] = numbers[i]! + by
   return others
-}
-
-/** Return the index of the first number that is at least `least`. */
-function firstFrom(numbers: Uint32Array, least: number): number {
-  let [low, high] = [0, numbers.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (numbers[middle]! < least) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 function union(a: Uint32Array, b: Uint32Array): Uint32Array {

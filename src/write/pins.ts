@@ -4,18 +4,18 @@
  *
  *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, if it can be identified>,"upload":<id of an upload>}
  *
- * - Every minute, the process of a pin writes the file with the next counter and deletes the last one. No name is written twice.
+ * - Every minute, the process of a pin writes the file with the next counter and deletes the last one (storage/heartbeat).
  * - Other processes honour a pin as long as its process is alive, if they can tell.
  * - Otherwise they honour the pin until its counter has stayed the same for ten minutes. The observation times of all processes
  *   are added up (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { heartbeatKey, keepHeartbeat, listHeartbeats } from '../storage/heartbeat.js'
 import { type Liveness, type ProcessMark, parseMark } from '../storage/processes.js'
-import { isStillnessRecord, Stillness } from '../storage/stillness.js'
+import { Stillness } from '../storage/stillness.js'
 
 const directory = '_pins/'
-const pattern = /^_pins\/(.+)-(\d{1,15})$/
 const renewMs = 60_000
 const staleAfterMs = 10 * 60_000
 const pinBytesMax = 1024
@@ -43,22 +43,16 @@ interface PinContent {
 /** Stands in for the content of a pin file that cannot be parsed: it pins slot 0, so every file stays. */
 const unreadable: PinContent = { slot: 0, by: null, upload: null }
 
-/** A pin of another process, as listed. */
-interface Listed {
-  readonly counter: number
-  readonly keys: readonly string[]
-}
-
 /** The pins of a root, as seen by this process. */
 export class Pins {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #readOnly: boolean
-  /** Pins of this process, by id. */
+  /** Pins of this process, by the owner of their heartbeats: their file without the counter. */
   readonly #own = new Map<string, Pick<Pin, 'slot' | 'upload'>>()
   readonly #closing = new AbortController()
   readonly #kept = new Set<Promise<void>>()
-  /** Contents of pins of other processes, by id. */
+  /** Contents of pins of other processes, by owner. */
   #contents: ReadonlyMap<string, PinContent> = new Map()
   readonly #stillness: Stillness
   #watching: Promise<void> | null = null
@@ -73,23 +67,25 @@ export class Pins {
 
   /** Pin `slot`, durably, until the caller calls the returned function or closes this object. `upload`: id of the upload, if any. */
   async hold(slot: number, signal?: AbortSignal, upload: string | null = null): Promise<() => Promise<void>> {
-    const id = this.#clock.uuid()
+    const owner = `${directory}${this.#clock.uuid()}`
     const release = new AbortController()
-    this.#own.set(id, { slot, upload })
+    this.#own.set(owner, { slot, upload })
     let kept = Promise.resolve()
     if (!this.#readOnly) {
       const bytes = encode({ slot, by: this.#store.processes?.own ?? null, upload })
       try {
-        await this.#store.put(keyOf(id, 0), bytes, signal)
+        await this.#store.put(heartbeatKey(owner, 0), bytes, signal)
       } catch (error) {
-        this.#own.delete(id)
+        this.#own.delete(owner)
         throw error
       }
-      kept = this.#renew(id, bytes, AbortSignal.any([release.signal, this.#closing.signal]))
+      const options = { owner, from: 1, firstMs: renewMs, everyMs: renewMs, content: () => bytes }
+      const ended = AbortSignal.any([release.signal, this.#closing.signal])
+      kept = keepHeartbeat(this.#store, this.#clock, options, ended)
       this.#kept.add(kept)
     }
     return async () => {
-      this.#own.delete(id)
+      this.#own.delete(owner)
       release.abort()
       await kept
       this.#kept.delete(kept)
@@ -130,29 +126,29 @@ export class Pins {
   /** Honoured pins of other processes, and files of pins that are no longer honoured. */
   async #check(): Promise<{ readonly pins: readonly Pin[]; readonly lost: readonly string[] }> {
     const began = this.#clock.elapsed()
-    const { listed, records } = await this.#list()
+    const { heartbeats, records } = await listHeartbeats(this.#store, directory, pinBytesMax, {
+      isSkipped: owner => this.#own.has(owner),
+    })
     const contents = new Map<string, PinContent>()
     const liveness = new Map<string, Liveness>()
     const unsure: string[] = []
-    for (const [id, { counter }] of listed) {
-      const key = keyOf(id, counter)
-      const known = this.#contents.get(id) ?? (await this.#read(key))
-      if (known !== null) contents.set(id, known)
+    for (const { owner, key } of heartbeats) {
+      const known = this.#contents.get(owner) ?? (await this.#read(key))
+      if (known !== null) contents.set(owner, known)
       const by = known?.by ?? null
       const state = (by !== null && this.#store.processes?.livenessOf(by)) || 'unknown'
-      liveness.set(id, state)
+      liveness.set(owner, state)
       if (state === 'unknown') unsure.push(key)
     }
     this.#contents = contents
     const still = this.#stillness.look(unsure, records, began)
     const pins: Pin[] = []
     const lost: string[] = []
-    for (const [id, { counter, keys }] of listed) {
-      const key = keyOf(id, counter)
+    for (const { owner, key, keys } of heartbeats) {
       const stillMs = still.get(key) ?? 0
-      if (liveness.get(id) === 'dead' || stillMs >= staleAfterMs) lost.push(...keys)
+      if (liveness.get(owner) === 'dead' || stillMs >= staleAfterMs) lost.push(...keys)
       else {
-        const { slot, by, upload } = contents.get(id) ?? unreadable
+        const { slot, by, upload } = contents.get(owner) ?? unreadable
         pins.push({
           slot,
           key,
@@ -171,23 +167,6 @@ export class Pins {
     return boot === own?.boot && space === own.space
   }
 
-  async #list(): Promise<{ readonly listed: ReadonlyMap<string, Listed>; readonly records: string[] }> {
-    const listed = new Map<string, Listed>()
-    const records: string[] = []
-    for await (const { key, size } of this.#store.list(directory)) {
-      const [, id, digits] = pattern.exec(key) ?? []
-      if (id === undefined) {
-        if (isStillnessRecord(key)) records.push(key)
-        continue
-      }
-      if (size > pinBytesMax || this.#own.has(id)) continue
-      const before = listed.get(id)
-      const counter = Math.max(before?.counter ?? 0, Number(digits))
-      listed.set(id, { counter, keys: [...(before?.keys ?? []), key] })
-    }
-    return { listed, records }
-  }
-
   /** Check at intervals, as long as there are pins whose process cannot be checked. Never rejects. */
   async #watch(): Promise<void> {
     while (this.#stillness.isWatching) {
@@ -198,27 +177,6 @@ export class Pins {
         .catch(() => {})
     }
     this.#watching = null
-  }
-
-  /** Renew a pin every minute. Never rejects: a failed renewal is tried again a minute later. */
-  async #renew(id: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-    const written = [keyOf(id, 0)]
-    for (let counter = 1; ; counter++) {
-      await this.#clock.sleep(renewMs, signal).catch(() => {})
-      if (signal.aborted) break
-      try {
-        const key = keyOf(id, counter)
-        written.push(key)
-        await this.#store.put(key, bytes, signal)
-        while (written.length > 1) {
-          await this.#store.delete(written[0]!, signal)
-          written.shift()
-        }
-      } catch {
-        // Try again a minute later.
-      }
-    }
-    for (const key of written) await this.#store.delete(key).catch(() => {})
   }
 
   /** Read a pin; null if a newer file has replaced it. */
@@ -233,10 +191,6 @@ export class Pins {
       return unreadable
     }
   }
-}
-
-function keyOf(id: string, counter: number): string {
-  return `${directory}${id}-${counter}`
 }
 
 function encode({ slot, by, upload }: PinContent): Uint8Array {

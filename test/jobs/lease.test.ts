@@ -13,7 +13,7 @@ function kept(store = new MemoryStore()) {
   const ended = new AbortController()
   const keep = (progress: () => Progress | null, over = storeWith(store, {})) =>
     keepLease(over, clock, job, progress, ended.signal)
-  const keys = async () => (await listLeases(store)).leases.map(({ key }) => key)
+  const keys = async () => (await listLeases(store)).leases.flatMap(({ keys }) => keys)
   return { store, clock, ended, keep, keys }
 }
 
@@ -29,7 +29,14 @@ test('a lease begins after a second, is renewed every ten, reports progress, and
   progress = { done: 1, total: 2, phase: 'x'.repeat(1000) }
   await clock.sleep(10_000)
   expect((await listLeases(store)).leases).toEqual([
-    { key: `_jobs/${id}-3-1`, job: id, epoch: 3, counter: 1 },
+    {
+      owner: `_jobs/${id}-3`,
+      counter: 1,
+      key: `_jobs/${id}-3-1`,
+      keys: [`_jobs/${id}-3-1`],
+      job: id,
+      epoch: 3,
+    },
   ])
   expect(await readProgress(store, id)).toEqual({ done: 1, total: 2, phase: 'x'.repeat(200) })
   ended.abort()

@@ -162,7 +162,7 @@ export class World {
 
   /** Keys of all leases. */
   async leases(): Promise<string[]> {
-    return (await listLeases(this.store)).leases.map(({ key }) => key)
+    return (await listLeases(this.store)).leases.flatMap(({ keys }) => keys)
   }
 
   /** Everything the log says about jobs, in order: `<state> <epoch>`. */

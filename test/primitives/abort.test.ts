@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { eachOrAborted, orAborted } from '../../src/primitives/abort.js'
+import { eachOrAborted, orAborted, within } from '../../src/primitives/abort.js'
+import { SeededClock } from '../support/clock.js'
 
 const reason = new Error('enough')
 
@@ -18,6 +19,41 @@ describe('waiting that can be aborted', () => {
     controller.abort(reason)
     await expect(waiting).rejects.toBe(reason)
     await expect(orAborted(new Promise(() => {}), controller.signal)).rejects.toBe(reason)
+  })
+})
+
+describe('waiting for a limited time', () => {
+  const pending = new Promise(() => {})
+
+  /** Counts the timers that still run. */
+  class CountingClock extends SeededClock {
+    running = 0
+
+    override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+      this.running++
+      await super.sleep(ms, signal).finally(() => this.running--)
+    }
+  }
+
+  test('ends with the work, or after the time', async () => {
+    const clock = new CountingClock(1)
+    const began = clock.elapsed()
+    await within(clock, 1000, Promise.resolve(1))
+    expect(clock.elapsed() - began).toBeLessThan(1000)
+    await within(clock, 1000, pending)
+    expect(clock.elapsed() - began).toBeGreaterThanOrEqual(1000)
+    expect(clock.running).toBe(0)
+  })
+
+  test('rejects with the error of the work, or the reason of the signal', async () => {
+    const clock = new CountingClock(1)
+    await expect(within(clock, 1000, Promise.reject(reason))).rejects.toBe(reason)
+    const controller = new AbortController()
+    const waiting = within(clock, 1000, pending, controller.signal)
+    controller.abort(reason)
+    await expect(waiting).rejects.toBe(reason)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(clock.running).toBe(0)
   })
 })
 

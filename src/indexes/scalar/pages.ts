@@ -7,6 +7,7 @@ import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
 import { corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import { partitionPoint } from '../../primitives/partition-point.js'
 import { type MaybePromise, runTask, type Task, wait } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars, sortedScalars } from '../../sql/values/scalar-order.js'
@@ -283,13 +284,8 @@ export class Pages {
 
   /** Return the page of an entry. The page is not before page `least`. */
   #pageAt(entry: number, least: number): number {
-    let [low, high] = [least, this.#starts.length - 1]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#starts[middle + 1]! <= entry) low = middle + 1
-      else high = middle
-    }
-    return low
+    const starts = this.#starts
+    return least + partitionPoint(starts.length - 1 - least, i => starts[least + i + 1]! <= entry)
   }
 }
 

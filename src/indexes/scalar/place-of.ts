@@ -3,6 +3,7 @@ import type { Column } from '../../arrow/column.js'
 import { fromFloat16 } from '../../arrow/float16.js'
 import type { DataType } from '../../arrow/types.js'
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
+import { partitionPoint } from '../../primitives/partition-point.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars } from '../../sql/values/scalar-order.js'
 import { isWide, scalarAt } from '../../sql/values/vector.js'
@@ -125,22 +126,10 @@ function placeAmongBytes(
 }
 
 function placeOfNaN(column: Column, from: number, to: number): number {
-  let [low, high] = [from, to]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (!Number.isNaN(scalarAt(column, middle))) low = middle + 1
-    else high = middle
-  }
-  return low
+  return from + partitionPoint(to - from, i => !Number.isNaN(scalarAt(column, from + i)))
 }
 
 function placeAmongScalars(column: Column, key: Key, after: boolean, from: number, to: number): number {
   const bound = after ? 1 : 0
-  let [low, high] = [from, to]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (orderOfScalars(scalarAt(column, middle), key) < bound) low = middle + 1
-    else high = middle
-  }
-  return low
+  return from + partitionPoint(to - from, i => orderOfScalars(scalarAt(column, from + i), key) < bound)
 }

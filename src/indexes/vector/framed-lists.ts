@@ -3,6 +3,7 @@
  * A search copies one list at a time into a small arena and scans the list there.
  */
 import type { Arena } from '../../kernels/arena.js'
+import { deferred } from '../../primitives/deferred.js'
 import type { MaybePromise } from '../../primitives/task.js'
 import type { FramePlaces } from './list-places.js'
 import type { ListReader } from './list-reader.js'
@@ -33,18 +34,15 @@ export class FramedLists implements Lists {
   /** Return the lists of `partitions`, which all have rows: cached lists at once, the others as promises. */
   get(partitions: readonly number[]): readonly MaybePromise<StoredList>[] {
     const missing: number[] = []
-    let begin!: (reads: ReadonlyMap<number, Promise<StoredList>>) => void
-    const reading = new Promise<ReadonlyMap<number, Promise<StoredList>>>(resolve => {
-      begin = resolve
-    })
+    const reading = deferred<ReadonlyMap<number, Promise<StoredList>>>()
     const lists = partitions.map(partition =>
       this.#keep(partition, claim => {
         claim(this.#reader.bytesOf(partition))
         missing.push(partition)
-        return reading.then(reads => reads.get(partition)!)
+        return reading.promise.then(reads => reads.get(partition)!)
       }),
     )
-    begin(this.#read(missing))
+    reading.resolve(this.#read(missing))
     return lists
   }
 

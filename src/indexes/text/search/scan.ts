@@ -46,9 +46,9 @@ export function* scannedSegment(
     const { column, rows } = each
     const count = rows === null ? column.length : rows.length
     for (let i = 0; i < count; i++) {
-      const checked = scan.checked
+      const { distinct } = scan
       read += rowBytes + scan.row(column, rows === null ? i : rows[i]!)
-      read += termBytes * (scan.checked - checked)
+      read += termBytes * (scan.distinct - distinct)
       if (read < bytesAtOnce) continue
       read = 0
       if (pacer.due()) yield pacer.pause()
@@ -68,8 +68,8 @@ const learned = new WeakMap<Analyzer, TermNumbering>()
 const mostLearned = 2 * 1024 * 1024
 
 class Scan {
-  /** Number of calls of `accept`. */
-  checked = 0
+  /** Number of distinct terms. `accept` was called once for each. */
+  distinct = 0
   readonly #numbering: TermNumbering
   readonly #accept: (term: string) => boolean
   readonly #positions: boolean
@@ -79,8 +79,6 @@ class Scan {
   readonly #lengths = new Numbers()
   #docs = 0
   #tokens = 0
-  /** Number of distinct terms. */
-  #distinct = 0
   /** Number of terms of the current row, and the position where its next text begins. */
   #length = 0
   #base = 0
@@ -107,7 +105,7 @@ class Scan {
     const facts = {
       docs: this.#docs,
       tokens: this.#tokens,
-      terms: this.#distinct,
+      terms: this.distinct,
       positions: this.#positions,
       identity,
     }
@@ -158,8 +156,7 @@ class Scan {
   }
 
   #register(number: number): number {
-    this.checked++
-    this.#distinct++
+    this.distinct++
     if (number >= this.#indexes.length) {
       const longer = new Int32Array(2 * number)
       longer.set(this.#indexes)

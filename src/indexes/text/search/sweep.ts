@@ -13,6 +13,7 @@
  */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
+import { lowerBound } from '../../../primitives/partition-point.js'
 import type { Task } from '../../../primitives/task.js'
 import type { TextSegment } from '../segment.js'
 import type { Clause, Clauses } from './clauses.js'
@@ -339,16 +340,4 @@ function boundOf(leaf: Leaf, range: number, end: number): number {
     if (last[block]! >= end - 1) break
   }
   return top
-}
-
-/** Return the index of the first of `count` ascending rows that is at least `least`; `count` if there is none. */
-function lowerBound(rows: Uint32Array, count: number, least: number): number {
-  let low = 0
-  let high = count
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (rows[middle]! < least) low = middle + 1
-    else high = middle
-  }
-  return low
 }

@@ -1,9 +1,8 @@
 /** One bit per element, for elements that are 0 or 1: eight per byte, padded with zeros to a multiple of 16 bytes. */
-import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
-import { RowLists } from './row-lists.js'
+import { checkNoParameters, RowLists } from './row-lists.js'
 
 /** Return a codec. Bits need no training. */
 export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
@@ -12,8 +11,7 @@ export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
 
 /** Restore a codec. Throws Internal if `parameters` are not empty. */
 export function openBits(dim: number, parameters: Uint8Array): Codec {
-  if (parameters.length !== 0)
-    throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)
+  checkNoParameters(parameters)
   return new BitsCodec(dim)
 }
 

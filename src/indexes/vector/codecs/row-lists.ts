@@ -1,3 +1,5 @@
+import { corrupted } from '../../../errors.js'
+
 /** Base class of codecs whose lists store rows contiguously, one after the other. */
 export abstract class RowLists {
   /** Bytes of a row. */
@@ -15,4 +17,10 @@ export abstract class RowLists {
     const { stride } = this
     to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
   }
+}
+
+/** Throw Internal if a codec without parameters has some. */
+export function checkNoParameters(parameters: Uint8Array): void {
+  if (parameters.length !== 0)
+    throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)
 }
