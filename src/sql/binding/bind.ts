@@ -22,8 +22,7 @@ import {
   unsupported,
 } from '../../errors.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
-import { type Bound, type BoundExpression, columnsOf } from '../bound.js'
-import { costOf } from '../cost.js'
+import { type Bound, BoundExpression, LikeNode } from '../bound.js'
 import { functionNamed } from '../functions/functions.js'
 import { parseExpression } from '../syntax/parse.js'
 import type {
@@ -41,8 +40,8 @@ import type {
 } from '../syntax/syntax.js'
 import { parseInterval } from '../values/interval.js'
 import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
-import { boolType, intervalType, typeOfName, valueType } from '../values/types.js'
+import { LiteralNode } from '../values/literal-node.js'
+import { intervalType, typeOfName, valueType } from '../values/types.js'
 import { aggregateNamed } from './aggregates.js'
 import {
   arithmetic,
@@ -177,8 +176,7 @@ class Binder {
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
-    const expr = withoutWrittenForm(bound)
-    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, chance: this.#clock }
+    return new BoundExpression(withoutWrittenForm(bound), this.#clock, this.#warnings)
   }
 
   bind(expr: Expr): Bound {
@@ -363,15 +361,8 @@ class Binder {
     }) as [Bound, Bound]
     const escapeCharacter = expr.escape === null ? '\\' : this.#escape(expr.escape)
     if (operand.type.kind === 'null' || pattern.type.kind === 'null') return unknownTruth
-    const { ignoreCase } = expr
-    const bound = fold({
-      kind: 'like',
-      type: boolType,
-      ignoreCase,
-      operand,
-      pattern,
-      escape: escapeCharacter,
-    })
+    const options = { ignoreCase: expr.ignoreCase, escape: escapeCharacter }
+    const bound = fold(new LikeNode(operand, pattern, options))
     return expr.negated ? negated(bound) : bound
   }
 
@@ -413,7 +404,7 @@ class Binder {
       })
     }
     const subject = expr.operand === null ? null : this.bind(expr.operand)
-    if (subject !== null && costOf(subject).isVolatile) {
+    if (subject?.cost.isVolatile === true) {
       throw unsupported(`CASE would compute ${describe(subject)} again for each WHEN`, {
         hint: 'write CASE WHEN with whole conditions',
         at: expr.operand!.at,
@@ -440,7 +431,7 @@ class Binder {
 
   #interval({ text, unit, at }: IntervalExpr): Bound {
     const value = parseInterval(text, unit)
-    if (value !== null) return { kind: 'literal', type: intervalType, value }
+    if (value !== null) return new LiteralNode(intervalType, value)
     throw invalidInput(`${quote(text)} is not an interval`, {
       hint: "write INTERVAL '1 month 2 days' or INTERVAL '3' hour",
       at,

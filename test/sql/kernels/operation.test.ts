@@ -8,7 +8,7 @@ import type { ArithmeticOp } from '../../../src/sql/syntax/syntax.js'
 import { formatArrowType, parseArrowType } from '../../../src/sql/values/arrow-type.js'
 import { integerRange } from '../../../src/sql/values/literal.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
-import { columnOfScalars, scalarAt } from '../../../src/sql/values/vector.js'
+import { Constant, columnOfScalars, operandOf, scalarAt } from '../../../src/sql/values/vector.js'
 import { noOperations, temporalCases } from '../values/temporal-cases.js'
 
 const typeOf = (name: string): DataType => parseArrowType(name)!
@@ -31,15 +31,7 @@ describe('time', () => {
       const a = cast(left, typeOf(leftType), signature.left)
       const b = cast(right, typeOf(rightType), signature.right)
       const run = (constant: boolean) =>
-        calculate(
-          op,
-          { column: a, constant: false },
-          { column: b, constant },
-          signature.result,
-          1,
-          null,
-          describeIt,
-        )
+        calculate(op, operandOf(a, false), operandOf(b, constant), signature.result, 1, null, describeIt)
       for (const constant of [false, true]) {
         if (result === null)
           expect(() => run(constant)).toThrow(/(overflow|division by zero) in a calculation: /)
@@ -73,7 +65,7 @@ describe('time', () => {
       null,
     ])
     const dates = columnOfScalars(type, [2n ** 31n - 1n, 0n, 0n])
-    const operands = [dates, spans].map(column => ({ column, constant: false }))
+    const operands = [dates, spans].map(column => operandOf(column, false))
     const result = calculate('+', operands[0]!, operands[1]!, type, 3, new Uint32Array([0b110]), describeIt)
     expect([scalarAt(result, 1), scalarAt(result, 2)]).toEqual([1n, null])
     expect(() => calculate('+', operands[0]!, operands[1]!, type, 3, null, describeIt)).toThrow(
@@ -160,10 +152,7 @@ describe('decimals', () => {
                 column: castColumn(columnOfScalars(typeA, [a]), left, false, null, describeIt),
                 constant: false,
               },
-              {
-                column: castColumn(columnOfScalars(typeB, [b]), right, false, null, describeIt),
-                constant: true,
-              },
+              new Constant(castColumn(columnOfScalars(typeB, [b]), right, false, null, describeIt)),
               result,
               1,
               null,
