@@ -52,6 +52,7 @@ class ColumnZones {
   }
 }
 
+/** By column, weakly: columns belong to the cache of table data, and their statistics go with them. */
 const known = new WeakMap<Column, ColumnZones>()
 
 /** Statistics of a part's stretches in files, by column. */

@@ -184,7 +184,7 @@ function planRows(
 
 /**
  * Cache of outputs that name plain columns, by schema, oldest first. Queries with the same columns share one output, so that
- * caches that depend on an output (such as its encoded schema) apply.
+ * caches that depend on an output (such as its encoded schema) apply. Weak: a schema belongs to the versions of a table.
  */
 const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
 const namedAtMost = 16

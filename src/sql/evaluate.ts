@@ -245,7 +245,7 @@ function compute(node: Operation, frame: Frame): Operand {
   switch (node.kind) {
     case 'arithmetic': {
       const [left, right] = [plain(node.left, frame), plain(node.right, frame)]
-      column = calculate(node.op, left, right, node.type, length, rows, describe)
+      column = calculate({ op: node.op, left, right, type: node.type, length, rows, describe })
       break
     }
     case 'cast':

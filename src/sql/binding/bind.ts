@@ -129,7 +129,10 @@ interface Bindings {
   readonly filter: BoundExpression
 }
 
-/** Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. */
+/**
+ * Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. Parsing depends
+ * on the text alone, so all roots of a process share the cache. It has no owner to pass from every operation to the binder.
+ */
 const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128
 const maxCachedLength = 500
