@@ -11,7 +11,6 @@ import type { Batch, Column } from '../arrow/column.js'
 import { stretchRows } from '../arrow/file-layout.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
@@ -53,6 +52,7 @@ class ColumnZones {
   }
 }
 
+/** By column, weakly: columns belong to the cache of table data, and their statistics go with them. */
 const known = new WeakMap<Column, ColumnZones>()
 
 /** Statistics of a part's stretches in files, by column. */
@@ -100,7 +100,7 @@ export function stretchesOf(
   /** Conditions for which statistics of stretches may exclude more than those of the part. */
   const open: Bound[] = []
   let isRestSure = true
-  for (const condition of filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]) {
+  for (const condition of filter.conditions) {
     const { isTrue, isFalse, isNull } = possibleTruth(condition, ofAll)
     if (!isTrue) return { zones, runs: [], rows: 0 }
     if (!isFalse && !isNull) continue
@@ -165,7 +165,7 @@ export class BlockZones {
     stored: StoredZones,
   ): BlockZones | null {
     // Whether an expression fails must not depend on what was learned before.
-    if (length < fewest * stretchRows || costOf(filter.expr).mayFail) return null
+    if (length < fewest * stretchRows || filter.expr.cost.mayFail) return null
     const zones = new Map<string, ColumnZones>()
     for (const [i, column] of columns.entries()) {
       if (!quick.includes(column.type.kind) || stored.has(schema.fields[i]!.name)) continue

@@ -90,7 +90,7 @@ function valuesOf(probe: ScalarProbe): number {
 
 /** Choose the cheapest way. Assumes that conditions are independent. */
 export function choose(filter: BoundExpression, offers: readonly Offer[], { rows, enough }: Scanned): Choice {
-  const conditions = filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]
+  const { conditions } = filter
   const shares = new Map<Bound, number>()
   for (const { conjunct, estimate } of offers) {
     shares.set(conjunct.conditions[0]!, Math.min(1, estimate / Math.max(1, rows)))

@@ -5,10 +5,11 @@
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { MaybePromise } from '../primitives/task.js'
-import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
+import { type Bound, BoundExpression, type ColumnNode, CompareNode, IsNode, LogicNode } from '../sql/bound.js'
 import { noChance } from '../sql/functions/call.js'
+import { LiteralNode } from '../sql/values/literal-node.js'
 import type { Scalar } from '../sql/values/scalar.js'
-import { boolType, valueType } from '../sql/values/types.js'
+import { valueType } from '../sql/values/types.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
@@ -62,8 +63,7 @@ async function narrowed(
     const conditions = await conditionsAt(ends, index, rank, pacer)
     if (conditions === null) return plan
     if (guess || (await areEnough(plan, conditions, ends.enough, reader, pacer))) {
-      const either: Bound =
-        conditions.length === 1 ? conditions[0]! : { kind: 'or', type: boolType, operands: conditions }
+      const either = conditions.length === 1 ? conditions[0]! : new LogicNode('or', conditions)
       return { ...plan, filter: withCondition(plan.filter, either) }
     }
   }
@@ -106,15 +106,13 @@ async function conditionsAt(
     // The sort order of NaN is not the same everywhere.
     if (value === null || Number.isNaN(value)) return null
     const within = compared(column, isGreatest ? '>=' : '<=', value)
-    const none: Bound = { kind: 'is', type: boolType, operand: column, what: 'null' }
-    conditions.push(nulls ? { kind: 'or', type: boolType, operands: [none, within] } : within)
+    conditions.push(nulls ? new LogicNode('or', [new IsNode(column, 'null'), within]) : within)
   }
   return conditions
 }
 
 function compared(column: ColumnNode, op: '<=' | '>=', value: Scalar): Bound {
-  const right: Bound = { kind: 'literal', type: valueType(column.type), value }
-  return { kind: 'compare', type: boolType, op, left: column, right }
+  return new CompareNode(op, column, new LiteralNode(valueType(column.type), value))
 }
 
 async function areEnough(
@@ -131,10 +129,6 @@ async function areEnough(
 }
 
 function withCondition(filter: BoundExpression | null, condition: Bound): BoundExpression {
-  if (filter === null) {
-    return { expr: condition, type: boolType, columns: columnsOf(condition), warnings: [], chance: noChance }
-  }
-  const before = filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]
-  const expr: Bound = { kind: 'and', type: boolType, operands: [...before, condition] }
-  return { ...filter, expr, columns: columnsOf(expr) }
+  if (filter === null) return new BoundExpression(condition, noChance)
+  return filter.withExpr(new LogicNode('and', [...filter.conditions, condition]))
 }

@@ -176,7 +176,7 @@ function schemaOf(plan: Plan): Schema {
   return schema
 }
 
-/** Plans with the same output share a schema, so that it is encoded once. */
+/** Plans with the same output share a schema, so that it is encoded once. Weak: outputs belong to plans. */
 const schemas = new WeakMap<Plan['output'], Schema>()
 
 function chunkSize(): number {

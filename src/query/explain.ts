@@ -14,7 +14,7 @@ import type { Choice } from './choose-probes.js'
 import { describeVectorSearch } from './explain-near.js'
 import { describeTextSearch } from './explain-text.js'
 import { choiceFor, mayPassByRecord } from './filter.js'
-import { namedRows } from './named-rows.js'
+import { type SplitFilter, splitByNames } from './named-rows.js'
 import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
 import { enoughFor, foundWindow } from './run.js'
@@ -57,7 +57,8 @@ export async function explained(
   const { filter, output, order, grouping, from, search, text } = plan
   const { reader } = source
   const before = filterBefore(plan)
-  const choice = await runTask(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
+  const split = splitByNames(before)
+  const choice = await runTask(choiceFor(source, split, { from, enough: enoughFor(plan) }, pacer))
   const ranked = await rankingSteps(plan, reader, pacer)
   // A query that gets its rows from indexes alone has no scan step.
   const isScanned =
@@ -65,8 +66,8 @@ export async function explained(
     !isRanked(plan) ||
     (search !== null && search.index === null) ||
     text?.columns.some(({ index }) => index === null) === true
-  const scan = isScanned ? [await scanStep(plan, source, table, pacer)] : []
-  const steps = [...outputSteps(plan, verbose), ...ranked, ...rowSteps(before, choice), ...scan]
+  const scan = isScanned ? [await scanStep(plan, split, source, table, pacer)] : []
+  const steps = [...outputSteps(plan, verbose), ...ranked, ...rowSteps(split, choice), ...scan]
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
@@ -148,12 +149,10 @@ function fusionText(fusion: Fusion): string {
 }
 
 /** The steps that find the rows of a filter, without the scan. */
-function rowSteps(before: BoundExpression | null, choice: Choice | null): ExplainedStep[] {
+function rowSteps({ named, rest }: SplitFilter, choice: Choice | null): ExplainedStep[] {
   const steps: ExplainedStep[] = []
-  if (before === null) return steps
-  const named = namedRows(before)
-  const rest = choice?.residual ?? (choice !== null ? null : named === null ? before : named.rest)
-  if (rest !== null) steps.push({ text: `Filter: ${printExpression(rest)}`, step: 'filter' })
+  const residual = choice === null ? rest : choice.residual
+  if (residual !== null) steps.push({ text: `Filter: ${printExpression(residual)}`, step: 'filter' })
   for (const { conjunct, estimate } of choice?.used.toReversed() ?? []) {
     const query = printProbes(conjunct.probes)
     steps.push({ text: `ScalarIndexQuery: query=${query}, about ${Math.round(estimate)} rows`, step: query })
@@ -190,16 +189,21 @@ function milliseconds(nanoseconds: number): string {
   return `${(nanoseconds / 1e6).toPrecision(2)} ms`
 }
 
-async function scanStep(plan: Plan, source: RowSource, table: string, pacer: Pacer): Promise<ExplainedStep> {
+async function scanStep(
+  plan: Plan,
+  split: SplitFilter,
+  source: RowSource,
+  table: string,
+  pacer: Pacer,
+): Promise<ExplainedStep> {
   const { from, differsFrom } = plan
   const { reader } = source
   const { fragments, version }: Layout = reader.layout
-  const before = filterBefore(plan)
   let count = 0
   let rows = 0
   for (const fragment of fragments.slice(reader.fragmentAt(from))) {
     await pacer.turn()
-    if (!mayPassByRecord(source, before, fragment)) continue
+    if (!mayPassByRecord(source, split, fragment)) continue
     count++
     rows += fragment.rows - fragment.dead.count
   }

@@ -14,7 +14,6 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
@@ -22,7 +21,14 @@ import type { Part } from '../table/table-reader.js'
 import { BlockZones, type Run, type Stretches, stretchesOf, stretchesWithin } from './block-zones.js'
 import { type Choice, choose, offersFor } from './choose-probes.js'
 import { noComputedColumns } from './hits.js'
-import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
+import {
+  countNamed,
+  mayHoldNamed,
+  type NamedRows,
+  namedIn,
+  type SplitFilter,
+  splitByNames,
+} from './named-rows.js'
 import { gathering, lookingAtZones, scanning } from './probe-costs.js'
 import { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
@@ -56,11 +62,7 @@ interface Asked {
 }
 
 /** A filter prepared for one version. A row passes if all its conditions hold. */
-export interface PreparedFilter {
-  /** Rows that it names by number; null: it names none. */
-  readonly named: NamedRows | null
-  /** The conditions that name no rows; null: there are none. */
-  readonly rest: BoundExpression | null
+export interface PreparedFilter extends SplitFilter {
   /** The rows that indexes returned; null: no index is used. */
   readonly probed: ProbedRows | null
   /** The conditions to evaluate in fragments that the indexes cover; null: none. */
@@ -92,28 +94,24 @@ function* preparingFilter(
   range: Range,
   pacer: Pacer,
 ): Task<PreparedFilter> {
-  const named = filter === null ? null : namedRows(filter)
-  const rest = named === null ? filter : named.rest
-  const plain = { named, rest, probed: null, residual: rest }
-  const choice = yield* choiceFor(source, filter, range, pacer)
-  if (choice === null || choice.used.length === 0) return plain
+  const split = splitByNames(filter)
+  const choice = yield* choiceFor(source, split, range, pacer)
+  if (choice === null || choice.used.length === 0) return { ...split, probed: null, residual: split.rest }
   const probes = choice.used.map(({ conjunct }) => conjunct.probes)
   const probed = yield* ProbedRows.find(probes, source.reader, pacer, source.meter)
-  return { named, rest, probed, residual: choice.residual }
+  return { ...split, probed, residual: choice.residual }
 }
 
 /** Choose the indexes to query. Null if no index can answer a condition. */
 export function* choiceFor(
   source: RowSource,
-  filter: BoundExpression | null,
+  split: SplitFilter,
   { fragments, from = 0, until = Number.POSITIVE_INFINITY, enough = Number.POSITIVE_INFINITY }: Range,
   pacer: Pacer,
 ): Task<Choice | null> {
   const { reader } = source
-  if (filter === null || reader.indexes.length === 0) return null
-  const named = namedRows(filter)
-  const rest = named === null ? filter : named.rest
-  if (rest === null) return null
+  const { named, rest } = split
+  if (rest === null || reader.indexes.length === 0) return null
   const offers = yield* offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments
@@ -127,7 +125,7 @@ export function* choiceFor(
   for (const fragment of all) {
     if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
     if (reader.liveBeforeFragment(fragment) >= until) break
-    if (mayPassByRecord(source, filter, fragment)) passing.push(fragment)
+    if (mayPassByRecord(source, split, fragment)) passing.push(fragment)
     if (pacer.due()) yield pacer.pause()
   }
   if (passing.length === all.length && from === 0) return choice
@@ -233,7 +231,7 @@ function* storedStretches(
   pacer: Pacer,
 ): Task<Stretches | null> {
   // Whether an expression fails must not depend on how the file was written.
-  if (filter === null || costOf(filter.expr).mayFail) return null
+  if (filter === null || filter.expr.cost.mayFail) return null
   const { fragment } = part
   const zones = yield* source.stretches(part, filter.columns)
   const stretches = stretchesOf(filter, part.rows, zones, column => {
@@ -312,11 +310,9 @@ function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): 
 /** Whether recorded statistics allow that a fragment holds rows that are looked at and match. */
 export function mayPassByRecord(
   source: RowSource,
-  filter: BoundExpression | null,
+  { named, rest }: SplitFilter,
   fragment: Fragment,
 ): boolean {
-  const named = filter === null ? null : namedRows(filter)
-  const rest = named === null ? filter : named.rest
   if (!mayChoose(source, { named, probed: null }, fragment)) return false
   return rest === null || remaining(source, rest, fragment, null, false) !== 'none'
 }
@@ -333,7 +329,7 @@ function remaining(
   learns: boolean,
 ): BoundExpression | null | 'none' {
   // Whether an expression fails must not depend on what is in memory.
-  const byLearnt = learns && !costOf(filter.expr).mayFail
+  const byLearnt = learns && !filter.expr.cost.mayFail
   const known = (column: ColumnNode) => {
     const zone = zoneOf(source, column, fragment, part, byLearnt)
     return zone === null ? null : { zone, rows: fragment.rows }
@@ -452,8 +448,7 @@ function between(numbers: Uint32Array, first: number, end: number): Uint32Array 
 }
 
 /** Whether to copy the chosen rows out of their part before evaluation, which is faster for few rows. */
-function isGathered({ expr }: BoundExpression, { count, length }: RowSet): boolean {
-  const conditions = expr.kind === 'and' ? expr.operands : [expr]
+function isGathered({ conditions }: BoundExpression, { count, length }: RowSet): boolean {
   return gathering(conditions, length, count) <= scanning(conditions, length, count)
 }
 

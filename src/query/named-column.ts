@@ -2,7 +2,7 @@
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
 import { pathTo, resolveColumn } from '../sql/binding/names.js'
-import type { BoundExpression, ColumnNode } from '../sql/bound.js'
+import { BoundExpression, type ColumnNode } from '../sql/bound.js'
 import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 
@@ -39,5 +39,5 @@ function pathIn(name: string) {
 
 /** Return an expression that reads a column. */
 export function columnExpression(column: ColumnNode, chance: Chance): BoundExpression {
-  return { expr: column, type: column.type, columns: [column.path[0]!], warnings: [], chance }
+  return new BoundExpression(column, chance)
 }

@@ -6,7 +6,7 @@ import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { type Task, wait } from '../primitives/task.js'
-import { type Bound, type BoundExpression, columnsOf } from '../sql/bound.js'
+import { type Bound, type BoundExpression, LogicNode } from '../sql/bound.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
@@ -18,36 +18,31 @@ interface Numbers {
   readonly members: Float64Array | null
 }
 
-/** A filter split in two: it is true for a row if the row is named and `rest` is true. */
+/** The rows that conditions name. */
 export interface NamedRows {
   /** By `_rowid`, and by `_rowoffset`; null: no condition names rows that way. */
   readonly ids: Numbers | null
   readonly offsets: Numbers | null
   /** The conditions that name rows. */
   readonly naming: BoundExpression
+}
+
+/** A filter split in two: it is true for a row if the row is named and `rest` is true. */
+export interface SplitFilter {
+  /** The rows that it names by number; null: it names none. */
+  readonly named: NamedRows | null
+  /** The conditions that name no rows; null: there are none. */
   readonly rest: BoundExpression | null
 }
 
-const known = new WeakMap<BoundExpression, NamedRows | null>()
-
-/** Return the rows that a filter names; null if it names none. */
-export function namedRows(filter: BoundExpression): NamedRows | null {
-  let named = known.get(filter)
-  if (named === undefined) {
-    named = splitByNames(filter)
-    known.set(filter, named)
-  }
-  return named
-}
-
-function splitByNames(filter: BoundExpression): NamedRows | null {
-  const { expr } = filter
-  const conditions = expr.kind === 'and' ? expr.operands : [expr]
+/** Split a filter by the rows that it names. Callers split once per query, and pass the result on. */
+export function splitByNames(filter: BoundExpression | null): SplitFilter {
+  if (filter === null) return { named: null, rest: null }
   const naming: Bound[] = []
   const others: Bound[] = []
   let ids: Numbers | null = null
   let offsets: Numbers | null = null
-  for (const condition of conditions) {
+  for (const condition of filter.conditions) {
     const byId = numbersIn(condition, rowIdField.name)
     const byOffset = byId === null ? numbersIn(condition, rowOffsetField.name) : null
     if (byId !== null) ids = intersection(ids, byId)
@@ -55,11 +50,9 @@ function splitByNames(filter: BoundExpression): NamedRows | null {
     const list = byId === null && byOffset === null ? others : naming
     list.push(condition)
   }
-  if (naming.length === 0) return null
+  if (naming.length === 0) return { named: null, rest: filter }
   return {
-    ids,
-    offsets,
-    naming: withConditions(filter, naming)!,
+    named: { ids, offsets, naming: withConditions(filter, naming)! },
     rest: withConditions(filter, others),
   }
 }
@@ -70,9 +63,7 @@ export function withConditions(
   conditions: readonly Bound[],
 ): BoundExpression | null {
   if (conditions.length === 0) return null
-  const expr: Bound =
-    conditions.length === 1 ? conditions[0]! : { kind: 'and', type: filter.type, operands: conditions }
-  return { ...filter, expr, columns: columnsOf(expr) }
+  return filter.withExpr(conditions.length === 1 ? conditions[0]! : new LogicNode('and', conditions))
 }
 
 /** The numbers of column `name` for which a condition is true; null for other conditions. */

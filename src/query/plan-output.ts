@@ -26,8 +26,7 @@ import {
   splitAggregates,
 } from '../sql/binding/aggregates.js'
 import { hasColumn } from '../sql/binding/names.js'
-import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
+import { type Bound, type BoundExpression, ColumnNode } from '../sql/bound.js'
 import type { Chance } from '../sql/functions/call.js'
 import { printBound } from '../sql/print.js'
 import { parseExpression } from '../sql/syntax/parse.js'
@@ -78,7 +77,7 @@ export function planOutput(
     if (column === undefined && !isOfTable) refuseDirection(name)
     const value = distinct ? ownColumn(name, output, chance) : (column?.value ?? readable(name))
     if (!isOrdered(value.type)) throw unordered('an order', name, value.type)
-    if (costOf(value.expr).isVolatile) {
+    if (value.expr.cost.isVolatile) {
       throw unsupported(`the order uses ${quote(name)}, whose value changes with every evaluation`)
     }
     return { value, ascending: key.ascending ?? true, nullsFirst: key.nulls_first ?? false }
@@ -185,7 +184,7 @@ function planRows(
 
 /**
  * Cache of outputs that name plain columns, by schema, oldest first. Queries with the same columns share one output, so that
- * caches that depend on an output (such as its encoded schema) apply.
+ * caches that depend on an output (such as its encoded schema) apply. Weak: a schema belongs to the versions of a table.
  */
 const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
 const namedAtMost = 16
@@ -327,8 +326,8 @@ function planGroups(
   const results = made.fields.map(field => field.name)
   const output = trees.map(({ name, tree }): OutputColumn => {
     const value = bound(tree, name, withAggregates, options)
-    const expr = overKeys(value.expr, keys)
-    const stray = columnsOf(expr).find(column => !results.includes(column))
+    const overGroups = value.withExpr(overKeys(value.expr, keys))
+    const stray = overGroups.columns.find(column => !results.includes(column))
     if (stray !== undefined) {
       throw invalidInput(
         `column ${quote(name)} reads ${quote(stray)}, which is neither a key of the groups nor in an aggregate`,
@@ -337,7 +336,7 @@ function planGroups(
         },
       )
     }
-    return outputOf(name, { ...value, expr, type: expr.type, columns: columnsOf(expr) }, made)
+    return outputOf(name, overGroups, made)
   })
   const readable = (name: string): BoundExpression => {
     const expr = overKeys(namedColumn(name, source), keys)
@@ -376,11 +375,8 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
   if (node.kind === 'literal') return node
   const printed = printBound(node)
   const key = keys.find(candidate => candidate.printed === printed)
-  if (key !== undefined) return { kind: 'column', path: [key.field.name], type: key.field.type }
-  return withOperands(
-    node,
-    operandsOf(node).map(operand => overKeys(operand, keys)),
-  )
+  if (key !== undefined) return new ColumnNode([key.field.name], key.field.type)
+  return node.withOperands(node.operands.map(operand => overKeys(operand, keys)))
 }
 
 // ---- order
@@ -388,7 +384,7 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
 function ownColumn(name: string, output: readonly OutputColumn[], chance: Chance): BoundExpression {
   const column = outputNamed(name, output)
   if (column !== undefined) {
-    return columnExpression({ kind: 'column', path: [column.field.name], type: column.field.type }, chance)
+    return columnExpression(new ColumnNode([column.field.name], column.field.type), chance)
   }
   throw columnNotFound(
     name,

@@ -4,7 +4,6 @@
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { type Bound, columnsOf } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 
 /** Fixed cost of an index lookup: the estimate, then the lookup (6,000 + 2,000). */
 const probe = 10_000
@@ -71,7 +70,7 @@ export function gathering(
 
 function weightOf(condition: Bound): number {
   if (condition.kind === 'in' && condition.values.length > lookedUp.values) return lookedUp.weight
-  return costOf(condition).weight
+  return condition.cost.weight
 }
 
 function evaluating(conditions: readonly Bound[], rows: number, asked: number, shares: Shares): number {

@@ -9,7 +9,15 @@
 import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
 import { probesOfKind } from '../indexes/scalar/probe.js'
 import { isNew, negated } from '../sql/binding/logic.js'
-import type { Bound, ColumnNode, InNode, LikeNode } from '../sql/bound.js'
+import {
+  type Bound,
+  type ColumnNode,
+  CompareNode,
+  type InNode,
+  IsNode,
+  type LikeNode,
+  LogicNode,
+} from '../sql/bound.js'
 import { printShort } from '../sql/print.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { orderOfScalars } from '../sql/values/scalar-order.js'
@@ -138,7 +146,8 @@ function lookupsFor(node: Bound, indexes: Indexes): Lookups | null {
       return operand.kind === 'column' ? lookup(operand, { kind: 'null' }, node, indexes) : null
     }
     default: {
-      if (node.kind === 'compare' && node.op === '<>') return lookupsForNot({ ...node, op: '=' }, indexes)
+      if (node.kind === 'compare' && node.op === '<>')
+        return lookupsForNot(new CompareNode('=', node.left, node.right), indexes)
       const values = valuesFor(node)
       if (values === null) return null
       const found = lookup(values.column, values.probe, node, indexes)
@@ -157,8 +166,7 @@ function lookupsForNot(node: Bound, indexes: Indexes): Lookups | null {
     const other = what === 'true' ? negated(operand) : operand
     const column = strictValuesFor(operand.kind === 'not' ? operand.operand : operand)?.column
     if (column === undefined) return null
-    const isNull: Bound = { kind: 'is', type: node.type, operand: column, what: 'null' }
-    return lookupsFor({ kind: 'or', type: node.type, operands: [other, isNull] }, indexes)
+    return lookupsFor(new LogicNode('or', [other, new IsNode(column, 'null')]), indexes)
   }
   const values = strictValuesFor(node)
   if (values === null) return null

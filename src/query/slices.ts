@@ -4,6 +4,7 @@ import { inParallel } from '../primitives/in-parallel.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { TableReader } from '../table/table-reader.js'
 import { mayPassByRecord } from './filter.js'
+import { splitByNames } from './named-rows.js'
 import type { Plan } from './plan.js'
 import { namesOf } from './run.js'
 import { RowSource } from './source.js'
@@ -53,9 +54,10 @@ async function piecesOf(plan: Plan, reader: TableReader, pacer: Pacer): Promise<
   const source = new RowSource(reader, pacer)
   const names = new Set([...namesOf(plan.output.map(({ value }) => value)), ...(plan.filter?.columns ?? [])])
   const fields = [...names].map(name => source.field(name)).filter(field => field !== undefined)
+  const split = splitByNames(plan.filter)
   const looked: Fragment[] = []
   for (const fragment of reader.layout.fragments) {
-    if (mayPassByRecord(source, plan.filter, fragment)) looked.push(fragment)
+    if (mayPassByRecord(source, split, fragment)) looked.push(fragment)
     if (pacer.due()) await pacer.pause()
   }
   const found = await inParallel(looked, readAhead, async fragment => {

@@ -108,7 +108,8 @@ export class Sorter {
     for (let width = runRows; width < count; width *= 2) {
       for (let from = 0; from < count; from += 2 * width) {
         const middle = Math.min(from + width, count)
-        await merge(store, rows, from, middle, Math.min(middle + width, count), merged, pacer)
+        const end = Math.min(middle + width, count)
+        await merge(store, rows, { from, middle, end }, merged, pacer)
       }
       const spare = rows
       rows = merged
@@ -118,13 +119,18 @@ export class Sorter {
   }
 }
 
-/** Merge two adjacent sorted runs; of equal rows, that of the left run comes first. */
+/** Two adjacent sorted runs: the rows from `from` up to `middle`, and from there up to `end`. */
+interface Runs {
+  readonly from: number
+  readonly middle: number
+  readonly end: number
+}
+
+/** Merge two sorted runs of `rows` into `out`; of equal rows, that of the left run comes first. */
 async function merge(
   store: KeyStore,
   rows: Uint32Array,
-  from: number,
-  middle: number,
-  end: number,
+  { from, middle, end }: Runs,
   out: Uint32Array,
   pacer: Pacer,
 ): Promise<void> {

@@ -105,6 +105,7 @@ class Readable {
   }
 }
 
+/** By schema, weakly: a schema belongs to the versions of a table, and goes with the last of them. */
 const readables = new WeakMap<TableSchema, Readable>()
 
 /** Return the schema that expressions are bound to: columns of the table and those that the search adds. */

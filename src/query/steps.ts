@@ -4,7 +4,6 @@
  */
 import type { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 
 /** Nanoseconds that a step may take by estimate. */
 const stepCost = 3_000_000
@@ -18,11 +17,9 @@ const firstRows = { plain: 16 * 1024, costly: 16 } as const
 /** Rows in a word of a bitmap: code that splits bitmaps evaluates multiples of this. */
 export const wordRows = 32
 
-const learnt = new WeakMap<BoundExpression, number>()
-
 /** Step sizes for some expressions; call `took` after each step. */
 export class Steps {
-  readonly #key: BoundExpression | null
+  readonly #first: BoundExpression | undefined
   readonly #most: number
   readonly #unit: number
   #rows: number
@@ -32,15 +29,12 @@ export class Steps {
    * for its next use.
    */
   constructor(expressions: readonly BoundExpression[], most: number, unit = 1) {
-    const weight = expressions.reduce((sum, { expr }) => sum + costOf(expr).weight, 1)
-    this.#key = expressions[0] ?? null
+    const weight = expressions.reduce((sum, { expr }) => sum + expr.cost.weight, 1)
+    this.#first = expressions[0]
     this.#unit = unit
     this.#most = this.#whole(Math.min(most, stepCost / weight))
-    const known = this.#key === null ? undefined : learnt.get(this.#key)
-    this.#rows = Math.min(
-      this.#most,
-      this.#whole(known ?? firstRows[weight > plainCost ? 'costly' : 'plain']),
-    )
+    const first = this.#first?.stepRows ?? firstRows[weight > plainCost ? 'costly' : 'plain']
+    this.#rows = Math.min(this.#most, this.#whole(first))
   }
 
   /** Rows of the next step. */
@@ -53,7 +47,7 @@ export class Steps {
     if (ms > longStep) this.#rows = this.#whole((rows * longStep) / 2 / ms)
     else if (ms < shortStep && rows >= this.#rows) this.#rows = Math.min(this.#most, 4 * this.#rows)
     else return
-    if (this.#key !== null) learnt.set(this.#key, this.#rows)
+    if (this.#first !== undefined) this.#first.stepRows = this.#rows
   }
 
   #whole(rows: number): number {

@@ -81,7 +81,10 @@ function* indexed(
   return new IndexedUnit(segment, opened, live, allowed, reader, signal)
 }
 
-/** Cache by segment and version: every search needs these statistics. */
+/**
+ * Cache by segment and version: every search needs these statistics. Weak, because segments belong to the cache of
+ * indexes.
+ */
 const countedTexts = new WeakMap<SegmentReader<TextSegment>, LiveTexts>()
 /** Rows counted between two checks of the clock. */
 const countedAtOnce = 256 * 1024

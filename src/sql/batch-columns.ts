@@ -3,9 +3,8 @@ import type { Batch, Column } from '../arrow/column.js'
 import { typeName } from '../arrow/type-name.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import { type Bound, type ColumnNode, operandsOf } from './bound.js'
 import { strictValidity } from './kernels/truth.js'
-import { bytesOfWords } from './values/vector.js'
+import { bytesOfWords, operandOf } from './values/vector.js'
 
 /** Return the column of a batch, or the struct field, that a path names. */
 export function columnAt(batch: Batch, path: readonly string[]): Column {
@@ -36,34 +35,9 @@ export function fieldOf(struct: Column, index: number): Column {
   const field = struct.children[index]
   assert(field !== undefined, `${typeName(struct.type)} has a field ${index}`)
   if (struct.validity === null) return field
-  const both = [struct, field].map(column => ({ column, constant: false }))
+  const both = [struct, field].map(column => operandOf(column, false))
   const valid = strictValidity(both, struct.length)
   assert(valid !== null, 'a struct with a bitmap has one')
   const nullCount = struct.length - new Bitset(struct.length, valid).count()
   return { ...field, validity: bytesOfWords(valid), nullCount }
-}
-
-const soleColumns = new WeakMap<Bound, ColumnNode | null>()
-
-/**
- * Return the column of a node that reads exactly one column, any number of times. Return null for none or
- * several.
- */
-export function soleColumn(node: Bound): ColumnNode | null {
-  if (node.kind === 'column') return node
-  let sole = soleColumns.get(node)
-  if (sole === undefined) {
-    sole = null
-    for (const operand of operandsOf(node)) {
-      if (operand.kind === 'literal') continue
-      const column = soleColumn(operand)
-      if (column === null || (sole !== null && column.path.join('\0') !== sole.path.join('\0'))) {
-        sole = null
-        break
-      }
-      sole = column
-    }
-    soleColumns.set(node, sole)
-  }
-  return sole
 }

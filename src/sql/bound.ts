@@ -3,131 +3,494 @@
  *
  * A planner can read these nodes as data. In a comparison with a constant, the constant is on the right and
  * has the type of the left side.
+ *
+ * A node is immutable, and is compiled as well: it also holds what follows from it. Its cost and its only column are
+ * computed when the node is created. What takes longer, or is seldom needed, is computed on first use.
  */
+import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
+import {
+  arithmeticWeight,
+  type Cost,
+  callWeight,
+  castWeight,
+  comparisonWeight,
+  costOfColumn,
+  costWith,
+  lookupWeight,
+  type OwnCost,
+} from './cost.js'
 import type { Callee, Chance } from './functions/call.js'
+import { isLossless } from './kernels/cast.js'
+import { compileLike, type LikePattern, withBackslash } from './kernels/like.js'
+import { type Members, membersOf } from './kernels/members.js'
+import type { Truth } from './kernels/truth.js'
+import { EntryCache } from './per-entry.js'
 import type { ArithmeticOp, CompareOp } from './syntax/syntax.js'
 import type { LiteralNode } from './values/literal-node.js'
 import type { Scalar } from './values/scalar.js'
-
-interface Typed {
-  readonly type: DataType
-}
+import { orderBetween, sortedScalars } from './values/scalar-order.js'
+import { boolType, valueType } from './values/types.js'
 
 /** A top-level column (one segment) or a field inside a struct. `type` may be a dictionary. */
-export interface ColumnNode extends Typed {
-  readonly kind: 'column'
+export class ColumnNode {
+  readonly kind = 'column'
   readonly path: readonly string[]
+  readonly type: DataType
+
+  constructor(path: readonly string[], type: DataType) {
+    this.path = path
+    this.type = type
+  }
+
+  get operands(): readonly Bound[] {
+    return []
+  }
+
+  get cost(): Cost {
+    return costOfColumn
+  }
+
+  withOperands(): ColumnNode {
+    return this
+  }
+}
+
+/** A node that computes its value from other nodes. */
+abstract class OperationNode {
+  abstract readonly kind: string
+  readonly type: DataType
+  readonly cost: Cost
+  /** The column of a node that reads exactly one column, any number of times. Null for none or several. */
+  readonly soleColumn: ColumnNode | null
+  #entryTruths: EntryCache<Truth> | null = null
+  #entryValues: EntryCache<Column> | null = null
+
+  constructor(type: DataType, own: OwnCost, operands: readonly Bound[]) {
+    this.type = type
+    this.cost = costWith(own, operands)
+    this.soleColumn = soleColumnOf(operands)
+  }
+
+  /** The operands in the order they are written. */
+  abstract readonly operands: readonly Bound[]
+
+  /** Return the node with other operands, which must match `operands` in number and types. */
+  abstract withOperands(operands: readonly Bound[]): Bound
+
+  /** The results of this predicate for the entries of dictionaries. */
+  get entryTruths(): EntryCache<Truth> {
+    this.#entryTruths ??= new EntryCache(this.cost)
+    return this.#entryTruths
+  }
+
+  /** As `entryTruths`, for values of any other type. */
+  get entryValues(): EntryCache<Column> {
+    this.#entryValues ??= new EntryCache(this.cost)
+    return this.#entryValues
+  }
+}
+
+function soleColumnOf(operands: readonly Bound[]): ColumnNode | null {
+  let sole: ColumnNode | null = null
+  for (const operand of operands) {
+    if (operand.kind === 'literal') continue
+    const column = operand.kind === 'column' ? operand : operand.soleColumn
+    if (column === null || (sole !== null && !isSamePath(column.path, sole.path))) return null
+    sole = column
+  }
+  return sole
+}
+
+function isSamePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, i) => name === b[i])
 }
 
 /** A comparison. A constant operand is on the right. */
-interface CompareNode extends Typed {
-  readonly kind: 'compare'
+export class CompareNode extends OperationNode {
+  readonly kind = 'compare'
   readonly op: CompareOp
   readonly left: Bound
   readonly right: Bound
+
+  constructor(op: CompareOp, left: Bound, right: Bound) {
+    super(boolType, { weight: comparisonWeight(left, right) }, [left, right])
+    this.op = op
+    this.left = left
+    this.right = right
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.left, this.right]
+  }
+
+  withOperands([left, right]: readonly Bound[]): CompareNode {
+    return new CompareNode(this.op, left!, right!)
+  }
 }
 
 /** Used only when the operand is not a plain column. `column BETWEEN a AND b` becomes two comparisons. */
-interface BetweenNode extends Typed {
-  readonly kind: 'between'
+export class BetweenNode extends OperationNode {
+  readonly kind = 'between'
   readonly operand: Bound
   readonly low: Bound
   readonly high: Bound
+
+  constructor(operand: Bound, low: Bound, high: Bound) {
+    const weight = comparisonWeight(operand, low) + comparisonWeight(operand, high)
+    super(boolType, { weight }, [operand, low, high])
+    this.operand = operand
+    this.low = low
+    this.high = high
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand, this.low, this.high]
+  }
+
+  withOperands([operand, low, high]: readonly Bound[]): BetweenNode {
+    return new BetweenNode(operand!, low!, high!)
+  }
 }
 
 /**
- * `values` are distinct, not null, and of the operand's value type. `others` are the members that depend on
- * the row.
+ * Longer lists of strings are not sorted, because sorting would block the event loop. Numbers sort ten times as fast.
  */
-export interface InNode extends Typed {
-  readonly kind: 'in'
-  readonly operand: Bound
+const maxSortedTexts = 16 * 1024
+
+/** The members of an IN list. */
+interface MemberList {
+  /** Distinct, not null, and of the operand's value type. */
   readonly values: readonly Scalar[]
   readonly hasNull: boolean
+  /** The members that depend on the row. */
   readonly others: readonly Bound[]
 }
 
-/** `escape` is a single character. */
-export interface LikeNode extends Typed {
-  readonly kind: 'like'
-  readonly ignoreCase: boolean
+export class InNode extends OperationNode implements MemberList {
+  readonly kind = 'in'
   readonly operand: Bound
-  readonly pattern: Bound
+  readonly values: MemberList['values']
+  readonly hasNull: boolean
+  readonly others: MemberList['others']
+  #members: Members | null = null
+  #sortedValues: ArrayLike<Scalar> | null = null
+
+  constructor(operand: Bound, { values, hasNull, others }: MemberList) {
+    const compared = others.reduce((sum, other) => sum + comparisonWeight(operand, other), 0)
+    super(boolType, { weight: lookupWeight(operand.type) + compared }, [operand, ...others])
+    this.operand = operand
+    this.values = values
+    this.hasNull = hasNull
+    this.others = others
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand, ...this.others]
+  }
+
+  withOperands([operand, ...others]: readonly Bound[]): InNode {
+    return new InNode(operand!, { ...this, others })
+  }
+
+  /** `values` as a set. */
+  get members(): Members {
+    this.#members ??= membersOf(valueType(this.operand.type), this.values)
+    return this.#members
+  }
+
+  /** `values` in ascending order. Null if their type has no order, or if they are too many texts to be sorted. */
+  get sortedValues(): ArrayLike<Scalar> | null {
+    if (this.#sortedValues !== null) return this.#sortedValues
+    const { values } = this
+    const type = valueType(this.operand.type)
+    const order = orderBetween(type, type)
+    if (order === null || (values.length > maxSortedTexts && typeof values[0] === 'string')) return null
+    this.#sortedValues = sortedScalars(values, type, order)
+    return this.#sortedValues
+  }
+}
+
+/** How LIKE reads its pattern. */
+interface LikeOptions {
+  readonly ignoreCase: boolean
+  /** A single character. */
   readonly escape: string
 }
 
+export class LikeNode extends OperationNode implements LikeOptions {
+  readonly kind = 'like'
+  readonly operand: Bound
+  readonly pattern: Bound
+  readonly ignoreCase: boolean
+  readonly escape: string
+  #compiled: LikePattern | null = null
+
+  constructor(operand: Bound, pattern: Bound, { ignoreCase, escape: escapeCharacter }: LikeOptions) {
+    super(boolType, { weight: ignoreCase ? 50 : 15 }, [operand, pattern])
+    this.operand = operand
+    this.pattern = pattern
+    this.ignoreCase = ignoreCase
+    this.escape = escapeCharacter
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand, this.pattern]
+  }
+
+  withOperands([operand, pattern]: readonly Bound[]): LikeNode {
+    return new LikeNode(operand!, pattern!, this)
+  }
+
+  /** Return the compiled form of a constant pattern, whose text is `text`. It is compiled once. */
+  compiled(text: string): LikePattern {
+    this.#compiled ??= this.compile(text)
+    return this.#compiled
+  }
+
+  /**
+   * Compile the pattern of one row. Search for the escape character in the pattern as written, before lowering the
+   * case: an escape `A` must not match `a`.
+   */
+  compile(text: string): LikePattern {
+    return this.ignoreCase
+      ? compileLike(withBackslash(text, this.escape).toLowerCase(), '\\')
+      : compileLike(text, this.escape)
+  }
+}
+
 /** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
-export interface IsNode extends Typed {
-  readonly kind: 'is'
+export class IsNode extends OperationNode {
+  readonly kind = 'is'
   readonly operand: Bound
   readonly what: 'null' | 'true' | 'false'
+
+  constructor(operand: Bound, what: IsNode['what']) {
+    super(boolType, { weight: 0 }, [operand])
+    this.operand = operand
+    this.what = what
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand]
+  }
+
+  withOperands([operand]: readonly Bound[]): IsNode {
+    return new IsNode(operand!, this.what)
+  }
 }
 
-export interface LogicNode extends Typed {
+export class LogicNode extends OperationNode {
   readonly kind: 'and' | 'or'
   readonly operands: readonly Bound[]
+  #negation: Bound | null = null
+
+  constructor(kind: LogicNode['kind'], operands: readonly Bound[]) {
+    super(boolType, { weight: 0 }, operands)
+    this.kind = kind
+    this.operands = operands
+  }
+
+  withOperands(operands: readonly Bound[]): LogicNode {
+    return new LogicNode(this.kind, operands)
+  }
+
+  /**
+   * Return the negation, which `create` creates once. The negation knows this node as its own negation, so that a chain
+   * of NOTs takes constant time per NOT.
+   */
+  negation(create: () => Bound): Bound {
+    if (this.#negation === null) {
+      const negation = create()
+      this.#negation = negation
+      if (negation instanceof LogicNode) negation.#negation ??= this
+    }
+    return this.#negation
+  }
 }
 
-interface NotNode extends Typed {
-  readonly kind: 'not'
+export class NotNode extends OperationNode {
+  readonly kind = 'not'
   readonly operand: Bound
+
+  constructor(operand: Bound) {
+    super(boolType, { weight: 0 }, [operand])
+    this.operand = operand
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand]
+  }
+
+  withOperands([operand]: readonly Bound[]): NotNode {
+    return new NotNode(operand!)
+  }
 }
 
 /** Arithmetic. `arithmeticSignature` (arithmetic.ts) defines the types of the operands and of the result. */
-interface ArithmeticNode extends Typed {
-  readonly kind: 'arithmetic'
+export class ArithmeticNode extends OperationNode {
+  readonly kind = 'arithmetic'
   readonly op: ArithmeticOp
   readonly left: Bound
   readonly right: Bound
+
+  constructor(type: DataType, op: ArithmeticOp, left: Bound, right: Bound) {
+    super(type, { weight: arithmeticWeight(type), mayFail: type.kind !== 'float' }, [left, right])
+    this.op = op
+    this.left = left
+    this.right = right
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.left, this.right]
+  }
+
+  withOperands([left, right]: readonly Bound[]): ArithmeticNode {
+    return new ArithmeticNode(this.type, this.op, left!, right!)
+  }
 }
 
 /** An explicit or implied cast. With `try`, a value that does not fit becomes NULL. */
-export interface CastNode extends Typed {
-  readonly kind: 'cast'
+export class CastNode extends OperationNode {
+  readonly kind = 'cast'
   readonly operand: Bound
   readonly try: boolean
+
+  constructor(type: DataType, operand: Bound, isTry: boolean) {
+    const from = valueType(operand.type)
+    super(type, { weight: castWeight(from, type), mayFail: !isTry && !isLossless(from, type) }, [operand])
+    this.operand = operand
+    this.try = isTry
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand]
+  }
+
+  withOperands([operand]: readonly Bound[]): CastNode {
+    return new CastNode(this.type, operand!, this.try)
+  }
 }
 
 /** Element `index` (int64, counted from 1) of a list. NULL if the index is out of range. */
-interface ElementNode extends Typed {
-  readonly kind: 'element'
+export class ElementNode extends OperationNode {
+  readonly kind = 'element'
   readonly operand: Bound
   readonly index: Bound
+
+  constructor(type: DataType, operand: Bound, index: Bound) {
+    super(type, { weight: 50 }, [operand, index])
+    this.operand = operand
+    this.index = index
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand, this.index]
+  }
+
+  withOperands([operand, index]: readonly Bound[]): ElementNode {
+    return new ElementNode(this.type, operand!, index!)
+  }
+}
+
+/** A condition of CASE with its result. */
+export interface Branch {
+  readonly when: Bound
+  readonly result: Bound
 }
 
 /** The result of the first condition that is TRUE, else `otherwise`. All results have the same type. */
-export interface CaseNode extends Typed {
-  readonly kind: 'case'
-  readonly branches: readonly { readonly when: Bound; readonly result: Bound }[]
+export class CaseNode extends OperationNode {
+  readonly kind = 'case'
+  readonly branches: readonly Branch[]
   readonly otherwise: Bound
+
+  constructor(type: DataType, branches: readonly Branch[], otherwise: Bound) {
+    super(type, { weight: 50 + 5 * branches.length }, operandsOfCase(branches, otherwise))
+    this.branches = branches
+    this.otherwise = otherwise
+  }
+
+  get operands(): readonly Bound[] {
+    return operandsOfCase(this.branches, this.otherwise)
+  }
+
+  withOperands(operands: readonly Bound[]): CaseNode {
+    const branches = this.branches.map((_, i) => ({ when: operands[2 * i]!, result: operands[2 * i + 1]! }))
+    return new CaseNode(this.type, branches, operands.at(-1)!)
+  }
+}
+
+function operandsOfCase(branches: readonly Branch[], otherwise: Bound): readonly Bound[] {
+  return [...branches.flatMap(({ when, result }) => [when, result]), otherwise]
 }
 
 /**
  * A list with at least one element that is not a constant. All elements have the element type of the list.
  */
-interface ListNode extends Typed {
-  readonly kind: 'list'
+export class ListNode extends OperationNode {
+  readonly kind = 'list'
   readonly elements: readonly Bound[]
+
+  constructor(type: DataType, elements: readonly Bound[]) {
+    super(type, { weight: 50 * elements.length }, elements)
+    this.elements = elements
+  }
+
+  get operands(): readonly Bound[] {
+    return this.elements
+  }
+
+  withOperands(elements: readonly Bound[]): ListNode {
+    return new ListNode(this.type, elements)
+  }
 }
 
 /** Field number `index` of a struct value. A field of a struct column is a `column` node instead. */
-interface FieldNode extends Typed {
-  readonly kind: 'field'
+export class FieldNode extends OperationNode {
+  readonly kind = 'field'
   readonly operand: Bound
   readonly index: number
+
+  constructor(type: DataType, operand: Bound, index: number) {
+    super(type, { weight: 0 }, [operand])
+    this.operand = operand
+    this.index = index
+  }
+
+  get operands(): readonly Bound[] {
+    return [this.operand]
+  }
+
+  withOperands([operand]: readonly Bound[]): FieldNode {
+    return new FieldNode(this.type, operand!, this.index)
+  }
 }
 
 /** A call of a function of functions.ts. The arguments have the types that the function declares. */
-export interface CallNode extends Typed {
-  readonly kind: 'call'
+export class CallNode extends OperationNode {
+  readonly kind = 'call'
   readonly callee: Callee
   readonly args: readonly Bound[]
+
+  constructor(type: DataType, callee: Callee, args: readonly Bound[]) {
+    const { name, mayFail = false, volatile: isVolatile = false } = callee
+    super(type, { weight: callWeight(name, type, args), mayFail, isVolatile }, args)
+    this.callee = callee
+    this.args = args
+  }
+
+  get operands(): readonly Bound[] {
+    return this.args
+  }
+
+  withOperands(args: readonly Bound[]): CallNode {
+    return new CallNode(this.type, this.callee, args)
+  }
 }
 
-export type Bound =
-  | LiteralNode
-  | ColumnNode
+/** A node with operands. */
+export type Operation =
   | CompareNode
   | BetweenNode
   | InNode
@@ -143,89 +506,42 @@ export type Bound =
   | FieldNode
   | CallNode
 
+export type Bound = LiteralNode | ColumnNode | Operation
+
 /** The result of binding an expression. */
-export interface BoundExpression {
+export class BoundExpression {
   readonly expr: Bound
-  readonly type: DataType
   /** Top-level columns that the expression reads, in order of first use. */
   readonly columns: readonly string[]
+  /** The source of randomness for `random()` and `uuid()`. */
+  readonly chance: Chance
   /**
    * Notes on text that may have been meant differently. For example, a double-quoted name that was read as a string.
    */
   readonly warnings: readonly string[]
-  /** The source of randomness for `random()` and `uuid()`. */
-  readonly chance: Chance
-}
+  /** The number of rows that the last step evaluated in a few milliseconds (query/steps.ts). Null before the first. */
+  stepRows: number | null = null
 
-/** Return the operands of a node, in the order they are written. */
-export function operandsOf(node: Bound): readonly Bound[] {
-  switch (node.kind) {
-    case 'literal':
-    case 'column':
-      return []
-    case 'compare':
-    case 'arithmetic':
-      return [node.left, node.right]
-    case 'between':
-      return [node.operand, node.low, node.high]
-    case 'in':
-      return [node.operand, ...node.others]
-    case 'like':
-      return [node.operand, node.pattern]
-    case 'is':
-    case 'not':
-    case 'cast':
-      return [node.operand]
-    case 'element':
-      return [node.operand, node.index]
-    case 'and':
-    case 'or':
-      return node.operands
-    case 'case':
-      return [...node.branches.flatMap(({ when, result }) => [when, result]), node.otherwise]
-    case 'list':
-      return node.elements
-    case 'field':
-      return [node.operand]
-    case 'call':
-      return node.args
+  constructor(expr: Bound, chance: Chance, warnings: readonly string[] = []) {
+    this.expr = expr
+    this.columns = columnsOf(expr)
+    this.chance = chance
+    this.warnings = warnings
   }
-}
 
-/** Return the node with other operands. `operands` must match `operandsOf(node)` in number and types. */
-export function withOperands(node: Bound, operands: readonly Bound[]): Bound {
-  const [first, second, third] = operands as [Bound, Bound, Bound]
-  switch (node.kind) {
-    case 'literal':
-    case 'column':
-      return node
-    case 'compare':
-    case 'arithmetic':
-      return { ...node, left: first, right: second }
-    case 'between':
-      return { ...node, operand: first, low: second, high: third }
-    case 'in':
-      return { ...node, operand: first, others: operands.slice(1) }
-    case 'like':
-      return { ...node, operand: first, pattern: second }
-    case 'is':
-    case 'not':
-    case 'cast':
-    case 'field':
-      return { ...node, operand: first }
-    case 'element':
-      return { ...node, operand: first, index: second }
-    case 'and':
-    case 'or':
-      return { ...node, operands }
-    case 'case': {
-      const branches = node.branches.map((_, i) => ({ when: operands[2 * i]!, result: operands[2 * i + 1]! }))
-      return { ...node, branches, otherwise: operands.at(-1)! }
-    }
-    case 'list':
-      return { ...node, elements: operands }
-    case 'call':
-      return { ...node, args: operands }
+  get type(): DataType {
+    return this.expr.type
+  }
+
+  /** The conditions that must all be true, for an expression that is a condition. */
+  get conditions(): readonly Bound[] {
+    const { expr } = this
+    return expr.kind === 'and' ? expr.operands : [expr]
+  }
+
+  /** Return another expression for the same query. */
+  withExpr(expr: Bound): BoundExpression {
+    return new BoundExpression(expr, this.chance, this.warnings)
   }
 }
 
@@ -234,7 +550,7 @@ export function columnsOf(expr: Bound): readonly string[] {
   const names = new Set<string>()
   const visit = (node: Bound): void => {
     if (node.kind === 'column') names.add(node.path[0]!)
-    else operandsOf(node).forEach(visit)
+    else node.operands.forEach(visit)
   }
   visit(expr)
   return [...names]

@@ -1,16 +1,14 @@
 /**
  * Estimate what an expression costs and whether it can fail, from its shape alone. AND and OR use this to
- * order their operands.
+ * order their operands. Every node computes its cost when it is created (bound.ts).
  */
 
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
-import { type Bound, type CallNode, operandsOf } from './bound.js'
-import { isLossless } from './kernels/cast.js'
 import { elementType, valueType } from './values/types.js'
 
 /** The estimated cost and the properties of a node, including its operands. */
-interface Cost {
+export interface Cost {
   /** Rough nanoseconds per row on one core. Comparing a number with a constant costs 1. */
   readonly weight: number
   /** Whether the evaluation can throw for some row. */
@@ -24,76 +22,40 @@ interface Cost {
   readonly isConstant: boolean
 }
 
-const costs = new WeakMap<Bound, Cost>()
-const ofLiteral: Cost = { weight: 0, mayFail: false, isVolatile: false, isConstant: true }
-const ofColumn: Cost = { ...ofLiteral, isConstant: false }
+/** What a node adds to the cost of its operands. */
+export type OwnCost = Pick<Cost, 'weight'> & Partial<Pick<Cost, 'mayFail' | 'isVolatile'>>
 
-/** Return the cost of a node, including its operands. The cost is cached per node. */
-export function costOf(node: Bound): Cost {
-  if (node.kind === 'literal') return ofLiteral
-  if (node.kind === 'column') return ofColumn
-  let cost = costs.get(node)
-  if (cost === undefined) {
-    let weight = ownWeight(node)
-    let mayFail = canFail(node)
-    let isVolatile = node.kind === 'call' && node.callee.volatile === true
-    let isConstant = !isVolatile
-    for (const operand of operandsOf(node)) {
-      const operandCost = costOf(operand)
-      weight += operandCost.weight
-      mayFail ||= operandCost.mayFail
-      isVolatile ||= operandCost.isVolatile
-      isConstant &&= operandCost.isConstant
-    }
-    cost = { weight, mayFail, isVolatile, isConstant }
-    costs.set(node, cost)
+interface Typed {
+  readonly kind: string
+  readonly type: DataType
+}
+
+interface Costed {
+  readonly cost: Cost
+}
+
+export const costOfColumn: Cost = { weight: 0, mayFail: false, isVolatile: false, isConstant: false }
+
+/** Return the cost of a node, including its operands. */
+export function costWith(own: OwnCost, operands: readonly Costed[]): Cost {
+  let { weight, mayFail = false, isVolatile = false } = own
+  let isConstant = !isVolatile
+  for (const { cost } of operands) {
+    weight += cost.weight
+    mayFail ||= cost.mayFail
+    isVolatile ||= cost.isVolatile
+    isConstant &&= cost.isConstant
   }
-  return cost
+  return { weight, mayFail, isVolatile, isConstant }
 }
 
 /** Return the operands of an AND or OR in evaluation order: first operands that cannot fail, then by ascending cost. */
-export function inOrder(operands: readonly Bound[]): readonly Bound[] {
-  const ranked = operands.map(operand => ({ operand, cost: costOf(operand) }))
+export function inOrder<T extends Costed>(operands: readonly T[]): readonly T[] {
   const order = (a: Cost, b: Cost) => Number(a.mayFail) - Number(b.mayFail) || a.weight - b.weight
-  return ranked.sort((a, b) => order(a.cost, b.cost)).map(({ operand }) => operand)
+  return operands.toSorted((a, b) => order(a.cost, b.cost))
 }
 
-function ownWeight(node: Bound): number {
-  switch (node.kind) {
-    case 'literal':
-    case 'column':
-    case 'and':
-    case 'or':
-    case 'not':
-    case 'is':
-    case 'field':
-      return 0
-    case 'compare':
-      return comparisonWeight(node.left, node.right)
-    case 'between':
-      return comparisonWeight(node.operand, node.low) + comparisonWeight(node.operand, node.high)
-    case 'in': {
-      const others = node.others.reduce((sum, other) => sum + comparisonWeight(node.operand, other), 0)
-      return (isBytes(node.operand.type) ? 8 : 2) + others
-    }
-    case 'like':
-      return node.ignoreCase ? 50 : 15
-    case 'arithmetic':
-      return arithmeticWeight(node.type)
-    case 'cast':
-      return castWeight(valueType(node.operand.type), node.type)
-    case 'element':
-      return 50
-    case 'case':
-      return 50 + 5 * node.branches.length
-    case 'list':
-      return 50 * node.elements.length
-    case 'call':
-      return callWeight(node)
-  }
-}
-
-function comparisonWeight(left: Bound, right: Bound): number {
+export function comparisonWeight(left: Typed, right: Typed): number {
   const [a, b] = [valueType(left.type), valueType(right.type)]
   if (a.kind === 'interval' || b.kind === 'interval' || elementType(a) !== null) return 100
   if (a.kind === 'decimal' || b.kind === 'decimal') return a.kind === b.kind ? 10 : 300
@@ -102,17 +64,22 @@ function comparisonWeight(left: Bound, right: Bound): number {
   return equalTypes(a, b) ? 4 * weight : 10 * weight
 }
 
+/** Return the weight of looking up a value of the type in a set of constants. */
+export function lookupWeight(type: DataType): number {
+  return isBytes(type) ? 8 : 2
+}
+
 function isBytes(type: DataType): boolean {
   const { kind } = valueType(type)
   return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
 }
 
-function arithmeticWeight({ kind }: DataType): number {
+export function arithmeticWeight({ kind }: DataType): number {
   if (kind === 'float') return 5
   return kind === 'int' ? 15 : kind === 'decimal' ? 500 : 120
 }
 
-function castWeight(from: DataType, to: DataType): number {
+export function castWeight(from: DataType, to: DataType): number {
   if (from.kind === 'utf8' && to.kind === 'utf8') return 0
   if (from.kind === 'utf8' || to.kind === 'utf8' || from.kind === 'decimal' || to.kind === 'decimal')
     return 300
@@ -123,21 +90,8 @@ function castWeight(from: DataType, to: DataType): number {
 /** Functions that parse a language of their own, or read every byte many times. */
 const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
-function callWeight({ callee: { name }, type, args }: CallNode): number {
+export function callWeight(name: string, type: DataType, args: readonly Typed[]): number {
   if (heavyCalls.test(name)) return 2000
   const weight = isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
   return weight * Math.max(1, args.length / 2)
-}
-
-function canFail(node: Bound): boolean {
-  switch (node.kind) {
-    case 'arithmetic':
-      return node.type.kind !== 'float'
-    case 'cast':
-      return !node.try && !isLossless(valueType(node.operand.type), node.type)
-    case 'call':
-      return node.callee.mayFail === true
-    default:
-      return false
-  }
 }

@@ -14,9 +14,17 @@ import { nullColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import { columnAt, fieldOf, soleColumn } from './batch-columns.js'
-import type { Bound, BoundExpression, CallNode, CaseNode, InNode, LikeNode, LogicNode } from './bound.js'
-import { costOf } from './cost.js'
+import { columnAt, fieldOf } from './batch-columns.js'
+import type {
+  Bound,
+  BoundExpression,
+  CallNode,
+  CaseNode,
+  InNode,
+  LikeNode,
+  LogicNode,
+  Operation,
+} from './bound.js'
 import { type Call, type Chance, noChance } from './functions/call.js'
 import { listElement } from './functions/lists.js'
 import { lowerColumn } from './functions/strings.js'
@@ -25,8 +33,8 @@ import { castColumn } from './kernels/cast.js'
 import { compareOperands } from './kernels/compare.js'
 import { decoded, truthPerRow } from './kernels/dictionary.js'
 import { choose, interleave, Patchwork, spread } from './kernels/gather.js'
-import { compileLike, type LikePattern, likeRows, matches, withBackslash } from './kernels/like.js'
-import { type Members, memberRows, membersOf } from './kernels/members.js'
+import { likeRows, matches } from './kernels/like.js'
+import { memberRows } from './kernels/members.js'
 import {
   allRows,
   and,
@@ -41,17 +49,16 @@ import {
   truthOfColumn,
   undecided,
 } from './kernels/truth.js'
-import { EntryCache } from './per-entry.js'
 import { printShort } from './print.js'
 import type { CompareOp } from './syntax/syntax.js'
-import type { LiteralNode } from './values/literal-node.js'
 import type { Scalar } from './values/scalar.js'
 import { valueType } from './values/types.js'
 import {
   bitAt,
   byteRowsOf,
-  columnOfScalars,
+  Constant,
   type Operand,
+  operandOf,
   type RowMask,
   scalarAt,
   wordCount,
@@ -142,7 +149,7 @@ function truthOf(node: Bound, frame: Frame): Truth {
 }
 
 /** Evaluate a predicate that is not AND, OR, NOT or a literal. */
-function test(node: Bound, frame: Frame): Truth {
+function test(node: Operation, frame: Frame): Truth {
   const { length } = frame
   switch (node.kind) {
     case 'compare':
@@ -169,18 +176,19 @@ function test(node: Bound, frame: Frame): Truth {
 }
 
 function compareWith(operand: Operand, op: CompareOp, other: Bound, frame: Frame): Truth {
-  const { column, constant } = plain(other, frame)
+  const written = plain(other, frame)
+  const { column, constant } = written
   const { type } = operand.column
   // Strings with 32-bit and 64-bit offsets are compared as one type.
   const isText = type.kind === 'utf8' && column.type.kind === 'utf8'
-  const right = { column: isText ? { ...column, type } : column, constant }
+  const right = isText ? operandOf({ ...column, type }, constant) : written
   return compareOperands(op, operand, right, frame.length, frame.rows)
 }
 
 /** Evaluate a constant predicate once for all rows. Return null if the predicate is not constant. */
-function truthOfConstant(node: Bound, frame: Frame): Truth | null {
+function truthOfConstant(node: Operation, frame: Frame): Truth | null {
   const { length } = frame
-  if (length === 1 || !costOf(node).isConstant) return null
+  if (length === 1 || !node.cost.isConstant) return null
   if (!isNeeded(frame)) return constantTruth(null, length)
   const { isTrue, isNull } = test(node, { ...frame, length: 1, rows: null })
   return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
@@ -191,11 +199,11 @@ function truthOfConstant(node: Bound, frame: Frame): Truth | null {
  * folded may be large.
  */
 function constantVector(node: Bound, frame: Frame): Operand | null {
-  if (frame.length === 1 || node.kind === 'literal' || !costOf(node).isConstant) return null
+  if (frame.length === 1 || node.kind === 'literal' || !node.cost.isConstant) return null
   const column = isNeeded(frame)
     ? vectorOf(node, { ...frame, length: 1, rows: null }).column
     : nullColumn(node.type, 1)
-  return { column, constant: true }
+  return new Constant(column)
 }
 
 /** Return whether any row is evaluated. If no row is, nothing may fail. */
@@ -209,12 +217,12 @@ function vectorOf(node: Bound, frame: Frame): Operand {
   if (constant !== null) return constant
   switch (node.kind) {
     case 'literal':
-      return { column: constantColumn(node), constant: true }
+      return node.constant
     case 'column':
       return { column: frame.standIn ?? columnAt(frame.batch, node.path), constant: false }
     case 'field': {
       const { column, constant } = vectorOf(node.operand, frame)
-      return { column: fieldOf(column, node.index), constant }
+      return operandOf(fieldOf(column, node.index), constant)
     }
     case 'arithmetic':
     case 'cast':
@@ -229,27 +237,15 @@ function vectorOf(node: Bound, frame: Frame): Operand {
   return { column: columnOfTruth(truthOf(node, frame)), constant: false }
 }
 
-const constantColumns = new WeakMap<LiteralNode, Column>()
-
-/** Return the constant as a column of one row. */
-function constantColumn(node: LiteralNode): Column {
-  let column = constantColumns.get(node)
-  if (column === undefined) {
-    column = columnOfScalars(node.type, [node.value])
-    constantColumns.set(node, column)
-  }
-  return column
-}
-
 /** Evaluate a node that is neither a constant nor a column nor a predicate. */
-function compute(node: Bound, frame: Frame): Operand {
+function compute(node: Operation, frame: Frame): Operand {
   const { length, rows } = frame
   const describe = () => printShort(node)
   let column: Column
   switch (node.kind) {
     case 'arithmetic': {
       const [left, right] = [plain(node.left, frame), plain(node.right, frame)]
-      column = calculate(node.op, left, right, node.type, length, rows, describe)
+      column = calculate({ op: node.op, left, right, type: node.type, length, rows, describe })
       break
     }
     case 'cast':
@@ -320,14 +316,16 @@ function isEmpty(words: Uint32Array): boolean {
 
 /** Evaluate a node, and decode the result if it is a dictionary column. */
 function plain(node: Bound, frame: Frame): Operand {
-  const { column, constant } = vectorOf(node, frame)
-  return { column: decoded(column), constant }
+  const operand = vectorOf(node, frame)
+  const { column, constant } = operand
+  return column.dictionary === null ? operand : operandOf(decoded(column), constant)
 }
 
-function call({ callee, args, type }: CallNode, frame: Frame): Column | Truth {
+function call(node: CallNode, frame: Frame): Column | Truth {
   const { length, rows, chance } = frame
-  const { kernel } = callee
-  const describe = () => printShort({ kind: 'call', callee, args, type })
+  const { args, type } = node
+  const { kernel } = node.callee
+  const describe = () => printShort(node)
   if ('lazy' in kernel) {
     const lazyArgs = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
     return kernel.lazy(lazyArgs, { type, length, rows, describe, chance })
@@ -351,20 +349,13 @@ function logic(node: LogicNode, frame: Frame): Truth {
   return result
 }
 
-const memberSets = new WeakMap<InNode, Members>()
-
 function isMember(node: InNode, frame: Frame): Truth {
   const { length, rows } = frame
   const operand = plain(node.operand, frame)
   const { column } = operand
   if (column.type.kind === 'null') return constantTruth(null, length)
-  let members = memberSets.get(node)
-  if (members === undefined) {
-    members = membersOf(column.type, node.values)
-    memberSets.set(node, members)
-  }
   // If the operand is constant but some members are not, the operand is looked up once.
-  const found = memberRows(members, column, column.length, operand.constant ? null : rows)
+  const found = memberRows(node.members, column, column.length, operand.constant ? null : rows)
   const isMatch = operand.constant ? constantTruth(found[0] === 1, length).isTrue : found
   let truth = strictTruth(isMatch, [operand], length)
   if (node.hasNull) truth = or(truth, constantTruth(null, length))
@@ -374,8 +365,6 @@ function isMember(node: InNode, frame: Frame): Truth {
   }
   return truth
 }
-
-const patterns = new WeakMap<LikeNode, LikePattern>()
 
 function isLike(node: LikeNode, frame: Frame): Truth {
   const { length, rows } = frame
@@ -387,26 +376,11 @@ function isLike(node: LikeNode, frame: Frame): Truth {
   const operands = [operand, pattern]
   const wanted = pattern.column
   if (!pattern.constant) {
-    const texts = { column: text, constant: operand.constant }
-    return strictTruth(likeEach(texts, wanted, node, rows), operands, length)
+    return strictTruth(likeEach(operandOf(text, operand.constant), wanted, node, rows), operands, length)
   }
   if (wanted.nullCount > 0) return constantTruth(null, length)
-  let compiled = patterns.get(node)
-  if (compiled === undefined) {
-    compiled = compiledFor(node, scalarAt(wanted, 0) as string)
-    patterns.set(node, compiled)
-  }
+  const compiled = node.compiled(scalarAt(wanted, 0) as string)
   return strictTruth(likeRows(compiled, byteRowsOf(text), length, rows), operands, length)
-}
-
-/**
- * Search for the escape character in the pattern as written, before lowering the case: an escape `A` must not
- * match `a`.
- */
-function compiledFor({ ignoreCase, escape: escapeCharacter }: LikeNode, pattern: string): LikePattern {
-  return ignoreCase
-    ? compileLike(withBackslash(pattern, escapeCharacter).toLowerCase(), '\\')
-    : compileLike(pattern, escapeCharacter)
 }
 
 /** Evaluate LIKE where each row has its own pattern. */
@@ -417,7 +391,7 @@ function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask):
   for (let i = 0; i < length; i++) {
     const pattern = rows === null || bitAt(rows, i) ? scalarAt(wanted, i) : null
     if (pattern === null) continue
-    const compiled = compiledFor(node, pattern as string)
+    const compiled = node.compile(pattern as string)
     const row = text.constant ? 0 : i
     const isMatch = matches(compiled, bytes, offsets[row]!, offsets[row + 1]!)
     if (isMatch) out[i >>> 5]! |= 1 << (i & 31)
@@ -425,12 +399,9 @@ function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask):
   return out
 }
 
-const entryTruths = new EntryCache<Truth>()
-const entryVectors = new EntryCache<Column>()
-
 /** Return the dictionary column if it is the only column the node reads; else null. */
-function soleDictionary(node: Bound, frame: Frame): Column | null {
-  const sole = frame.standIn === null ? soleColumn(node) : null
+function soleDictionary({ soleColumn }: Operation, frame: Frame): Column | null {
+  const sole = frame.standIn === null ? soleColumn : null
   if (sole === null) return null
   const column = columnAt(frame.batch, sole.path)
   return column.dictionary === null ? null : column
@@ -439,10 +410,10 @@ function soleDictionary(node: Bound, frame: Frame): Column | null {
 /**
  * Evaluate a predicate of one dictionary column once per entry. Return null if evaluating per row is cheaper.
  */
-function truthPerEntry(node: Bound, frame: Frame): Truth | null {
+function truthPerEntry(node: Operation, frame: Frame): Truth | null {
   const column = soleDictionary(node, frame)
   if (column === null) return null
-  const result = entryTruths.over(node, column, frame.rows, (values, rows) =>
+  const result = node.entryTruths.over(column, frame.rows, (values, rows) =>
     test(node, { ...frame, length: values.length, rows, standIn: values }),
   )
   if (result === null) return null
@@ -450,19 +421,19 @@ function truthPerEntry(node: Bound, frame: Frame): Truth | null {
 }
 
 /** As `truthPerEntry`, for values of any other type. */
-function vectorPerEntry(node: Bound, frame: Frame): Operand | null {
+function vectorPerEntry(node: Operation, frame: Frame): Operand | null {
   const column = soleDictionary(node, frame)
   if (column === null) return null
-  const result = entryVectors.over(node, column, frame.rows, (values, rows) =>
+  const result = node.entryValues.over(column, frame.rows, (values, rows) =>
     spread(compute(node, { ...frame, length: values.length, rows, standIn: values }), values.length),
   )
   if (result === null) return null
   const { entries, ofNull, entryOf } = result
-  const gathered = { column: takeColumn(entries, entryOf), constant: false }
+  const gathered: Operand = { column: takeColumn(entries, entryOf), constant: false }
   if (ofNull === null || ofNull.nullCount > 0) return gathered
   const choice = Uint8Array.from(entryOf, entry => (entry === -1 ? 1 : 0))
   return {
-    column: choose([gathered, { column: ofNull, constant: true }], choice, node.type),
+    column: choose([gathered, new Constant(ofNull)], choice, node.type),
     constant: false,
   }
 }

@@ -11,8 +11,7 @@
 import type { Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { ErrorCode, SheafError } from '../errors.js'
-import type { Bound } from './bound.js'
-import { costOf } from './cost.js'
+import type { Cost } from './cost.js'
 import { decoded, dictionaryRows } from './kernels/dictionary.js'
 import { bitAt, type RowMask, wordCount } from './values/vector.js'
 
@@ -35,19 +34,25 @@ interface CachedResults<T> {
   ofNull: T | null
 }
 
-/** Cache of results by expression and dictionary. */
+/** The results of one node by dictionary. */
 export class EntryCache<T> {
-  readonly #cache = new WeakMap<Bound, WeakMap<Column, CachedResults<T>>>()
+  readonly #cost: Cost
+  /** Weak, because dictionaries belong to the data: the results live as long as their dictionary. */
+  readonly #cache = new WeakMap<Column, CachedResults<T>>()
+
+  constructor(cost: Cost) {
+    this.#cost = cost
+  }
 
   /**
    * Return the results per entry. Return null if computing per row costs less, or if the node is volatile.
    * Only rows in `rows` may fail.
    */
-  over(node: Bound, column: Column, rows: RowMask, compute: OverValues<T>): PerEntry<T> | null {
-    const { isVolatile, mayFail } = costOf(node)
+  over(column: Column, rows: RowMask, compute: OverValues<T>): PerEntry<T> | null {
+    const { isVolatile, mayFail } = this.#cost
     const { dictionary, length } = column
     if (dictionary === null || isVolatile) return null
-    const cached = this.#cachedFor(node, dictionary)
+    const cached = this.#cachedFor(dictionary)
     cached.rows += length
     if (dictionary.length > (cached.entries === 'fails' ? length : cached.rows)) return null
     cached.entries ??= mayFail
@@ -63,16 +68,11 @@ export class EntryCache<T> {
     return { entries, ofNull: cached.ofNull, entryOf }
   }
 
-  #cachedFor(node: Bound, dictionary: Column): CachedResults<T> {
-    let byDictionary = this.#cache.get(node)
-    if (byDictionary === undefined) {
-      byDictionary = new WeakMap()
-      this.#cache.set(node, byDictionary)
-    }
-    let cached = byDictionary.get(dictionary)
+  #cachedFor(dictionary: Column): CachedResults<T> {
+    let cached = this.#cache.get(dictionary)
     if (cached === undefined) {
       cached = { rows: 0, entries: null, ofNull: null }
-      byDictionary.set(dictionary, cached)
+      this.#cache.set(dictionary, cached)
     }
     return cached
   }

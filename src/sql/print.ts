@@ -3,13 +3,13 @@ import { formatDecimal } from '../arrow/decimal.js'
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
 import { cut } from '../errors.js'
-import { type Bound, type BoundExpression, type InNode, operandsOf, withOperands } from './bound.js'
+import { type Bound, type BoundExpression, InNode } from './bound.js'
 import { writeFloat } from './kernels/cast.js'
 import { printName } from './syntax/print-name.js'
 import { level } from './syntax/syntax.js'
 import { formatArrowType } from './values/arrow-type.js'
 import { formatInterval } from './values/interval.js'
-import type { LiteralNode } from './values/literal-node.js'
+import { LiteralNode } from './values/literal-node.js'
 import type { Interval, Scalar } from './values/scalar.js'
 import { formatInstant, writeTime } from './values/temporal.js'
 import { float64, int64, nameOfType, uint64, valueType } from './values/types.js'
@@ -39,18 +39,18 @@ const shownMembers = 20
 
 /** Return the node with shortened constants and few members, to fit into a message. */
 function abridged(node: Bound): Bound {
-  if (node.kind === 'literal') return { ...node, value: shortened(node.value) }
+  if (node.kind === 'literal') return new LiteralNode(node.type, shortened(node.value), node)
   const shown = node.kind === 'in' ? shortMembers(node) : node
-  return withOperands(shown, operandsOf(shown).map(abridged))
+  return shown.withOperands(shown.operands.map(abridged))
 }
 
 function shortMembers(node: InNode): InNode {
-  const { values, others } = node
-  return {
-    ...node,
+  const { operand, values, hasNull, others } = node
+  return new InNode(operand, {
     values: values.slice(0, shownMembers).map(shortened),
+    hasNull,
     others: others.slice(0, shownMembers),
-  }
+  })
 }
 
 function shortened(value: Scalar): Scalar {

@@ -11,7 +11,6 @@ import { sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 import { evaluate } from '../sql/evaluate.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import { checkNames } from './conform.js'
@@ -65,7 +64,7 @@ function planColumn(column: NewColumn, schema: TableSchema, options: BindOptions
 
 /** Refuse a computed column whose value changes with every evaluation: it is computed again at every write (`InvalidInput`). */
 function checkNotVolatile({ expr }: BoundExpression, name: string, written: string): void {
-  if (!costOf(expr).isVolatile) return
+  if (!expr.cost.isVolatile) return
   throw invalidInput(
     `column ${quote(name)} would change with every write: ${cut(written)} has another value each time`,
     { hint: 'add the column by an expression: it is evaluated once' },

@@ -5,6 +5,7 @@ import { takeBatch, takeColumn } from '../arrow/take.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { mayPassByRecord } from '../query/filter.js'
+import { splitByNames } from '../query/named-rows.js'
 import { RowSource } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
@@ -38,11 +39,12 @@ export function backfilledValues(
   const own = fields.map(({ name }) => name)
   const names = [...derivation.inputs, ...(filter === null ? [] : [...filter.columns, ...own])]
   const source = new RowSource(reader, pacer)
+  const split = splitByNames(filter)
   return {
     schema,
     names: [...new Set(names)],
     expressions: [derivation.expression, filter].filter(expression => expression !== null),
-    concerns: fragment => mayPassByRecord(source, filter, fragment),
+    concerns: fragment => mayPassByRecord(source, split, fragment),
     progress,
     async values(rows, options: DeriveOptions) {
       const chosen = filter === null ? null : selectRows(filter, rows).toIndices()

@@ -13,7 +13,7 @@ import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import type { ParameterList } from '../sql/binding/parameters.js'
-import { type Bound, type BoundExpression, operandsOf } from '../sql/bound.js'
+import type { Bound, BoundExpression } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
@@ -282,7 +282,7 @@ function targetColumns(node: Bound): readonly string[] | null {
     return first !== targetName ? [] : second === undefined ? null : [second]
   }
   const names = new Set<string>()
-  for (const operand of operandsOf(node)) {
+  for (const operand of node.operands) {
     const own = targetColumns(operand)
     if (own === null) return null
     for (const name of own) names.add(name)

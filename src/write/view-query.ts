@@ -12,7 +12,6 @@ import { namesOf } from '../query/run.js'
 import { rowOffsetField } from '../query/source.js'
 import * as bind from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { costOf } from '../sql/cost.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
@@ -64,7 +63,7 @@ export function bindView(
     },
     reads,
     isOfRow:
-      !reads.includes(rowOffsetField.name) && !all.some(({ expr }) => costOf(expr).isVolatile) && !wasRead(),
+      !reads.includes(rowOffsetField.name) && !all.some(({ expr }) => expr.cost.isVolatile) && !wasRead(),
   }
 }
 

@@ -8,16 +8,13 @@ import { columnValues } from '../../src/arrow/values.js'
 import { accumulator } from '../../src/query/accumulate.js'
 import type { Aggregate } from '../../src/query/plan.js'
 import { type AggregateFunction, aggregateType } from '../../src/sql/binding/aggregates.js'
-import type { BoundExpression } from '../../src/sql/bound.js'
+import { BoundExpression, ColumnNode } from '../../src/sql/bound.js'
 import { noChance } from '../../src/sql/functions/call.js'
 
 const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })
 
 function aggregate(fn: AggregateFunction, type: DataType | null, distinct = false): Aggregate {
-  const arg: BoundExpression | null =
-    type === null
-      ? null
-      : { expr: { kind: 'column', path: ['x'], type }, type, columns: ['x'], warnings: [], chance: noChance }
+  const arg = type === null ? null : new BoundExpression(new ColumnNode(['x'], type), noChance)
   return { fn, distinct, arg, field: { name: '#0', type: aggregateType(fn, type), nullable: true } }
 }
 

@@ -7,7 +7,7 @@ import { columnValues } from '../../src/arrow/values.js'
 import { SheafError } from '../../src/errors.js'
 import { Bitset } from '../../src/primitives/bitset.js'
 import { bindExpression, bindFilter } from '../../src/sql/binding/bind.js'
-import { type Bound, operandsOf } from '../../src/sql/bound.js'
+import type { Bound } from '../../src/sql/bound.js'
 import { evaluate, selectRows } from '../../src/sql/evaluate.js'
 import { parseExpression } from '../../src/sql/syntax/parse.js'
 import { SeededClock } from '../support/clock.js'
@@ -643,7 +643,7 @@ describe('constants that are too large to fold', () => {
     { a: 0n, s: null, big: 'x'.repeat(100_000) },
   ])
   const large = "repeat('x', 100000)"
-  const kinds = (node: Bound): string[] => [node.kind, ...operandsOf(node).flatMap(kinds)]
+  const kinds = (node: Bound): string[] => [node.kind, ...node.operands.flatMap(kinds)]
 
   test('are not folded, and short ones are', () => {
     const exprOf = (text: string) => bindExpression(parseExpression(text), from.schema).expr

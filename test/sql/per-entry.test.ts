@@ -4,7 +4,7 @@ import { rowsToBatch } from '../../src/arrow/rows.js'
 import { sliceColumn } from '../../src/arrow/slice.js'
 import type { DataType } from '../../src/arrow/types.js'
 import { invalidInput } from '../../src/errors.js'
-import type { Bound } from '../../src/sql/bound.js'
+import { CallNode, CastNode, ColumnNode, IsNode } from '../../src/sql/bound.js'
 import { functionNamed } from '../../src/sql/functions/functions.js'
 import { EntryCache } from '../../src/sql/per-entry.js'
 import type { RowMask } from '../../src/sql/values/vector.js'
@@ -20,15 +20,10 @@ const column = rowsToBatch(
   ['a', 'b', null, 'a', 'c', 'd', 'b', 'a'].map(x => ({ x })),
   { fields: [{ name: 'x', type, nullable: true }] },
 ).columns[0]!
-const operand: Bound = { kind: 'column', path: ['x'], type }
-const safe: Bound = { kind: 'is', type: { kind: 'bool' }, operand, what: 'null' }
-const failing: Bound = { kind: 'cast', type: { kind: 'bool' }, operand, try: false }
-const random: Bound = {
-  kind: 'call',
-  callee: functionNamed('random')!,
-  type: { kind: 'float', bits: 64 },
-  args: [operand],
-}
+const operand = new ColumnNode(['x'], type)
+const safe = new IsNode(operand, 'null').cost
+const failing = new CastNode({ kind: 'bool' }, operand, false).cost
+const random = new CallNode({ kind: 'float', bits: 64 }, functionNamed('random')!, [operand]).cost
 
 /** A computation that counts its calls and says how many values it was given. */
 function counting() {
@@ -42,14 +37,14 @@ function counting() {
 
 describe('results by entry', () => {
   test('are computed once for all slices, entries and null apart', () => {
-    const cache = new EntryCache<number>()
+    const cache = new EntryCache<number>(safe)
     const { lengths, compute } = counting()
-    expect(cache.over(safe, column, null, compute)).toEqual({
+    expect(cache.over(column, null, compute)).toEqual({
       entries: 4,
       ofNull: 1,
       entryOf: Int32Array.of(0, 1, -1, 0, 2, 3, 1, 0),
     })
-    expect(cache.over(safe, sliceColumn(column, 3, 3), null, compute)).toEqual({
+    expect(cache.over(sliceColumn(column, 3, 3), null, compute)).toEqual({
       entries: 4,
       ofNull: null,
       entryOf: Int32Array.of(0, 2, 3),
@@ -58,15 +53,15 @@ describe('results by entry', () => {
   })
 
   test('wait until as many rows were requested as there are entries', () => {
-    const cache = new EntryCache<number>()
+    const cache = new EntryCache<number>(safe)
     const { lengths, compute } = counting()
-    expect(cache.over(safe, sliceColumn(column, 3, 3), null, compute)).toBe(null)
+    expect(cache.over(sliceColumn(column, 3, 3), null, compute)).toBe(null)
     expect(lengths).toEqual([])
-    expect(cache.over(safe, sliceColumn(column, 6, 2), null, compute)?.entries).toBe(4)
+    expect(cache.over(sliceColumn(column, 6, 2), null, compute)?.entries).toBe(4)
   })
 
   test('of failing entries are computed only for those in use', () => {
-    const cache = new EntryCache<number>()
+    const cache = new EntryCache<number>(failing)
     const masks: RowMask[] = []
     const compute = (values: Column, rows: RowMask): number => {
       masks.push(rows)
@@ -74,15 +69,15 @@ describe('results by entry', () => {
       return values.length
     }
     const within = Uint32Array.of(0b10010011)
-    expect(cache.over(failing, column, within, compute)?.entries).toBe(4)
-    expect(cache.over(failing, sliceColumn(column, 3, 2), null, compute)).toBe(null)
-    expect(cache.over(failing, sliceColumn(column, 3, 5), null, compute)?.entries).toBe(4)
+    expect(cache.over(column, within, compute)?.entries).toBe(4)
+    expect(cache.over(sliceColumn(column, 3, 2), null, compute)).toBe(null)
+    expect(cache.over(sliceColumn(column, 3, 5), null, compute)?.entries).toBe(4)
     expect(masks).toEqual([null, Uint32Array.of(0b111), null, Uint32Array.of(0b1111)])
   })
 
   test('are not kept for volatile functions', () => {
     const { lengths, compute } = counting()
-    expect(new EntryCache<number>().over(random, column, null, compute)).toBe(null)
+    expect(new EntryCache<number>(random).over(column, null, compute)).toBe(null)
     expect(lengths).toEqual([])
   })
 })

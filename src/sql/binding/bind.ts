@@ -22,8 +22,7 @@ import {
   unsupported,
 } from '../../errors.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
-import { type Bound, type BoundExpression, columnsOf } from '../bound.js'
-import { costOf } from '../cost.js'
+import { type Bound, BoundExpression, LikeNode } from '../bound.js'
 import { functionNamed } from '../functions/functions.js'
 import { parseExpression } from '../syntax/parse.js'
 import type {
@@ -41,8 +40,8 @@ import type {
 } from '../syntax/syntax.js'
 import { parseInterval } from '../values/interval.js'
 import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
-import { boolType, intervalType, typeOfName, valueType } from '../values/types.js'
+import { LiteralNode } from '../values/literal-node.js'
+import { intervalType, typeOfName, valueType } from '../values/types.js'
 import { aggregateNamed } from './aggregates.js'
 import {
   arithmetic,
@@ -130,7 +129,10 @@ interface Bindings {
   readonly filter: BoundExpression
 }
 
-/** Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. */
+/**
+ * Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. Parsing depends
+ * on the text alone, so all roots of a process share the cache. It has no owner to pass from every operation to the binder.
+ */
 const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128
 const maxCachedLength = 500
@@ -177,8 +179,7 @@ class Binder {
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
-    const expr = withoutWrittenForm(bound)
-    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, chance: this.#clock }
+    return new BoundExpression(withoutWrittenForm(bound), this.#clock, this.#warnings)
   }
 
   bind(expr: Expr): Bound {
@@ -363,15 +364,8 @@ class Binder {
     }) as [Bound, Bound]
     const escapeCharacter = expr.escape === null ? '\\' : this.#escape(expr.escape)
     if (operand.type.kind === 'null' || pattern.type.kind === 'null') return unknownTruth
-    const { ignoreCase } = expr
-    const bound = fold({
-      kind: 'like',
-      type: boolType,
-      ignoreCase,
-      operand,
-      pattern,
-      escape: escapeCharacter,
-    })
+    const options = { ignoreCase: expr.ignoreCase, escape: escapeCharacter }
+    const bound = fold(new LikeNode(operand, pattern, options))
     return expr.negated ? negated(bound) : bound
   }
 
@@ -413,7 +407,7 @@ class Binder {
       })
     }
     const subject = expr.operand === null ? null : this.bind(expr.operand)
-    if (subject !== null && costOf(subject).isVolatile) {
+    if (subject?.cost.isVolatile === true) {
       throw unsupported(`CASE would compute ${describe(subject)} again for each WHEN`, {
         hint: 'write CASE WHEN with whole conditions',
         at: expr.operand!.at,
@@ -440,7 +434,7 @@ class Binder {
 
   #interval({ text, unit, at }: IntervalExpr): Bound {
     const value = parseInterval(text, unit)
-    if (value !== null) return { kind: 'literal', type: intervalType, value }
+    if (value !== null) return new LiteralNode(intervalType, value)
     throw invalidInput(`${quote(text)} is not an interval`, {
       hint: "write INTERVAL '1 month 2 days' or INTERVAL '3' hour",
       at,

@@ -18,8 +18,16 @@ import {
   schemaMismatch,
   unsupported,
 } from '../../errors.js'
-import { type Bound, type CastNode, type IsNode, operandsOf } from '../bound.js'
-import { costOf } from '../cost.js'
+import {
+  ArithmeticNode,
+  BetweenNode,
+  type Bound,
+  CastNode,
+  CompareNode,
+  InNode,
+  IsNode,
+  ListNode,
+} from '../bound.js'
 import { evaluateSmallConstant } from '../evaluate.js'
 import { listOf } from '../functions/signature.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
@@ -40,19 +48,10 @@ import {
   literalOf,
   numberOfScript,
 } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { nanosPerUnit } from '../values/temporal.js'
-import {
-  boolType,
-  commonType,
-  elementType,
-  isNumeric,
-  nullType,
-  uint64,
-  utf8,
-  valueType,
-} from '../values/types.js'
+import { commonType, elementType, isNumeric, nullType, uint64, utf8, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
 import {
   combined,
@@ -80,13 +79,13 @@ export function fold(node: Bound): Bound {
 
 /** As `fold`, but return null if the evaluation fails. */
 function folded(node: Bound): Bound | null {
-  for (const operand of operandsOf(node)) {
+  for (const operand of node.operands) {
     if (isLiteral(operand) && operand.limit !== undefined) throw limitError(operand.limit)
   }
   if (isLiteral(node) || !hasConstants(node.type) || !isFoldable(node)) return node
   try {
     const value = evaluateSmallConstant(node, largestConstant)
-    return value === undefined ? node : { kind: 'literal', type: node.type, value }
+    return value === undefined ? node : new LiteralNode(node.type, value)
   } catch (error) {
     if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return null
     throw error
@@ -98,9 +97,9 @@ function folded(node: Bound): Bound | null {
  * Large operands were not folded, but a short value may be computed from them, such as their length.
  */
 function isFoldable(node: Bound): boolean {
-  if (!costOf(node).isConstant) return false
+  if (!node.cost.isConstant) return false
   const mayBeLarge = canBeLarge(node.type)
-  return operandsOf(node).every(
+  return (node.operands as readonly Bound[]).every(
     operand => isLiteral(operand) || !hasConstants(operand.type) || (!mayBeLarge && canBeLarge(operand.type)),
   )
 }
@@ -118,7 +117,7 @@ export function describe(node: Bound): string {
 export function asked(operand: Bound, what: IsNode['what']): Bound {
   if (what === 'null' && isLiteral(operand)) return truthLiteral(operand.value === null)
   const isTruthValue = operand.kind === 'is' || (operand.kind === 'not' && operand.operand.kind === 'is')
-  if (!isTruthValue) return fold({ kind: 'is', type: boolType, operand, what })
+  if (!isTruthValue) return fold(new IsNode(operand, what))
   return what === 'null' ? truthLiteral(false) : what === 'true' ? operand : negated(operand)
 }
 
@@ -132,7 +131,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   }
   if (!isLiteral(right)) {
     if (!areComparable(valueType(left.type), valueType(right.type))) throw notComparable(left, right, at)
-    return fold({ kind: 'compare', type: boolType, op, left, right })
+    return fold(new CompareNode(op, left, right))
   }
   if (
     valueType(left.type).kind === 'bool' &&
@@ -149,8 +148,8 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
     if (fitsMirrored) return compared(mirrored[op], right, left, at)
     throw notComparable(left, right, at)
   }
-  const constant: LiteralNode = { kind: 'literal', type: valueType(left.type), value: fitted.value }
-  return fold({ kind: 'compare', type: boolType, op: fitted.op, left, right: constant })
+  const constant = new LiteralNode(valueType(left.type), fitted.value)
+  return fold(new CompareNode(fitted.op, left, constant))
 }
 
 /** Compare lists with a constant list. Each constant element is converted from its written form. */
@@ -160,11 +159,11 @@ function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: So
   const isEquality = op === '=' || op === '<>'
   if (equal !== null || !isEquality) {
     const constant = equal ?? exactList(right, at)
-    return fold({ kind: 'compare', type: boolType, op, left, right: constant })
+    return fold(new CompareNode(op, left, constant))
   }
   // No list is less than the empty list: `<` is FALSE and `>=` is TRUE for every list that is not NULL.
-  const empty: LiteralNode = { kind: 'literal', type: right.type, value: [] }
-  return fold({ kind: 'compare', type: boolType, op: op === '=' ? '<' : '>=', left, right: empty })
+  const empty = new LiteralNode(right.type, [])
+  return fold(new CompareNode(op === '=' ? '<' : '>=', left, empty))
 }
 
 /**
@@ -181,7 +180,7 @@ function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
     if (value === undefined || (value === null && element.value !== null)) return null
     values.push(value)
   }
-  return { kind: 'literal', type: listOf(item), value: values }
+  return new LiteralNode(listOf(item), values)
 }
 
 /**
@@ -233,7 +232,7 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
     }
   }
   if (others.length === 0) return memberOf(operand, values, hasNull, members[0]!, at)
-  return fold({ kind: 'in', type: boolType, operand, values, hasNull, others })
+  return fold(new InNode(operand, { values, hasNull, others }))
 }
 
 /** Create `operand IN (constants)` for a long list. */
@@ -304,9 +303,9 @@ function memberOf(
     return hasNull || isNull(operand) ? unknownTruth : compared('=', operand, first, at)
   }
   if (values.length === 1 && !hasNull) {
-    return compared('=', operand, { kind: 'literal', type: valueType(operand.type), value: values[0]! }, at)
+    return compared('=', operand, new LiteralNode(valueType(operand.type), values[0]!), at)
   }
-  return fold({ kind: 'in', type: boolType, operand, values, hasNull, others: [] })
+  return fold(new InNode(operand, { values, hasNull, others: [] }))
 }
 
 /** Create `operand BETWEEN low AND high`. */
@@ -315,7 +314,7 @@ export function between(operand: Bound, low: Bound, high: Bound, at: SourceSpan)
   const bounds = [low, high].map(bound => exactBound(operand, bound))
   const isCheap = operand.kind === 'column' || isLiteral(operand)
   if (isCheap || isNull(low) || isNull(high) || bounds.includes(null)) return combined('and', comparisons)
-  return fold({ kind: 'between', type: boolType, operand, low: bounds[0]!, high: bounds[1]! })
+  return fold(new BetweenNode(operand, bounds[0]!, bounds[1]!))
 }
 
 /** Return a bound as a value of the operand's type, or null if no such value equals the bound. */
@@ -323,7 +322,7 @@ function exactBound(operand: Bound, bound: Bound): Bound | null {
   if (!isLiteral(bound) || isNull(bound)) return bound
   const value = equalValue(operand.type, bound)
   if (value === null || value === undefined) return null
-  return { kind: 'literal', type: valueType(operand.type), value }
+  return new LiteralNode(valueType(operand.type), value)
 }
 
 function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
@@ -370,9 +369,9 @@ export function arithmetic(
     throw noArithmetic(left, right, written, at)
   }
   const type = signature.result
-  if (isNull(left) || isNull(right)) return { kind: 'literal', type, value: null }
+  if (isNull(left) || isNull(right)) return new LiteralNode(type, null)
   const [x, y] = [inType(operands[0], signature.left), inType(operands[1], signature.right)]
-  return fold({ kind: 'arithmetic', type, op, left: x, right: y })
+  return fold(new ArithmeticNode(type, op, x, y))
 }
 
 function noArithmetic(left: Bound, right: Bound, written: string, at: SourceSpan): SheafError {
@@ -391,7 +390,7 @@ function noArithmetic(left: Bound, right: Bound, written: string, at: SourceSpan
 
 /** Cast `node` to a type to which a cast is known to exist. */
 function inType(node: Bound, type: DataType): Bound {
-  return coerced(node, type) ?? fold(castNode(node, type, false))
+  return coerced(node, type) ?? fold(new CastNode(type, node, false))
 }
 
 /** Create CAST or TRY_CAST. A cast to a dictionary type is a cast to the type of its values. */
@@ -400,18 +399,17 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
   const item = elementType(type)
   if (isLiteral(written) && written.elements !== undefined && item !== null) {
     const cells = castElements(written.elements, item, isTry, at)
-    return equalTypes(cells.type, type) ? cells : fold(castNode(cells, type, isTry))
+    return equalTypes(cells.type, type) ? cells : fold(new CastNode(type, cells, isTry))
   }
   const operand = type.kind === 'int' ? withDigits(written) : fitConstant(written, type)
   if (!castable(valueType(operand.type), type)) {
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
-  if (isNull(operand)) return { kind: 'literal', type, value: null }
+  if (isNull(operand)) return new LiteralNode(type, null)
   // TRY_CAST gives NULL for a number with more digits than any type can hold.
-  if (isTry && isLiteral(operand) && operand.limit?.kind === 'long')
-    return { kind: 'literal', type, value: null }
+  if (isTry && isLiteral(operand) && operand.limit?.kind === 'long') return new LiteralNode(type, null)
   if (equalTypes(operand.type, type)) return withoutWrittenForm(operand)
-  const node = castNode(withoutWrittenForm(operand), type, isTry)
+  const node = new CastNode(type, withoutWrittenForm(operand), isTry)
   const bound = folded(node)
   if (bound !== null) return bound
   if (!isLiteral(operand)) return node
@@ -436,8 +434,12 @@ function castElements(
 ): Bound {
   const type = listOf(item)
   const cells = elements.map(element => cast(element, item, isTry, at))
-  if (cells.every(isLiteral)) return { kind: 'literal', type, value: cells.map(cell => cell.value) }
-  return { kind: 'list', type, elements: cells }
+  if (cells.every(isLiteral))
+    return new LiteralNode(
+      type,
+      cells.map(cell => cell.value),
+    )
+  return new ListNode(type, cells)
 }
 
 /** Return the nodes converted to their common type, or null if there is no common type. */
@@ -493,7 +495,7 @@ function fitConstant(node: Bound, other: DataType): Bound {
   if (node.limit?.kind === 'rounded') throw limitError(node.limit)
   if (type.kind === 'decimal' && node.text !== undefined) return decimalLiteral(node) ?? node
   if (equalTypes(type, uint64) && node.type.kind === 'int' && ((node.value as bigint | null) ?? -1n) >= 0n) {
-    return { kind: 'literal', type: uint64, value: node.value }
+    return new LiteralNode(uint64, node.value)
   }
   return node
 }
@@ -507,7 +509,7 @@ export function withoutWrittenForm(node: Bound): Bound {
   if (node.limit !== undefined) throw limitError(node.limit)
   return node.text === undefined && node.elements === undefined
     ? node
-    : { kind: 'literal', type: node.type, value: node.value }
+    : new LiteralNode(node.type, node.value)
 }
 
 /** Return `node` converted implicitly to `type`, or null if there is no implicit conversion. */
@@ -515,25 +517,22 @@ export function coerced(node: Bound, type: DataType): Bound | null {
   const from = valueType(node.type)
   if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8'))
     return withoutWrittenForm(node)
-  if (isNull(node)) return { kind: 'literal', type, value: null }
+  if (isNull(node)) return new LiteralNode(type, null)
   if (isLiteral(node)) {
     if (Array.isArray(node.value) && type.kind === 'list') return coercedList(node, type)
     const value = equalValue(type, node)
-    if (value !== undefined && value !== null) return { kind: 'literal', type, value }
+    if (value !== undefined && value !== null) return new LiteralNode(type, value)
   }
   // A cast to an integer drops fractions, so it must be explicit.
   const cutsFractions = type.kind === 'int' && (from.kind === 'float' || from.kind === 'decimal')
   if (cutsFractions || commonType(from, type) === null || !castable(from, type)) return null
-  return fold(castNode(node, type, false))
+  return fold(new CastNode(type, node, false))
 }
 
 /** Return the elements of a list constant, in their written form if it is known. */
 export function elementsOf({ type, value, elements }: LiteralNode): readonly LiteralNode[] {
   const child = elementType(type)!
-  return (
-    elements ??
-    (value as readonly Scalar[]).map(cell => ({ kind: 'literal', type: child, value: cell }) as const)
-  )
+  return elements ?? (value as readonly Scalar[]).map(cell => new LiteralNode(child, cell))
 }
 
 function coercedList(node: LiteralNode, type: DataType & { kind: 'list' }): Bound | null {
@@ -543,9 +542,5 @@ function coercedList(node: LiteralNode, type: DataType & { kind: 'list' }): Boun
     if (element === null || !isLiteral(element)) return null
     values.push(element.value)
   }
-  return { kind: 'literal', type, value: values }
-}
-
-function castNode(operand: Bound, type: DataType, isTry: boolean): CastNode {
-  return { kind: 'cast', type, operand, try: isTry }
+  return new LiteralNode(type, values)
 }

@@ -11,11 +11,11 @@ import {
   shortList,
   unsupported,
 } from '../../errors.js'
-import type { Bound } from '../bound.js'
+import { type Bound, CallNode } from '../bound.js'
 import { functionNamed, functionNames, type SqlFunction } from '../functions/functions.js'
 import { listOf } from '../functions/signature.js'
 import { equalValue } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { elementType, valueType } from '../values/types.js'
 import { coerced, elementsOf, fold, unifyConstants } from './build.js'
@@ -80,7 +80,7 @@ function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   if (constant.value === null || constant.type.kind === 'null') return null
   if (elementType(constant.type) === null) {
     const value = equalValue(type, constant)
-    return value === null ? null : { kind: 'literal', type, value: value ?? null }
+    return value === null ? null : new LiteralNode(type, value ?? null)
   }
   const values: Scalar[] = []
   for (const element of elementsOf(constant)) {
@@ -88,7 +88,7 @@ function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
     if (value === null) return null
     values.push(value ?? null)
   }
-  return { kind: 'literal', type: listOf(type), value: values }
+  return new LiteralNode(listOf(type), values)
 }
 
 /** Functions that compare the list elements with their second argument. Here NULL equals NULL. */
@@ -112,7 +112,7 @@ function withElements(callee: SqlFunction, args: readonly Bound[]): readonly Bou
     if (i === listAt || i >= elements || !isLiteral(arg) || isNull(arg)) return arg
     if (!isConverted(arg.type, type, compares && i === 1)) return arg
     const value = equalValue(type, arg)
-    return value === null || value === undefined ? arg : { kind: 'literal', type, value }
+    return value === null || value === undefined ? arg : new LiteralNode(type, value)
   })
 }
 
@@ -135,7 +135,7 @@ export function called(callee: SqlFunction, written: readonly Bound[], at: Sourc
   const args = withElements(callee, withMembers(callee, unifyConstants(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
     // Conversion made this constant NULL because no element can equal it. So the call is FALSE, and NULL only for a NULL list.
-    const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }
+    const nothing = new LiteralNode(listOf(args[1]!.type), [null])
     return called(functionNamed('array_has_any')!, [args[0]!, nothing], at)
   }
   const signature = callee.sign(
@@ -158,5 +158,5 @@ export function called(callee: SqlFunction, written: readonly Bound[], at: Sourc
     if (bound === null) throw mismatch()
     return bound
   })
-  return fold({ kind: 'call', callee, type: signature.result, args: fitted })
+  return fold(new CallNode(signature.result, callee, fitted))
 }

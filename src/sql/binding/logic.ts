@@ -9,20 +9,20 @@
  * Each step keeps the truth value of every row, including NULL.
  */
 import type { DataType } from '../../arrow/types.js'
-import { type Bound, type CaseNode, type InNode, operandsOf } from '../bound.js'
-import { costOf, inOrder } from '../cost.js'
+import { type Bound, type Branch, CaseNode, CompareNode, InNode, LogicNode, NotNode } from '../bound.js'
+import { inOrder } from '../cost.js'
 import { complement } from '../kernels/compare.js'
 import { printBound } from '../print.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { boolType, valueType } from '../values/types.js'
 
 /** NULL as a truth value. */
-export const unknownTruth: LiteralNode = { kind: 'literal', type: boolType, value: null }
+export const unknownTruth = new LiteralNode(boolType, null)
 
 /** Create a boolean constant. */
 export function truthLiteral(value: boolean): LiteralNode {
-  return { kind: 'literal', type: boolType, value }
+  return new LiteralNode(boolType, value)
 }
 
 export function isLiteral(node: Bound): node is LiteralNode {
@@ -34,33 +34,20 @@ export function isNull(node: Bound): boolean {
   return node.type.kind === 'null' || (isLiteral(node) && node.value === null)
 }
 
-/** Cache of negations in both directions, so that a chain of NOTs takes constant time per NOT. */
-const negations = new WeakMap<Bound, Bound>()
-
 /** Create the negation of a condition, with NOT pushed down to comparisons. */
 export function negated(node: Bound): Bound {
-  let result = negations.get(node)
-  if (result === undefined) {
-    result = negate(node)
-    negations.set(node, result)
-    if (!negations.has(result)) negations.set(result, node)
-  }
-  return result
-}
-
-function negate(node: Bound): Bound {
   switch (node.kind) {
     case 'literal':
       return node.value === null ? node : truthLiteral(node.value !== true)
     case 'compare':
-      return { ...node, op: complement[node.op] }
+      return new CompareNode(complement[node.op], node.left, node.right)
     case 'not':
       return node.operand
     case 'and':
     case 'or':
-      return combined(node.kind === 'and' ? 'or' : 'and', node.operands.map(negated))
+      return node.negation(() => combined(node.kind === 'and' ? 'or' : 'and', node.operands.map(negated)))
     default:
-      return { kind: 'not', type: boolType, operand: node }
+      return new NotNode(node)
   }
 }
 
@@ -79,17 +66,17 @@ export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Boun
   if (operands.length === 0) return hasNull ? unknownTruth : truthLiteral(neutral)
   const distinct = withoutRepeats(mergedMemberships(kind, operands))
   if (hasNull) distinct.push(unknownTruth)
-  return distinct.length === 1 ? distinct[0]! : { kind, type: boolType, operands: inOrder(distinct) }
+  return distinct.length === 1 ? distinct[0]! : new LogicNode(kind, inOrder(distinct))
 }
 
 /** Create a CASE whose results have the type `type`, without the branches that no row can take. */
-export function conditional(type: DataType, branches: CaseNode['branches'], otherwise: Bound): Bound {
-  const open: CaseNode['branches'][number][] = []
+export function conditional(type: DataType, branches: readonly Branch[], otherwise: Bound): Bound {
+  const open: Branch[] = []
   for (const branch of branches) {
     if (!isLiteral(branch.when)) open.push(branch)
     else if (branch.when.value === true) return conditional(type, open, branch.result)
   }
-  return open.length === 0 ? otherwise : { kind: 'case', type, branches: open, otherwise }
+  return open.length === 0 ? otherwise : new CaseNode(type, open, otherwise)
 }
 
 /**
@@ -131,8 +118,7 @@ function asMembership(kind: 'and' | 'or', condition: Bound): InNode | null {
     return (node === condition) === (kind === 'or') && node.others.length === 0 ? node : null
   if (node !== condition || node.kind !== 'compare' || node.op !== (kind === 'or' ? '=' : '<>')) return null
   if (!isLiteral(node.right) || !hasMembers(node.right.type)) return null
-  const { left, right, type } = node
-  return { kind: 'in', type, operand: left, values: [right.value], hasNull: false, others: [] }
+  return new InNode(node.left, { values: [node.right.value], hasNull: false, others: [] })
 }
 
 /** Return whether constants of the type are looked up in a set. Constants of other types are compared one by one. */
@@ -160,18 +146,12 @@ class MergedList {
   }
 
   finish(): Bound {
-    const { operand, type } = this.#first
-    const [only] = this.#values
-    if (this.#values.length > 1 || this.#hasNull) {
-      return { ...this.#first, values: this.#values, hasNull: this.#hasNull }
+    const { operand, others } = this.#first
+    const values = this.#values
+    if (values.length > 1 || this.#hasNull) {
+      return new InNode(operand, { values, hasNull: this.#hasNull, others })
     }
-    return {
-      kind: 'compare',
-      type,
-      op: '=',
-      left: operand,
-      right: { kind: 'literal', type: valueType(operand.type), value: only! },
-    }
+    return new CompareNode('=', operand, new LiteralNode(valueType(operand.type), values[0]!))
   }
 }
 
@@ -201,7 +181,7 @@ const shortConstant = 100
 
 /** Return the text of an expression, or null if the expression is long or volatile. */
 function shortText(node: Bound): string | null {
-  return sizeOf(node, shortSize) < 0 || costOf(node).isVolatile ? null : printBound(node)
+  return sizeOf(node, shortSize) < 0 || node.cost.isVolatile ? null : printBound(node)
 }
 
 /** Return the rest of `budget` after counting the nodes of an expression, negative if the expression is larger. */
@@ -210,7 +190,7 @@ function sizeOf(node: Bound, budget: number): number {
   if (node.kind === 'in') remaining -= node.values.length
   if (remaining < 0 || (node.kind === 'in' && !node.values.every(isShort))) return -1
   if (node.kind === 'literal' && !isShort(node.value)) return -1
-  const operands = operandsOf(node)
+  const { operands } = node
   for (let i = 0; i < operands.length && remaining >= 0; i++) remaining = sizeOf(operands[i]!, remaining)
   return remaining
 }

@@ -2,7 +2,7 @@
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
 import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
-import type { ColumnNode } from '../bound.js'
+import { ColumnNode } from '../bound.js'
 import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 
@@ -35,7 +35,7 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
     names.push(field.name)
     type = field.type
   }
-  return { kind: 'column', path: names, type }
+  return new ColumnNode(names, type)
 }
 
 /** Return the path of the first struct field with this name, ignoring case. */

@@ -3,10 +3,10 @@ import { equalTypes } from '../../arrow/same-type.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
 import { cut, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
-import type { Bound } from '../bound.js'
+import { type Bound, ElementNode, FieldNode, ListNode } from '../bound.js'
 import { listOf } from '../functions/signature.js'
 import { asDouble } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
 import { coerced, describe, fold, unified, unifyConstants } from './build.js'
@@ -35,13 +35,12 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
           node.elements === undefined &&
           equalTypes(node.type, type),
       )
-    return {
-      kind: 'literal',
-      type: listOf(type),
-      value: nodes.map(node => node.value),
-      ...(isAsWritten ? {} : { elements: written as readonly LiteralNode[] }),
-      ...(limit === undefined ? {} : { limit }),
-    }
+    const elements = isAsWritten ? undefined : (written as readonly LiteralNode[])
+    return new LiteralNode(
+      listOf(type),
+      nodes.map(node => node.value),
+      { elements, limit },
+    )
   }
   if (nodes.length > maxElements) {
     throw unsupported(`a list of ${nodes.length} values that are not all constants`, {
@@ -49,7 +48,7 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
       at,
     })
   }
-  return { kind: 'list', type: listOf(type), elements: nodes }
+  return new ListNode(listOf(type), nodes)
 }
 
 function mixedTypes(elements: readonly Bound[], at: SourceSpan): Error {
@@ -85,7 +84,7 @@ export function element(
   if (position === null) {
     throw schemaMismatch(`a list is indexed by an integer, not ${describe(index)}`, { at: indexAt })
   }
-  return fold({ kind: 'element', type: item, operand, index: position })
+  return fold(new ElementNode(item, operand, position))
 }
 
 /** Create a field access. A field of a column is itself a column. */
@@ -95,5 +94,5 @@ function field(operand: Bound, name: string, schema: Schema, at: SourceSpan): Bo
   const { children } = valueType(operand.type) as DataType & { kind: 'struct' }
   const { path, type } = resolveColumn([part(name)], { fields: children }, at)
   const index = children.findIndex(child => child.name === path[0])
-  return fold({ kind: 'field', type, operand, index })
+  return fold(new FieldNode(type, operand, index))
 }

@@ -3,7 +3,7 @@ import { cut, invalidInput, quote, type SourceSpan } from '../../errors.js'
 import { constantsOf } from '../syntax/constant-list.js'
 import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
 import { integerLiteral, literalOf, numberOfScript } from '../values/literal.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import { timestampType } from '../values/types.js'
 
 /**
@@ -165,7 +165,7 @@ function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNo
       if (value === null) return literalOf(null)
       if (value instanceof Uint8Array) return literalOf(new Uint8Array(value))
       if (value instanceof Date && !Number.isNaN(value.getTime())) {
-        return { kind: 'literal', type: timestampType('ms'), value: BigInt(value.getTime()) }
+        return new LiteralNode(timestampType('ms'), BigInt(value.getTime()))
       }
       throw invalidInput(`${name} is ${describe(value)}, which is not a valid parameter value`, {
         hint: 'pass a number, bigint, string, boolean, null, Date, Uint8Array or an array of them',

@@ -6,6 +6,7 @@ import { invalidInput, quote, type SourceSpan, schemaMismatch } from '../../erro
 import type { Bound } from '../bound.js'
 import { formatArrowType, parseArrowType } from '../values/arrow-type.js'
 import { literalOf } from '../values/literal.js'
+import { LiteralNode } from '../values/literal-node.js'
 import { floorDivide, nanosPerDay } from '../values/temporal.js'
 import { dateType, timestampType, valueType } from '../values/types.js'
 import { asked, cast, describe, unified } from './build.js'
@@ -32,12 +33,12 @@ interface Rewrite {
 const now: Rewrite = {
   usage: 'now()',
   count: 0,
-  run: call => ({ kind: 'literal', type: timestampType('ns', '+00:00'), value: call.now() }),
+  run: call => new LiteralNode(timestampType('ns', '+00:00'), call.now()),
 }
 const currentDate: Rewrite = {
   usage: 'current_date()',
   count: 0,
-  run: call => ({ kind: 'literal', type: dateType, value: floorDivide(call.now(), nanosPerDay) }),
+  run: call => new LiteralNode(dateType, floorDivide(call.now(), nanosPerDay)),
 }
 const makeArray: Rewrite = {
   usage: 'make_array(value, ...)',
@@ -54,7 +55,7 @@ const rewrites: Readonly<Record<string, Rewrite>> = {
   current_time: {
     usage: 'current_time()',
     count: 0,
-    run: call => ({ kind: 'literal', type: timeType, value: call.now() % nanosPerDay }),
+    run: call => new LiteralNode(timeType, call.now() % nanosPerDay),
   },
   arrow_typeof: {
     usage: 'arrow_typeof(value)',

@@ -4,7 +4,7 @@ import { nullColumn } from '../../arrow/fill.js'
 import { compareOperands } from '../kernels/compare.js'
 import { choose, spread } from '../kernels/gather.js'
 import { allRows } from '../kernels/truth.js'
-import { bitAt, columnOf, type Operand, type RowMask, validWords } from '../values/vector.js'
+import { bitAt, columnOf, type Operand, operandOf, type RowMask, validWords } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 
 /** Maximum number of arguments: one byte per row stores the chosen argument. */
@@ -34,8 +34,9 @@ export function coalesce(
 }
 
 /** A NULL argument of a type without constants has the null type. Give it the type `type`. */
-function ofType({ column, constant }: Operand, type: Column['type']): Operand {
-  return { column: column.type.kind === 'null' ? nullColumn(type, column.length) : column, constant }
+function ofType(operand: Operand, type: Column['type']): Operand {
+  const { column, constant } = operand
+  return column.type.kind === 'null' ? operandOf(nullColumn(type, column.length), constant) : operand
 }
 
 /** Return the first argument, or NULL where the second argument equals it. */

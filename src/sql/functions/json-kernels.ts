@@ -6,24 +6,26 @@ import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote } from '../../errors.js'
 import { castColumn } from '../kernels/cast.js'
 import { utf8, valueType } from '../values/types.js'
-import { bitAt, bytesOfWords, columnOf, type Operand, wordCount } from '../values/vector.js'
+import { bitAt, bytesOfWords, columnOf, type Operand, operandOf, wordCount } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 import { JsonKind, JsonReader } from './json.js'
 import { type JsonPath, parseJsonPath, selectJson } from './json-path.js'
-import { growingFrom, rowSizesOf, strictRows, textOf } from './operands.js'
+import { growingFrom, rowSizesOf, shortText, strictRows, textOf } from './operands.js'
 
-/** Cache of parsed constant documents: null for text that is not JSON. */
-const constantDocuments = new WeakMap<Column, JsonReader | null>()
+/** A constant document. */
+interface ConstantDocument {
+  /** Null for text that is not JSON. */
+  readonly reader: JsonReader | null
+  /** The elements at the path that was asked for last. */
+  last: { readonly path: string; readonly elements: ReadonlySet<string> } | null
+}
 
-function constantDocument(json: Operand): JsonReader | null {
-  let reader = constantDocuments.get(json.column)
-  if (reader === undefined) {
-    reader = new JsonReader()
-    if (reader.read(textOf(json, 0))) reader.keepIndex()
-    else reader = null
-    constantDocuments.set(json.column, reader)
-  }
-  return reader
+/** Parse a constant document; see `Constant.once`. */
+function parseDocument(json: Column): ConstantDocument {
+  const reader = new JsonReader()
+  const isJson = reader.read(shortText(json, 0))
+  if (isJson) reader.keepIndex()
+  return { reader: isJson ? reader : null, last: null }
 }
 
 /**
@@ -38,7 +40,7 @@ function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => bo
   const own = new JsonReader()
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
-    const reader = json.constant ? constantDocument(json) : own.read(textOf(json, i)) ? own : null
+    const reader = json.constant ? json.once(parseDocument).reader : own.read(textOf(json, i)) ? own : null
     if (reader !== null && visit(reader, i)) valid[i >>> 5]! |= 1 << (i & 31)
   }
   return valid
@@ -241,20 +243,12 @@ export const jsonExists: Kernel = call => {
   return boolColumn(call, (reader, row) => select(reader, row).length > 0)
 }
 
-/** The elements at one path of a constant document, by document. */
-const constantSets = new WeakMap<
-  JsonReader,
-  { readonly path: string; readonly elements: ReadonlySet<string> }
->()
-
-function constantElements(reader: JsonReader, path: string): ReadonlySet<string> {
-  let known = constantSets.get(reader)
-  if (known === undefined || known.path !== path) {
+function constantElements(document: ConstantDocument, reader: JsonReader, path: string): ReadonlySet<string> {
+  if (document.last?.path !== path) {
     const tokens = elementsOf(reader, selectJson(reader, parseJsonPath(path)))
-    known = { path, elements: writtenValues(reader, tokens) }
-    constantSets.set(reader, known)
+    document.last = { path, elements: writtenValues(reader, tokens) }
   }
-  return known.elements
+  return document.last.elements
 }
 
 /**
@@ -266,10 +260,10 @@ function constantElements(reader: JsonReader, path: string): ReadonlySet<string>
 export function jsonArrayContains(call: Call): Column {
   const [json, path, value] = call.args as [Operand, Operand, Operand]
   const { rows, describe } = call
-  const wanted = {
-    column: castColumn(value.column, utf8, false, value.constant ? null : rows, describe),
-    constant: value.constant,
-  }
+  const wanted = operandOf(
+    castColumn(value.column, utf8, false, value.constant ? null : rows, describe),
+    value.constant,
+  )
   const isText = valueType(value.column.type).kind === 'utf8'
   const select = selectorOf(call)
   let arrays: readonly number[] | null = null
@@ -279,7 +273,9 @@ export function jsonArrayContains(call: Call): Column {
     const text = textOf(wanted, row)
     const keys = isText ? [asString(text), asJson(text)] : [asJson(text)]
     const isAmong = (known: ReadonlySet<string>) => keys.some(key => known.has(key))
-    if (json.constant && path.constant) return isAmong(constantElements(reader, textOf(path, 0)))
+    if (json.constant && path.constant) {
+      return isAmong(constantElements(json.once(parseDocument), reader, textOf(path, 0)))
+    }
     const found = select(reader, row)
     if (!json.constant) {
       return elementsOf(reader, found).some(token => keysOf(reader, token).some(key => keys.includes(key)))

@@ -6,19 +6,10 @@ import { type Members, membersOf } from '../kernels/members.js'
 import type { Scalar } from '../values/scalar.js'
 import { listOffsetsOf, scalarAt } from '../values/vector.js'
 
-/** Caches for constant lists, which are the same in every batch. */
-const memberSets = new WeakMap<Column, Members>()
-const listIndexes = new WeakMap<Column, ListIndex>()
-
-/** Return the elements of a constant list as a set. */
+/** Return the elements of a constant list as a set; see `Constant.once`. */
 export function membersIn(list: Column): Members {
-  let members = memberSets.get(list)
-  if (members === undefined) {
-    const values = (scalarAt(list, 0) as readonly Scalar[] | null) ?? []
-    members = membersOf(decoded(list.children[0]!).type, [...new Set(values)])
-    memberSets.set(list, members)
-  }
-  return members
+  const values = (scalarAt(list, 0) as readonly Scalar[] | null) ?? []
+  return membersOf(decoded(list.children[0]!).type, [...new Set(values)])
 }
 
 /** The positions of the elements of a constant list. */
@@ -31,17 +22,8 @@ export interface ListIndex {
   readonly hasNull: boolean
 }
 
-/** Return the index of a constant list. Indexes are cached per list. */
+/** Return the index of a constant list; see `Constant.once`. */
 export function listIndexOf(list: Column): ListIndex {
-  let index = listIndexes.get(list)
-  if (index === undefined) {
-    index = indexList(list)
-    listIndexes.set(list, index)
-  }
-  return index
-}
-
-function indexList(list: Column): ListIndex {
   const numbers = new Map<unknown, number>()
   const [start, end] = listOffsetsOf(list) as unknown as [number, number]
   const elements = numbered(list.children[0]!, numbers, start, isValid(list, 0) ? end : start)

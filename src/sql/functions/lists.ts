@@ -13,9 +13,11 @@ import { elementType } from '../values/types.js'
 import {
   bitAt,
   byteRowsOf,
+  Constant,
   columnOf,
   listOffsetsOf,
   type Operand,
+  operandOf,
   scalarAt,
   validWords,
   wordCount,
@@ -57,7 +59,7 @@ function elementsPerRow(lists: Column): Float64Array {
 export function arrayHas({ args, length, rows }: Call): Truth {
   const [list, wanted] = args as [Operand, Operand]
   if (list.constant && !wanted.constant) {
-    const isMember = memberRows(membersIn(list.column), wanted.column, length, rows)
+    const isMember = memberRows(list.once(membersIn), wanted.column, length, rows)
     return strictTruth(isMember, args, length)
   }
   const lists = spread(list, length)
@@ -73,7 +75,7 @@ function equalElements(lists: Column, offsets: Int32Array, wanted: Operand): Uin
   }
   const perElement = wanted.constant
     ? wanted
-    : { column: takeColumn(wanted.column, rowOfElement(offsets, column.length)), constant: false }
+    : operandOf(takeColumn(wanted.column, rowOfElement(offsets, column.length)), false)
   return compareOperands('=', { column, constant: false }, perElement, column.length, null).isTrue
 }
 
@@ -132,10 +134,12 @@ function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
 
 /** Compute `array_has_any(list, list)`. FALSE if the second list is empty. */
 export function arrayHasAny(call: Call): Truth {
-  const { args, length } = call
-  const [first, second] = args as [Operand, Operand]
-  if (!first.constant && !second.constant) return compareLists(call, hasAny)
-  const [lists, wanted] = second.constant ? [first, second] : [second, first]
+  const [first, second] = call.args as [Operand, Operand]
+  if (second.constant) return hasAnyConstant(call, first, second)
+  return first.constant ? hasAnyConstant(call, second, first) : compareLists(call, hasAny)
+}
+
+function hasAnyConstant({ args, length }: Call, lists: Operand, wanted: Constant): Truth {
   const { isMember, offsets } = membersPerElement(lists, wanted, length)
   return strictTruth(anyPerRow(isMember, offsets, length), args, length)
 }
@@ -144,18 +148,18 @@ export function arrayHasAny(call: Call): Truth {
 export function arrayHasAll(call: Call): Truth {
   const { args, length } = call
   const [first, second] = args as [Operand, Operand]
-  if (second.constant) return hasAllConstants(call)
+  if (second.constant) return hasAllConstants(call, second)
   if (!first.constant) return compareLists(call, hasAll)
   const { isMember, offsets } = membersPerElement(second, first, length)
   return strictTruth(allPerRow(isMember, offsets, length), args, length)
 }
 
 /** Return a bit per element of the lists: whether the constant list contains it. A NULL is never contained. */
-function membersPerElement(operand: Operand, wanted: Operand, length: number) {
+function membersPerElement(operand: Operand, wanted: Constant, length: number) {
   const lists = spread(operand, length)
   const elements = decoded(lists.children[0]!)
   const { isTrue } = strictTruth(
-    memberRows(membersIn(wanted.column), elements, elements.length, null),
+    memberRows(wanted.once(membersIn), elements, elements.length, null),
     [{ column: elements, constant: false }],
     elements.length,
   )
@@ -165,16 +169,16 @@ function membersPerElement(operand: Operand, wanted: Operand, length: number) {
 /** Up to this many distinct elements of a constant list are searched one by one, which is faster than counting them. */
 const maxFew = 8
 
-function hasAllConstants({ args, length }: Call): Truth {
-  const [list, wanted] = args as [Operand, Operand]
-  const index = listIndexOf(wanted.column)
+function hasAllConstants({ args, length }: Call, wanted: Constant): Truth {
+  const list = args[0]!
+  const index = wanted.once(listIndexOf)
   // Nothing equals NULL.
   if (index.hasNull) return strictTruth(new Uint32Array(wordCount(length)), args, length)
   const hasEach = index.numbers.size <= maxFew ? hasEachOfFew : hasEachOfMany
   return strictTruth(hasEach(index, list, wanted, length), args, length)
 }
 
-function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: Operand, length: number) {
+function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: Constant, length: number) {
   const lists = spread(list, length)
   const offsets = listOffsetsOf(lists)
   const column = decoded(lists.children[0]!)
@@ -182,10 +186,7 @@ function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: O
   const first = listOffsetsOf(wanted.column)[0]!
   const isMatch = allRows(length)
   for (let n = 0; n + 1 < starts.length; n++) {
-    const value = {
-      column: takeColumn(values, Uint32Array.of(first + positions[starts[n]!]!)),
-      constant: true,
-    }
+    const value = new Constant(takeColumn(values, Uint32Array.of(first + positions[starts[n]!]!)))
     const equal = compareOperands('=', { column, constant: false }, value, column.length, null)
     const matches = anyPerRow(equal.isTrue, offsets, length)
     for (let w = 0; w < isMatch.length; w++) isMatch[w]! &= matches[w]!
@@ -193,7 +194,7 @@ function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: O
   return isMatch
 }
 
-function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Operand, length: number) {
+function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Constant, length: number) {
   const { elements, isMember, offsets } = membersPerElement(list, wanted, length)
   const isMatch = new Uint32Array(wordCount(length))
   /** The last row (counted from 1) in which each number occurred. */
@@ -270,7 +271,7 @@ export function arrayPosition(call: Call): Column {
   const [list, wanted, from] = args as [Operand, Operand, Operand?]
   const { needed } = strictRows(call)
   const positionIn = list.constant
-    ? positionsInConstant(list.column, wanted)
+    ? positionsInConstant(list, wanted)
     : positionsPerRow(spread(list, length), wanted)
   const valid = new Uint32Array(wordCount(length))
   const values = new BigUint64Array(length)
@@ -296,8 +297,8 @@ export function arrayPosition(call: Call): Column {
  */
 type PositionIn = (row: number, from: number) => number
 
-function positionsInConstant(list: Column, wanted: Operand): PositionIn {
-  const index = listIndexOf(list)
+function positionsInConstant(list: Constant, wanted: Operand): PositionIn {
+  const index = list.once(listIndexOf)
   const column = withoutIntervals(wanted.column)
   return (row, from) => {
     const number = index.numbers.get(keyOf(scalarAt(column, wanted.constant ? 0 : row)))

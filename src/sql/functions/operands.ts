@@ -26,21 +26,17 @@ export function strictRows({ args, length, rows }: Call): StrictRows {
 /** Maximum bytes of a text that is read as a string. The engine could hold far longer strings. */
 const maxString = 2 ** 24
 
-/** Cache of constants as strings, which are read for every row. */
-const constantTexts = new WeakMap<Column, string>()
-
 /** Return row `row` as a string. Throws `InvalidInput` if the text has more than 16 MiB. */
-export function textOf({ column, constant }: Operand, row: number): string {
-  if (!constant) return shortText(column, row)
-  let text = constantTexts.get(column)
-  if (text === undefined) {
-    text = shortText(column, 0)
-    constantTexts.set(column, text)
-  }
-  return text
+export function textOf(operand: Operand, row: number): string {
+  return operand.constant ? operand.once(constantText) : shortText(operand.column, row)
 }
 
-function shortText(column: Column, row: number): string {
+function constantText(column: Column): string {
+  return shortText(column, 0)
+}
+
+/** As `textOf`, for a column. */
+export function shortText(column: Column, row: number): string {
   const size = column.offsets![row + 1]! - column.offsets![row]!
   if (size > maxString) {
     throw invalidInput(`a text of ${size} bytes is too long for this function`, {

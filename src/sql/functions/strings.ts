@@ -14,6 +14,7 @@ import {
   byteRowsOf,
   columnOf,
   type Operand,
+  operandOf,
   type RowMask,
   validWords,
   wordCount,
@@ -26,8 +27,8 @@ import {
   needlesOf,
   numberOf,
   rowSizesOf,
+  shortText,
   strictRows,
-  textOf,
 } from './operands.js'
 
 /** Compute `lower(text)` with Unicode's full case mapping, independent of the locale. */
@@ -59,11 +60,10 @@ function changeCase(column: Column, rows: RowMask, first: number, change: (text:
     return columnOf(column.type, column.length, { values, offsets }, valid)
   }
   const builder = ByteBuilder.growing(column.length, end - start)
-  const text = { column, constant: false }
   for (let i = 0; i < column.length; i++) {
     if ((valid === null || bitAt(valid, i)) && (rows === null || bitAt(rows, i))) {
       builder.startRow(offsets[i + 1]! - offsets[i]!)
-      builder.text(change(textOf(text, i)))
+      builder.text(change(shortText(column, i)))
     }
     builder.endRow()
   }
@@ -184,7 +184,7 @@ function joined(call: Call, parts: readonly Operand[], separator: Operand | null
 
 /** Convert an argument of any type to text. */
 function asText({ column, constant }: Operand, { rows, describe }: Call): Operand {
-  return { column: castColumn(column, utf8, false, constant ? null : rows, describe), constant }
+  return operandOf(castColumn(column, utf8, false, constant ? null : rows, describe), constant)
 }
 
 /**

@@ -8,7 +8,15 @@ import { ByteBuilder } from '../kernels/byte-builder.js'
 import { findNeedle, type Needle } from '../kernels/like.js'
 import { strictTruth, type Truth } from '../kernels/truth.js'
 import { utf8 } from '../values/types.js'
-import { bitAt, byteRowsOf, columnOfScalars, isWide, type Operand, wordCount } from '../values/vector.js'
+import {
+  bitAt,
+  byteRowsOf,
+  Constant,
+  columnOfScalars,
+  isWide,
+  type Operand,
+  wordCount,
+} from '../values/vector.js'
 import type { Call } from './call.js'
 import {
   checkReadings,
@@ -70,7 +78,7 @@ function pad(call: Call, atStart: boolean): Column {
   })
 }
 
-const aSpace: Operand = { column: columnOfScalars(utf8, [' ']), constant: true }
+const aSpace = new Constant(columnOfScalars(utf8, [' ']))
 
 /** Return a function that counts the characters of each row. A constant is counted once. */
 function charactersOf({ column, constant }: Operand): (row: number) => number {

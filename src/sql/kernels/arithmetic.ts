@@ -72,21 +72,21 @@ function isSingle(type: DataType): boolean {
   return type.kind === 'float' && type.bits === 32
 }
 
-/**
- * Compute `left op right` for rows `0 .. length-1`. The operands have the types of an `arithmeticSignature`, and `type`
- * is its result. `describe` prints the expression for messages. Throws `InvalidInput` for overflow and division by
- * zero.
- */
-export function calculate(
-  op: ArithmeticOp,
-  left: Operand,
-  right: Operand,
-  type: DataType,
-  length: number,
-  rows: RowMask,
-  describe: () => string,
-): Column {
-  const operation = { op, left, right, type, length, rows, describe }
+/** `left op right` for one batch. The operands have the types of an `arithmeticSignature`, and `type` is its result. */
+interface Operation {
+  readonly op: ArithmeticOp
+  readonly left: Operand
+  readonly right: Operand
+  readonly type: DataType
+  readonly length: number
+  readonly rows: RowMask
+  /** Print the expression, for messages. */
+  readonly describe: () => string
+}
+
+/** Compute rows `0 .. length-1`. Throws `InvalidInput` for overflow and division by zero. */
+export function calculate(operation: Operation): Column {
+  const { op, left, right, type, length } = operation
   switch (type.kind) {
     case 'float': {
       const valid = strictValidity([left, right], length)
@@ -100,16 +100,6 @@ export function calculate(
     default:
       return calculateRows(operation, rowOperation(op, left.column.type, right.column.type, type))
   }
-}
-
-interface Operation {
-  readonly op: ArithmeticOp
-  readonly left: Operand
-  readonly right: Operand
-  readonly type: DataType
-  readonly length: number
-  readonly rows: RowMask
-  readonly describe: () => string
 }
 
 function rowOperation(op: ArithmeticOp, left: DataType, right: DataType, type: DataType): RowOperation {

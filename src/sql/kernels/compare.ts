@@ -22,6 +22,7 @@ import { commonType, elementType, valueType } from '../values/types.js'
 import {
   type ByteRows,
   byteRowsOf,
+  Constant,
   doublesOf,
   fitsInt32,
   int32sOf,
@@ -87,7 +88,7 @@ export function compareOperands(
     return constantTruth(null, length)
   if (left.constant) {
     if (!right.constant) return compareOperands(mirrored[op], right, left, length, rows)
-    const { isTrue, isNull } = compareOperands(op, { ...left, constant: false }, right, 1, null)
+    const { isTrue, isNull } = compareOperands(op, { column: left.column, constant: false }, right, 1, null)
     return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
   }
   if (elementType(left.column.type) !== null) {
@@ -149,7 +150,7 @@ function compareWithConstant(
   } else if (type.kind === 'decimal') {
     compareDecimals(isEquality, orEqual, column, constant, 0, out, length)
   } else if (type.kind === 'interval') {
-    return compareColumns(op, column, spread({ column: constant, constant: true }, length), length, rows)
+    return compareColumns(op, column, spread(new Constant(constant), length), length, rows)
   } else {
     const { bytes, offsets } = byteRowsOf(constant)
     const wanted = bytes.subarray(offsets[0]!, offsets[1]!)

@@ -1,6 +1,7 @@
 /** Find equal neighbours in a sorted column. */
 import type { Column } from '../../arrow/column.js'
 import { sliceColumn } from '../../arrow/slice.js'
+import { operandOf } from '../values/vector.js'
 import { compareOperands } from './compare.js'
 
 /**
@@ -9,7 +10,7 @@ import { compareOperands } from './compare.js'
  */
 export function equalNeighbours(column: Column): Uint32Array {
   const count = Math.max(0, column.length - 1)
-  const left = { column: sliceColumn(column, 0, count), constant: false }
-  const right = { column: sliceColumn(column, column.length - count, count), constant: false }
+  const left = operandOf(sliceColumn(column, 0, count), false)
+  const right = operandOf(sliceColumn(column, column.length - count, count), false)
   return compareOperands('=', left, right, count, null).isTrue
 }

@@ -2,19 +2,59 @@
 import type { DataType } from '../../arrow/types.js'
 import type { SourceSpan } from '../../errors.js'
 import type { Scalar } from './scalar.js'
+import { Constant, columnOfScalars } from './vector.js'
+
+/** How a constant was written, if its value does not tell. */
+interface Written {
+  /** A number as written, if `value` is only the nearest double. Integers and decimals use all its digits. */
+  readonly text?: string | undefined
+  /** Set if `value` must not be used in computations; see `NumberLimit`. */
+  readonly limit?: NumberLimit | undefined
+  /** The elements of a list as written. Set if some of them have a `text`, a `limit` or a type of their own. */
+  readonly elements?: readonly LiteralNode[] | undefined
+}
 
 /** A constant of a bound expression. */
-export interface LiteralNode {
+export class LiteralNode {
+  readonly kind = 'literal'
   readonly type: DataType
-  readonly kind: 'literal'
   readonly value: Scalar
-  /** A number as written, if `value` is only the nearest double. Integers and decimals use all its digits. */
-  readonly text?: string
-  /** Set if `value` must not be used in computations; see `NumberLimit`. */
-  readonly limit?: NumberLimit
-  /** The elements of a list as written. Set if some of them have a `text`, a `limit` or a type of their own. */
-  readonly elements?: readonly LiteralNode[]
+  readonly text: Written['text']
+  readonly limit: Written['limit']
+  readonly elements: Written['elements']
+  #constant: Constant | null = null
+
+  constructor(type: DataType, value: Scalar, { text, limit, elements }: Written = asValue) {
+    this.type = type
+    this.value = value
+    this.text = text
+    this.limit = limit
+    this.elements = elements
+  }
+
+  get operands(): readonly never[] {
+    return noOperands
+  }
+
+  /** The `Cost` (cost.ts) of every constant. */
+  get cost() {
+    return constantCost
+  }
+
+  withOperands(): LiteralNode {
+    return this
+  }
+
+  /** The input that kernels take. It is made for the first evaluation, and keeps what kernels compute from it. */
+  get constant(): Constant {
+    this.#constant ??= new Constant(columnOfScalars(this.type, [this.value]))
+    return this.#constant
+  }
 }
+
+const asValue: Written = {}
+const constantCost = { weight: 0, mayFail: false, isVolatile: false, isConstant: true }
+const noOperands: readonly never[] = []
 
 /**
  * Why a number constant is not exactly its double.

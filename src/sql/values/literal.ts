@@ -15,7 +15,7 @@ import {
 } from './decimals.js'
 import { floatBelow, roundFloat, writeFloat } from './floats.js'
 import { checked, intervalNanos, parseInterval } from './interval.js'
-import type { LiteralNode, NumberLimit } from './literal-node.js'
+import { LiteralNode, type NumberLimit } from './literal-node.js'
 import type { Interval, Scalar } from './scalar.js'
 import {
   floorDivide,
@@ -50,24 +50,24 @@ const uint64Max = (1n << 64n) - 1n
  * becomes a double with its text, which can only be compared.
  */
 export function integerLiteral(value: bigint, at: SourceSpan): LiteralNode {
-  if (value >= int64Min && value <= int64Max) return { kind: 'literal', type: int64, value }
-  if (value > 0n && value <= uint64Max) return { kind: 'literal', type: uint64, value }
+  if (value >= int64Min && value <= int64Max) return new LiteralNode(int64, value)
+  if (value > 0n && value <= uint64Max) return new LiteralNode(uint64, value)
   const text = String(value)
   const precision = text.length - (value < 0n ? 1 : 0)
   if (precision > maxDigits[256]) return longNumber(text, at)
-  return { kind: 'literal', type: decimalType(precision > maxDigits[128] ? 256 : 128, precision, 0), value }
+  return new LiteralNode(decimalType(precision > maxDigits[128] ? 256 : 128, precision, 0), value)
 }
 
 /** Create the literal of a number with a point or an exponent: the nearest double, with its text. */
 export function numberLiteral(text: string, at: SourceSpan): LiteralNode {
   const value = Number(text)
-  return Number.isFinite(value) ? { kind: 'literal', type: float64, value, text } : longNumber(text, at)
+  return Number.isFinite(value) ? new LiteralNode(float64, value, { text }) : longNumber(text, at)
 }
 
 /** Create the literal of a number that no double can represent: only its text is exact. */
 export function longNumber(text: string, at: SourceSpan): LiteralNode {
   const limit = { kind: 'long', name: `the number ${cut(text, 40)}`, at } as const
-  return { kind: 'literal', type: float64, value: Number(text), text, limit }
+  return new LiteralNode(float64, Number(text), { text, limit })
 }
 
 /**
@@ -76,17 +76,12 @@ export function longNumber(text: string, at: SourceSpan): LiteralNode {
  */
 export function numberOfScript(value: number, name: string, at: SourceSpan): LiteralNode {
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
-    return { kind: 'literal', type: int64, value: BigInt(value) }
+    return new LiteralNode(int64, BigInt(value))
   }
   if (Number.isInteger(value) && !Object.is(value, -0)) {
-    return {
-      kind: 'literal',
-      type: float64,
-      value,
-      limit: { kind: 'rounded', name: `${name}, ${value},`, at },
-    }
+    return new LiteralNode(float64, value, { limit: { kind: 'rounded', name: `${name}, ${value},`, at } })
   }
-  return { ...literalOf(value), ...(Number.isFinite(value) ? { text: writeFloat(value, 64) } : {}) }
+  return new LiteralNode(float64, value, { text: Number.isFinite(value) ? writeFloat(value, 64) : undefined })
 }
 
 /** Create the error for a number with a limit that is used where it is not accepted. */
@@ -108,22 +103,20 @@ export function limitError({ kind, name, at }: NumberLimit): SheafError {
 export function asDouble(literal: LiteralNode): LiteralNode {
   const { limit, value } = literal
   if (limit?.kind === 'long' && !Number.isFinite(value)) throw limitError(limit)
-  return limit === undefined ? literal : { kind: 'literal', type: literal.type, value }
+  return limit === undefined ? literal : new LiteralNode(literal.type, value)
 }
 
 /** Create a constant in its default type. */
 export function literalOf(value: null | boolean | number | string | Uint8Array): LiteralNode {
   switch (typeof value) {
     case 'boolean':
-      return { kind: 'literal', type: boolType, value }
+      return new LiteralNode(boolType, value)
     case 'number':
-      return { kind: 'literal', type: float64, value }
+      return new LiteralNode(float64, value)
     case 'string':
-      return { kind: 'literal', type: utf8, value }
+      return new LiteralNode(utf8, value)
     default:
-      return value === null
-        ? { kind: 'literal', type: nullType, value }
-        : { kind: 'literal', type: binary, value }
+      return value === null ? new LiteralNode(nullType, value) : new LiteralNode(binary, value)
   }
 }
 
@@ -355,5 +348,5 @@ export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
   const precision = Math.max(scale, String(digits < 0n ? -digits : digits).length)
   if (precision > maxDigits[256]) return null
   const type = decimalType(precision > maxDigits[128] ? 256 : 128, precision, scale)
-  return { kind: 'literal', type, value: digits }
+  return new LiteralNode(type, digits)
 }

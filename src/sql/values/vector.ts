@@ -18,10 +18,43 @@ import { decimalBytes } from './decimals.js'
 import type { Interval, Scalar } from './scalar.js'
 import { binary, elementType, intervalType, valueType } from './types.js'
 
-/** A column. With `constant`, a column of one row that stands for every row. */
-export interface Operand {
+/** A column with a value for every row. */
+interface PerRow {
   readonly column: Column
-  readonly constant: boolean
+  readonly constant: false
+}
+
+/** A column of one row that stands for every row, with the results that kernels computed from it. */
+export class Constant {
+  readonly column: Column
+  readonly constant = true
+  #results: Map<(column: Column) => unknown, unknown> | null = null
+
+  constructor(column: Column) {
+    this.column = column
+  }
+
+  /**
+   * Return `compute(column)`, which is computed once. A constant of the expression is the same object in every batch.
+   * `compute` must be the same function each time, and its result must not be undefined.
+   */
+  once<T>(compute: (column: Column) => T): T {
+    this.#results ??= new Map()
+    let result = this.#results.get(compute) as T | undefined
+    if (result === undefined) {
+      result = compute(this.column)
+      this.#results.set(compute, result)
+    }
+    return result
+  }
+}
+
+/** An input of a kernel. */
+export type Operand = PerRow | Constant
+
+/** Return a column as an operand. */
+export function operandOf(column: Column, isConstant: boolean): Operand {
+  return isConstant ? new Constant(column) : { column, constant: false }
 }
 
 /** The requested rows, one bit each; null: all rows. Results for other rows are ignored. */

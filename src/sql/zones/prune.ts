@@ -9,22 +9,21 @@
  */
 import { ErrorCode, SheafError } from '../../errors.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
-import {
-  type Bound,
-  type CallNode,
-  type CaseNode,
-  type ColumnNode,
-  type InNode,
-  type LikeNode,
-  type LogicNode,
-  operandsOf,
-  withOperands,
+import type {
+  Bound,
+  CallNode,
+  CaseNode,
+  ColumnNode,
+  InNode,
+  LikeNode,
+  LogicNode,
+  Operation,
 } from '../bound.js'
 import { evaluateConstant } from '../evaluate.js'
 import type { CompareOp } from '../syntax/syntax.js'
-import type { LiteralNode } from '../values/literal-node.js'
+import { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
-import { type Order, orderBetween, orderOfScalars, sortedScalars } from '../values/scalar-order.js'
+import { type Order, orderBetween, orderOfScalars } from '../values/scalar-order.js'
 import { valueType } from '../values/types.js'
 import { type Prefix, prefixOfPattern, prefixOfText } from './like-prefix.js'
 import { risingOperand } from './rising.js'
@@ -163,32 +162,24 @@ function rangeOf(node: Bound, known: Known): Range {
   }
 }
 
-const literalRanges = new WeakMap<LiteralNode, Range>()
-
-function rangeOfLiteral(node: LiteralNode): Range {
-  let range = literalRanges.get(node)
-  if (range === undefined) {
-    const { value } = node
-    range = { least: value, greatest: value, hasValue: value !== null, hasNull: value === null }
-    literalRanges.set(node, range)
-  }
-  return range
+function rangeOfLiteral({ value }: LiteralNode): Range {
+  return { least: value, greatest: value, hasValue: value !== null, hasNull: value === null }
 }
 
 /**
  * Return the range of a node that increases with its only non-constant operand: evaluate the node at both ends of the
  * operand's range.
  */
-function rangeOfRising(node: Bound, known: Known): Range {
+function rangeOfRising(node: Operation, known: Known): Range {
   const at = risingOperand(node)
   if (at === null) return anyValue
-  const operands = operandsOf(node)
+  const { operands } = node
   const operand = operands[at]!
   const range = rangeOf(operand, known)
   const valueAt = (value: Scalar): Scalar => {
     if (value === null) return null
-    const end: Bound = { kind: 'literal', type: valueType(operand.type), value }
-    return evaluateConstant(withOperands(node, operands.with(at, end)))
+    const end = new LiteralNode(valueType(operand.type), value)
+    return evaluateConstant(node.withOperands(operands.with(at, end)))
   }
   try {
     const hasNull = range.hasNull || (node.kind === 'cast' && node.try)
@@ -262,17 +253,6 @@ function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null):
 
 // ---- sets and patterns
 
-/**
- * Longer lists of strings are not sorted, because sorting would block the event loop. Numbers sort ten times as fast.
- */
-const maxTexts = 16 * 1024
-
-function isTooLong(values: InNode['values']): boolean {
-  return values.length > maxTexts && typeof values[0] === 'string'
-}
-
-const sortedValues = new WeakMap<InNode, ArrayLike<Scalar>>()
-
 function membership(node: InNode, known: Known): PossibleTruth {
   const range = rangeOf(node.operand, known)
   if (!range.hasValue) return onlyNull
@@ -280,14 +260,10 @@ function membership(node: InNode, known: Known): PossibleTruth {
   const { least, greatest, hasNull } = range
   let isMember = true
   let isNonMember = true
-  if (order !== null && !isTooLong(node.values)) {
-    let values = sortedValues.get(node)
-    if (values === undefined) {
-      values = sortedScalars(node.values, valueType(node.operand.type), order)
-      sortedValues.set(node, values)
-    }
+  const values = order === null ? null : node.sortedValues
+  if (order !== null && values !== null) {
     // Some row may equal the first list value that is not below the range, if this value is not above the range.
-    const at = least === null ? 0 : partitionPoint(values.length, i => order(values![i]!, least) < 0)
+    const at = least === null ? 0 : partitionPoint(values.length, i => order(values[i]!, least) < 0)
     const isPoint = least !== null && greatest !== null && order(least, greatest) === 0
     isMember = at < values.length && (greatest === null || order(values[at]!, greatest) <= 0)
     isNonMember = !(isPoint && isMember)

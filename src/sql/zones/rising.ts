@@ -1,6 +1,6 @@
 /** Find expressions that are monotonically increasing in one operand. */
 import type { DataType } from '../../arrow/types.js'
-import { type Bound, operandsOf } from '../bound.js'
+import type { Operation } from '../bound.js'
 import { valueType } from '../values/types.js'
 
 /** Functions that increase with their last argument. */
@@ -10,15 +10,15 @@ const risingFunctions: ReadonlySet<string> = new Set(['ceil', 'date_trunc', 'flo
  * Return the position of the operand that the node increases with, if this is the only operand that is not a constant.
  * Else return null. Values for which the node fails or is NULL do not count.
  */
-export function risingOperand(node: Bound): number | null {
-  const operands = operandsOf(node)
+export function risingOperand(node: Operation): number | null {
+  const { operands } = node
   const at = operands.findIndex(operand => operand.kind !== 'literal')
   if (at === -1 || operands.some((operand, i) => i !== at && operand.kind !== 'literal')) return null
   const type = valueType(operands[at]!.type)
   return isRising(node, at, operands.length, type) ? at : null
 }
 
-function isRising(node: Bound, at: number, count: number, type: DataType): boolean {
+function isRising(node: Operation, at: number, count: number, type: DataType): boolean {
   switch (node.kind) {
     case 'cast':
       return isRisingCast(type, node.type)

@@ -17,7 +17,7 @@ export interface StretchZones {
   readonly all: Zone
 }
 
-/** Cache of parsed statistics by their records. */
+/** Parsed statistics by their records, weakly: records belong to the metadata of a file, which may be evicted. */
 const known = new WeakMap<readonly unknown[], StretchZones>()
 
 /**

@@ -7,11 +7,22 @@ import { sliceBatch } from '../../../src/arrow/slice.js'
 import type { DataType, IntType } from '../../../src/arrow/types.js'
 import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
-import type { Bound } from '../../../src/sql/bound.js'
+import {
+  type Bound,
+  BoundExpression,
+  CallNode,
+  ColumnNode,
+  CompareNode,
+  InNode,
+  IsNode,
+  LogicNode,
+  NotNode,
+} from '../../../src/sql/bound.js'
 import { selectRows } from '../../../src/sql/evaluate.js'
 import { noChance } from '../../../src/sql/functions/call.js'
 import { functionNamed } from '../../../src/sql/functions/functions.js'
 import type { CompareOp } from '../../../src/sql/syntax/syntax.js'
+import { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { boolType, elementType, valueType } from '../../../src/sql/values/types.js'
 import { scalarAt } from '../../../src/sql/values/vector.js'
@@ -82,30 +93,26 @@ function constantsOf(type: DataType, cells: fc.Arbitrary<unknown>): fc.Arbitrary
   })
 }
 
-const always = { warnings: [], chance: noChance, columns: ['v'] }
-
 /** The rows for which a filter is true. */
 function filtered(batch: Batch, expr: Bound): number[] {
-  return [...selectRows({ ...always, expr, type: boolType }, batch).toIndices()]
+  return [...selectRows(new BoundExpression(expr, noChance), batch).toIndices()]
 }
 
 function conditionOf(type: DataType, probe: ScalarProbe): Bound {
-  const column: Bound = { kind: 'column', path: ['v'], type }
-  const isNull: Bound = { kind: 'is', operand: column, what: 'null', type: boolType }
-  const compared = (op: CompareOp, value: Scalar): Bound => {
-    const right: Bound = { kind: 'literal', value, type: valueType(type) }
-    return { kind: 'compare', op, left: column, right, type: boolType }
-  }
+  const column = new ColumnNode(['v'], type)
+  const isNull = new IsNode(column, 'null')
+  const compared = (op: CompareOp, value: Scalar) =>
+    new CompareNode(op, column, new LiteralNode(valueType(type), value))
   switch (probe.kind) {
     case 'range': {
       const { low, high } = probe
-      const operands: Bound[] = [{ kind: 'not', operand: isNull, type: boolType }]
+      const operands: Bound[] = [new NotNode(isNull)]
       if (low !== null) operands.push(compared(low.inclusive ? '>=' : '>', low.value))
       if (high !== null) operands.push(compared(high.inclusive ? '<=' : '<', high.value))
-      return { kind: 'and', operands, type: boolType }
+      return new LogicNode('and', operands)
     }
     case 'members':
-      return { kind: 'in', operand: column, values: probe.values, hasNull: false, others: [], type: boolType }
+      return new InNode(column, { values: probe.values, hasNull: false, others: [] })
     case 'null':
       return isNull
     default: {
@@ -114,13 +121,8 @@ function conditionOf(type: DataType, probe: ScalarProbe): Bound {
         large: false,
         child: { name: 'item', type: elementType(type)!, nullable: true },
       }
-      const elements: Bound = { kind: 'literal', value: probe.values, type: list }
-      return {
-        kind: 'call',
-        callee: functionNamed(`array_has_${probe.kind}`)!,
-        args: [column, elements],
-        type: boolType,
-      }
+      const elements = new LiteralNode(list, probe.values)
+      return new CallNode(boolType, functionNamed(`array_has_${probe.kind}`)!, [column, elements])
     }
   }
 }

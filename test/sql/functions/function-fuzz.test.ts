@@ -13,7 +13,6 @@ import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { Bitset } from '../../../src/primitives/bitset.js'
 import { bindExpression } from '../../../src/sql/binding/bind.js'
 import type { BoundExpression } from '../../../src/sql/bound.js'
-import { costOf } from '../../../src/sql/cost.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { functionNamed, functionNames } from '../../../src/sql/functions/functions.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
@@ -131,7 +130,7 @@ test.each(functionNames.filter(name => functionNamed(name)?.name === name && !sy
         const text = `${name}(${args.join(', ')})`
         const bound = unlessRefused(() => bindExpression(parseExpression(text), schema))
         if (bound === null) return
-        const { isVolatile, mayFail } = costOf(bound.expr)
+        const { isVolatile, mayFail } = bound.expr.cost
         const whole = unlessRefused(() => evaluate(bound, batch))
         if (whole !== null) {
           expect(whole.length).toBe(batch.length)

@@ -4,10 +4,10 @@ import { typeName } from '../../../src/arrow/type-name.js'
 import type { DataType } from '../../../src/arrow/types.js'
 import { columnValues } from '../../../src/arrow/values.js'
 import { bindExpression } from '../../../src/sql/binding/bind.js'
-import { type Bound, columnsOf, operandsOf, withOperands } from '../../../src/sql/bound.js'
+import type { Bound } from '../../../src/sql/bound.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
-import type { LiteralNode } from '../../../src/sql/values/literal-node.js'
+import { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import { scalarAt } from '../../../src/sql/values/vector.js'
 import {
   type ErrorCase,
@@ -25,7 +25,7 @@ import {
 /** The list in column `l` of the first row as a constant, as binding makes it. */
 function constantOf({ batch }: Table): LiteralNode {
   const column = batch.columns[0]!
-  return { kind: 'literal', type: column.type, value: scalarAt(column, 0) }
+  return new LiteralNode(column.type, scalarAt(column, 0))
 }
 
 /** The expression with a constant for column `l`, which `?` stands for. */
@@ -37,17 +37,13 @@ function evaluatedWith(text: string, table: Table, constant: LiteralNode): unkno
     ],
   }
   const bound = bindExpression(parseExpression(text.replace('?', 'l')), schema)
-  const expr = withConstant(bound.expr, constant)
-  const column = evaluate({ ...bound, expr, columns: columnsOf(expr) }, table.batch)
+  const column = evaluate(bound.withExpr(withConstant(bound.expr, constant)), table.batch)
   return columnValues(column, { int64: 'bigint' }).map(value => (value === 0 ? 0 : value))
 }
 
 function withConstant(node: Bound, constant: LiteralNode): Bound {
   if (node.kind === 'column') return node.path[0] === 'l' ? constant : node
-  return withOperands(
-    node,
-    operandsOf(node).map(operand => withConstant(operand, constant)),
-  )
+  return node.withOperands(node.operands.map(operand => withConstant(operand, constant)))
 }
 
 const cases: readonly FunctionCase[] = [
@@ -189,7 +185,7 @@ describe('functions of lists', () => {
 
   test('of 100,000 constants are not copied for each row', () => {
     const ids = Array.from({ length: 100_000 }, (_, i) => `id ${i}`)
-    const list: LiteralNode = { kind: 'literal', type: listOf(types.utf8), value: ids }
+    const list = new LiteralNode(listOf(types.utf8), ids)
     const rows = Array.from({ length: 8192 }, (_, i) => ({
       e: `id ${i * 50}`,
       m: [`id ${i}`, `id ${i * 50}`],

@@ -14,9 +14,9 @@ import {
   literalOf,
   numberOfScript,
 } from '../../../src/sql/values/literal.js'
-import type { LiteralNode } from '../../../src/sql/values/literal-node.js'
+import { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
-import { columnOfScalars } from '../../../src/sql/values/vector.js'
+import { Constant, columnOfScalars, operandOf } from '../../../src/sql/values/vector.js'
 import { ofDecimal, ofDouble, order, type Rational } from '../rational.js'
 
 const typeOf = (name: string): DataType => parseArrowType(name)!
@@ -95,8 +95,8 @@ function orderOf(a: Scalar, typeA: DataType, b: Scalar, typeB: DataType): number
 
 function bits(column: Column, other: Column, op: CompareOp, constant: boolean): (boolean | null)[] {
   const { length } = column
-  const left = { column, constant: false }
-  const { isTrue, isNull } = compareOperands(op, left, { column: other, constant }, length, null)
+  const right = operandOf(other, constant)
+  const { isTrue, isNull } = compareOperands(op, operandOf(column, false), right, length, null)
   const bit = (words: Uint32Array, i: number) => ((words[i >>> 5]! >>> (i & 31)) & 1) === 1
   return Array.from({ length }, (_, i) => (isNull !== null && bit(isNull, i) ? null : bit(isTrue, i)))
 }
@@ -138,7 +138,7 @@ describe('numbers of any two types', () => {
         const [columnType, literalType] = [a!, b!]
         // A double beside a coarser float takes its precision.
         fc.pre(!(literalType.kind === 'float' && columnType.kind === 'float'))
-        const literal: LiteralNode = { kind: 'literal', type: literalType, value }
+        const literal = new LiteralNode(literalType, value)
         const fitted = fitComparison(columnType, op, literal)!
         const column = columnOfScalars(columnType, left)
         const constant = columnOfScalars(columnType, [fitted.value])
@@ -166,7 +166,7 @@ function same(x: Scalar, y: Scalar): boolean {
 
 describe('a number written with a point', () => {
   const decimal = typeOf('Decimal128(10, 1)')
-  const written = (text: string): LiteralNode => ({ ...literalOf(Number(text)), text }) as LiteralNode
+  const written = (text: string): LiteralNode => new LiteralNode(literalOf(0.5).type, Number(text), { text })
   test.each([
     ['1.1', '=', 11n],
     ['1.10', '=', 11n],
@@ -255,7 +255,7 @@ describe('points and spans of time', () => {
       expect(bits(left, right, op, false)).toEqual([holds(op, order), null])
       expect(bits(left, columnOfScalars(typeOf(b), [y]), op, true)).toEqual([holds(op, order), null])
       expect(bits(right, left, op, false)).toEqual([holds(op, -order), null])
-      const fitted = fitComparison(typeOf(a), op, { kind: 'literal', type: typeOf(b), value: y })!
+      const fitted = fitComparison(typeOf(a), op, new LiteralNode(typeOf(b), y))!
       const constant = columnOfScalars(typeOf(a), [fitted.value])
       expect(bits(left, constant, fitted.op, true)).toEqual([holds(op, order), null])
     }
@@ -310,7 +310,7 @@ describe('rows that equal a number', () => {
     name => {
       const type = typeOf(name)
       const cast = (value: number) => (name.startsWith('Int') ? BigInt(value) : value)
-      const wanted = { column: columnOfScalars(type, [cast(7)]), constant: true }
+      const wanted = new Constant(columnOfScalars(type, [cast(7)]))
       const stretches = fc.array(fc.tuple(fc.integer({ min: 1, max: 900 }), fc.constantFrom(0, 1, 7, 300)), {
         minLength: 1,
         maxLength: 5,

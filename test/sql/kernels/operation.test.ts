@@ -8,7 +8,7 @@ import type { ArithmeticOp } from '../../../src/sql/syntax/syntax.js'
 import { formatArrowType, parseArrowType } from '../../../src/sql/values/arrow-type.js'
 import { integerRange } from '../../../src/sql/values/literal.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
-import { columnOfScalars, scalarAt } from '../../../src/sql/values/vector.js'
+import { Constant, columnOfScalars, operandOf, scalarAt } from '../../../src/sql/values/vector.js'
 import { noOperations, temporalCases } from '../values/temporal-cases.js'
 
 const typeOf = (name: string): DataType => parseArrowType(name)!
@@ -31,15 +31,15 @@ describe('time', () => {
       const a = cast(left, typeOf(leftType), signature.left)
       const b = cast(right, typeOf(rightType), signature.right)
       const run = (constant: boolean) =>
-        calculate(
+        calculate({
           op,
-          { column: a, constant: false },
-          { column: b, constant },
-          signature.result,
-          1,
-          null,
-          describeIt,
-        )
+          left: operandOf(a, false),
+          right: operandOf(b, constant),
+          type: signature.result,
+          length: 1,
+          rows: null,
+          describe: describeIt,
+        })
       for (const constant of [false, true]) {
         if (result === null)
           expect(() => run(constant)).toThrow(/(overflow|division by zero) in a calculation: /)
@@ -73,12 +73,17 @@ describe('time', () => {
       null,
     ])
     const dates = columnOfScalars(type, [2n ** 31n - 1n, 0n, 0n])
-    const operands = [dates, spans].map(column => ({ column, constant: false }))
-    const result = calculate('+', operands[0]!, operands[1]!, type, 3, new Uint32Array([0b110]), describeIt)
+    const added = {
+      op: '+' as const,
+      left: operandOf(dates, false),
+      right: operandOf(spans, false),
+      type,
+      length: 3,
+      describe: describeIt,
+    }
+    const result = calculate({ ...added, rows: new Uint32Array([0b110]) })
     expect([scalarAt(result, 1), scalarAt(result, 2)]).toEqual([1n, null])
-    expect(() => calculate('+', operands[0]!, operands[1]!, type, 3, null, describeIt)).toThrow(
-      'date32 overflow',
-    )
+    expect(() => calculate({ ...added, rows: null })).toThrow('date32 overflow')
   })
 })
 
@@ -154,21 +159,15 @@ describe('decimals', () => {
         const wanted = exact === null ? null : exact / unit
         const run = () =>
           scalarAt(
-            calculate(
+            calculate({
               op,
-              {
-                column: castColumn(columnOfScalars(typeA, [a]), left, false, null, describeIt),
-                constant: false,
-              },
-              {
-                column: castColumn(columnOfScalars(typeB, [b]), right, false, null, describeIt),
-                constant: true,
-              },
-              result,
-              1,
-              null,
-              describeIt,
-            ),
+              left: operandOf(castColumn(columnOfScalars(typeA, [a]), left, false, null, describeIt), false),
+              right: new Constant(castColumn(columnOfScalars(typeB, [b]), right, false, null, describeIt)),
+              type: result,
+              length: 1,
+              rows: null,
+              describe: describeIt,
+            }),
             0,
           )
         if (wanted === null) expect(run).toThrow('division by zero in a calculation: ')

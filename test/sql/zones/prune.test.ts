@@ -8,9 +8,18 @@ import { columnValues } from '../../../src/arrow/values.js'
 import { SheafError } from '../../../src/errors.js'
 import { Bitset } from '../../../src/primitives/bitset.js'
 import { bindFilter } from '../../../src/sql/binding/bind.js'
-import type { Bound, BoundExpression, ColumnNode, InNode } from '../../../src/sql/bound.js'
+import {
+  type Bound,
+  type BoundExpression,
+  CaseNode,
+  ColumnNode,
+  CompareNode,
+  InNode,
+  LikeNode,
+} from '../../../src/sql/bound.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { printBound } from '../../../src/sql/print.js'
+import { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { boolType } from '../../../src/sql/values/types.js'
 import { type KnownColumn, type PossibleTruth, possibleTruth } from '../../../src/sql/zones/prune.js'
@@ -348,47 +357,29 @@ test.each<[string, string]>([
 })
 
 describe('nodes in another form', () => {
-  const column = (name: string, type = types[name]!): ColumnNode => ({ kind: 'column', path: [name], type })
-  const literal = (type: DataType, value: Scalar): Bound => ({ kind: 'literal', type, value })
+  const column = (name: string, type = types[name]!): ColumnNode => new ColumnNode([name], type)
+  const literal = (type: DataType, value: Scalar) => new LiteralNode(type, value)
   const truth = (node: Bound, zone: Zone | null = null) =>
     letters(possibleTruth(node, each => (each.path[0] === 'x' ? { zone, rows: 100 } : known(each))))
 
   test('CASE uses the branches that are possible', () => {
     const when = (text: string) => bindFilter(text, schema).expr
-    const choose = (...branches: readonly [Bound, Bound][]): Bound => ({
-      kind: 'case',
-      type: boolType,
-      branches: branches.map(([when, result]) => ({ when, result })),
-      otherwise: literal(boolType, null),
-    })
+    const choose = (...written: readonly [Bound, Bound][]) => {
+      const branches = written.map(([when, result]) => ({ when, result }))
+      return new CaseNode(boolType, branches, literal(boolType, null))
+    }
     expect(truth(choose([when('i < 10'), when('i < 10')], [when('i >= 10'), when('i > 20')]))).toBe('F')
     expect(truth(choose([when('i = 15'), when('i >= 10')]))).toBe('TN')
     expect(truth(choose([when('n >= 10'), when('n >= 10')]))).toBe('TN')
-    const numbers: Bound = {
-      kind: 'case',
-      type: int(64),
-      branches: [{ when: when('i = 15'), result: column('i') }],
-      otherwise: column('one'),
-    }
-    const above = (value: bigint): Bound => ({
-      kind: 'compare',
-      op: '>',
-      left: numbers,
-      right: literal(int(64), value),
-      type: boolType,
-    })
+    const branches = [{ when: when('i = 15'), result: column('i') }]
+    const numbers = new CaseNode(int(64), branches, column('one'))
+    const above = (value: bigint) => new CompareNode('>', numbers, literal(int(64), value))
     expect([6n, 7n, 20n].map(value => truth(above(value)))).toEqual(['T', 'TF', 'F'])
   })
 
   test('decimals of other scales and times of other units', () => {
     const decimal = (scale: number): DataType => ({ kind: 'decimal', bits: 128, precision: 20, scale })
-    const less = (left: DataType, right: Bound): Bound => ({
-      kind: 'compare',
-      op: '<',
-      left: column('x', left),
-      right,
-      type: boolType,
-    })
+    const less = (left: DataType, right: Bound) => new CompareNode('<', column('x', left), right)
     const zone: Zone = { least: 100n, greatest: 250n, nulls: 0 }
     expect(truth(less(decimal(2), literal(decimal(2), 100n)), zone)).toBe('F')
     expect(truth(less(decimal(2), literal(decimal(0), 3n)), zone)).toBe('T')
@@ -404,14 +395,7 @@ describe('nodes in another form', () => {
   })
 
   test('a pattern that is not constant, or is NULL', () => {
-    const like = (pattern: Bound): Bound => ({
-      kind: 'like',
-      ignoreCase: false,
-      operand: column('s'),
-      pattern,
-      escape: '\\',
-      type: boolType,
-    })
+    const like = (pattern: Bound) => new LikeNode(column('s'), pattern, { ignoreCase: false, escape: '\\' })
     expect(truth(like(column('p')))).toBe('TFN')
     expect(truth(like(literal(utf8, null)))).toBe('N')
     expect(truth(like(literal(utf8, 'c\\')))).toBe('F')
@@ -420,14 +404,7 @@ describe('nodes in another form', () => {
 
   test('a list of 100,000 values is sorted once', () => {
     const values = Array.from({ length: 100_000 }, (_, i) => BigInt((i * 7919) % 1_000_003) * 2n)
-    const node: InNode = {
-      kind: 'in',
-      operand: column('x', int(64)),
-      values,
-      hasNull: false,
-      others: [],
-      type: boolType,
-    }
+    const node = new InNode(column('x', int(64)), { values, hasNull: false, others: [] })
     const sorted = new Set(values)
     const started = performance.now()
     truth(node, { least: 0n, greatest: 0n, nulls: 0 })
