@@ -85,6 +85,11 @@ interface Arrival {
   readonly particulars: Particulars
 }
 
+/** A call with the options of a server. */
+interface ServerCall extends Call {
+  readonly options: ServerCallOptions
+}
+
 /** Limits for a JSON body that is read to learn its sender. */
 const ofUnidentified = { maxBytes: 1 << 20, withinMs: 10_000 }
 
@@ -147,42 +152,21 @@ export class Handling {
     particulars.principal = await this.#gate.admit(readIdentity(headers))
   }
 
+  /** Identify the caller, read the request, carry out the call, and make its reply. */
   async #call(
-    { request, body: sent, target, signal, admit, admitUnidentified, ended: replied, particulars }: Arrival,
+    arrival: Arrival,
     { name, segments }: Found & { readonly kind: 'operation' },
     caller: Caller,
   ): Promise<HttpReply> {
+    const { request, target, particulars } = arrival
     const entry: OperationEntry = operations[name]
-    const ended = signal(entry.access)
-    const takesUpload = entry.body === 'arrow'
-    // A JSON body may hold credentials, but only if the header has none.
-    const isUnidentified = this.#gate.authenticates && caller.identity === undefined
-    if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
-      particulars.principal = await this.#gate.admit(caller.identity)
-    const leave = isUnidentified ? admitUnidentified() : admit(particulars.principal?.name)
-    ended?.throwIfAborted()
-    const query = readQuery(target.query)
-    let body: unknown
-    let { identity } = caller
-    try {
-      body = takesUpload
-        ? undefined
-        : await sent.json(ended, {
-            ...(isUnidentified && ofUnidentified),
-            fromArrow: entry.takesSchema && columnsInArrow,
-          })
-      if (entry.bare === undefined) identity ??= identityIn(body)
-      if (isUnidentified) particulars.principal = await this.#gate.admit(identity)
-    } finally {
-      leave?.()
-    }
-    if (isUnidentified) admit(particulars.principal?.name)
+    const signal = arrival.signal(entry.access)
+    const { identity, query, body } = await this.#identified(arrival, entry, caller, signal)
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
     // Before the call: otherwise a write would be done although the client cannot read its reply.
     const isBlob = segments.row_id !== undefined
     const wanted = isBlob ? undefined : wantedOf(request, entry)
-    const { context, table } = caller
     const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
     const skipped: string[] | undefined = skips ? [] : undefined
     particulars.skipped = skipped
@@ -190,34 +174,89 @@ export class Handling {
     const range = isBlob ? readRange(request.headers.range) : undefined
     Object.assign(fields, range)
     if (identity !== undefined) fields.identity = identity
-    if (context !== undefined) fields.context = context
-    const memory = takesUpload ? this.#uploads.account() : undefined
+    if (caller.context !== undefined) fields.context = caller.context
+    const memory = entry.body === 'arrow' ? this.#uploads.account() : undefined
+    const streamAfter = request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined
     const options: ServerCallOptions = {
-      identity,
-      context,
-      idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
-      table: entry.target === 'table' ? table : undefined,
-      dialect: target.dialect,
-      signal: ended,
-      maxMessageBytes: this.#limits.messageBytes,
-      streamAfter: request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined,
+      ...this.#optionsOf(arrival, name, { ...caller, identity }),
+      signal,
+      streamAfter,
       skipped,
       memory,
-      uploadLimits: this.#uploadLimits(request, particulars),
     }
-    const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, options) : undefined
-    if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
-    const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
-    const result = await this.#use(particulars.database, replied, served =>
-      asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
-    ).finally(() => memory?.close())
+    const upload = memory && arrival.body.chunks(signal)
+    const work = this.#allowedResult(arrival, { name, request: fields, body: upload, options })
+    const result = await work.finally(() => memory?.close())
     if (wanted === undefined) {
       const refused = (error: SheafError, headers: readonly string[]) =>
         errorReply(error, target.path, target.dialect, name, headers)
       return blobReply(result as ArrowReply, range, refused)
     }
     const shown = withoutLocation(name, result, target.dialect, request.headers)
-    return successReply(name, shown, target.dialect, wanted, ended)
+    return successReply(name, shown, target.dialect, wanted, signal)
+  }
+
+  /** Occupy a place for the call, identify the caller by the header or the body, and read the body unless it is an upload. */
+  async #identified(
+    { body: sent, target, admit, admitUnidentified, particulars }: Arrival,
+    entry: OperationEntry,
+    caller: Caller,
+    signal: AbortSignal | undefined,
+  ): Promise<{
+    readonly identity: Caller['identity']
+    readonly query: URLSearchParams
+    readonly body: unknown
+  }> {
+    const takesUpload = entry.body === 'arrow'
+    // A JSON body may hold credentials, but only if the header has none.
+    const isUnidentified = this.#gate.authenticates && caller.identity === undefined
+    if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
+      particulars.principal = await this.#gate.admit(caller.identity)
+    const leave = isUnidentified ? admitUnidentified() : admit(particulars.principal?.name)
+    signal?.throwIfAborted()
+    const query = readQuery(target.query)
+    let body: unknown
+    let { identity } = caller
+    try {
+      if (!takesUpload) {
+        const limits = isUnidentified ? ofUnidentified : undefined
+        body = await sent.json(signal, { ...limits, fromArrow: entry.takesSchema && columnsInArrow })
+      }
+      if (entry.bare === undefined) identity ??= identityIn(body)
+      if (isUnidentified) particulars.principal = await this.#gate.admit(identity)
+    } finally {
+      leave?.()
+    }
+    if (isUnidentified) admit(particulars.principal?.name)
+    return { identity, query, body }
+  }
+
+  /** Return the options of a call that follow from the head of the request and from the limits of the server. */
+  #optionsOf(
+    { request, target, particulars }: Arrival,
+    name: OperationName,
+    { identity, context, table }: Caller,
+  ): ServerCallOptions {
+    return {
+      identity,
+      context,
+      idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
+      table: operations[name].target === 'table' ? table : undefined,
+      dialect: target.dialect,
+      maxMessageBytes: this.#limits.messageBytes,
+      uploadLimits: this.#uploadLimits(request, particulars),
+    }
+  }
+
+  /** Ask `authorize` for the objects that a call names, and carry out the call. */
+  async #allowedResult({ request, ended, particulars }: Arrival, call: ServerCall): Promise<unknown> {
+    const { name, request: fields, options } = call
+    const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, options) : undefined
+    if (asks !== undefined)
+      await this.#gate.allow(namedObjects(name, asks.request), options.identity, asks.asked)
+    return this.#use(particulars.database, ended, served =>
+      asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
+    )
   }
 
   #uploadLimits({ socket }: IncomingMessage, { principal }: Particulars): UploadLimits {

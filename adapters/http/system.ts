@@ -3,7 +3,7 @@ import type { Operations } from '../../src/protocol/calls.js'
 import { type HttpReply, jsonReply } from './reply.js'
 
 /** The source of these replies. */
-interface System {
+export interface System {
   /** Null: there are several roots, and none needs to be open. */
   readonly operations: Operations | null
   isClosing(): boolean

@@ -1,84 +1,20 @@
 /** The program's side of what a namespace can do in addition to its operations. The worker that writes does all of it. */
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import { type LocalFeatures, Namespace } from '../../src/index.js'
-import type { CallOptions } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { type Call, type Remote, remoteOperations } from '../calls.js'
 import type { AskOptions, WorkerLink } from './link.js'
 import type { Question, Questions, TransactionStep } from './messages.js'
 
 /** Make these features. `first` returns the worker that writes, a new one if it has died, or rejects with `signal.reason`. */
-export function featuresOver(
-  place: string,
-  root: Remote,
-  first: (signal: AbortSignal | undefined) => Promise<WorkerLink>,
-): LocalFeatures {
-  async function link({ signal }: CallOptions): Promise<WorkerLink> {
-    root.checkOpen()
-    signal?.throwIfAborted()
-    return first(signal)
-  }
-
-  async function ask<Q extends Question>(
-    question: Q,
-    asked: Questions[Q]['ask'],
-    options: AskOptions,
-  ): Promise<Questions[Q]['answer']> {
-    return (await link(options)).ask(question, asked, options)
-  }
-
+export function featuresOver(place: string, root: Remote, first: FirstWorker): LocalFeatures {
+  const writer = new Writer(place, root, first)
   return {
-    snapshot({ signal } = {}) {
-      return root.run(async () => {
-        const worker = await link({ signal })
-        const held = new Held(worker, await worker.ask('snapshot', {}, { signal }))
-        let released: Promise<void> | undefined
-        return held.namespace(place, () => {
-          held.end(new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed'))
-          released ??= release(held)
-          return released
-        })
-      })
-    },
-
-    async transaction(work, { signal } = {}) {
-      const begun = await root.run(async () => {
-        const worker = await link({ signal })
-        return { worker, step: await worker.ask('begin', {}, { signal }) }
-      })
-      const { worker } = begun
-      for (let step: TransactionStep = begun.step; typeof step === 'object'; ) {
-        const held = new Held(worker, step.held)
-        const done = await outcomeOf(work, held, place)
-        const threw = 'error' in done ? codeOf(done.error) : undefined
-        const end = { held: held.number, threw, aborted: signal?.aborted === true }
-        const writes = threw === undefined && held.hasWritten
-        const tell = () => worker.ask('end', end, { signal, writes })
-        try {
-          step = await ('error' in done ? tell() : root.run(tell))
-        } catch (cause) {
-          // The attempt is lost with its worker, so the error of the work is the one that counts.
-          if ('error' in done && !worker.isAlive) throw done.error
-          throw cause
-        }
-        if (step === 'committed' && 'result' in done) return done.result
-        if (step === 'thrown' && 'error' in done) throw done.error
-      }
-      throw new SheafError(ErrorCode.Internal, 'a transaction ended in another way than its work')
-    },
-
-    /** Each look is a question of its own, so watching survives the worker, and needs no cleanup. */
-    async *watch({ signal } = {}) {
-      for (let than = -1; ; ) {
-        than = await ask('watch', { than }, { signal, waits: true })
-        yield than
-      }
-    },
-
-    optimize: ({ signal } = {}) => root.run(() => ask('optimize', {}, { signal })),
-
-    tableAt: (location, { signal } = {}) => root.run(() => ask('tableAt', { location }, { signal })),
-
+    snapshot: ({ signal } = {}) => root.run(() => openSnapshot(writer, signal)),
+    transaction: (work, { signal } = {}) => runTransaction(writer, work, signal),
+    watch: ({ signal } = {}) => watchCommits(writer, signal),
+    optimize: ({ signal } = {}) => root.run(() => writer.ask('optimize', {}, { signal })),
+    tableAt: (location, { signal } = {}) => root.run(() => writer.ask('tableAt', { location }, { signal })),
     stats() {
       throw unsupported(
         'stats() is not available here: it answers at once, but its data is in another thread',
@@ -87,11 +23,90 @@ export function featuresOver(
         },
       )
     },
-
     verify({ repair = false, onProgress, signal } = {}) {
       const asked = { repair, tellsProgress: onProgress !== undefined }
-      return root.run(() => ask('verify', asked, { signal, onProgress }))
+      return root.run(() => writer.ask('verify', asked, { signal, onProgress }))
     },
+  }
+}
+
+type FirstWorker = (signal: AbortSignal | undefined) => Promise<WorkerLink>
+
+/** The worker that writes, whichever it is at the time of a call. */
+class Writer {
+  readonly place: string
+  readonly root: Remote
+  readonly #first: FirstWorker
+
+  constructor(place: string, root: Remote, first: FirstWorker) {
+    this.place = place
+    this.root = root
+    this.#first = first
+  }
+
+  /** Throws ServiceUnavailable once calls are refused. */
+  async link(signal: AbortSignal | undefined): Promise<WorkerLink> {
+    this.root.checkOpen()
+    signal?.throwIfAborted()
+    return this.#first(signal)
+  }
+
+  async ask<Q extends Question>(
+    question: Q,
+    asked: Questions[Q]['ask'],
+    options: AskOptions,
+  ): Promise<Questions[Q]['answer']> {
+    return (await this.link(options.signal)).ask(question, asked, options)
+  }
+}
+
+async function openSnapshot(writer: Writer, signal: AbortSignal | undefined): Promise<Namespace> {
+  const worker = await writer.link(signal)
+  const held = new Held(worker, await worker.ask('snapshot', {}, { signal }))
+  let released: Promise<void> | undefined
+  return held.namespace(writer.place, () => {
+    held.end(new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed'))
+    released ??= release(held)
+    return released
+  })
+}
+
+async function runTransaction<T>(
+  writer: Writer,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const { place, root } = writer
+  const begun = await root.run(async () => {
+    const worker = await writer.link(signal)
+    return { worker, step: await worker.ask('begin', {}, { signal }) }
+  })
+  const { worker } = begun
+  for (let step: TransactionStep = begun.step; typeof step === 'object'; ) {
+    const held = new Held(worker, step.held)
+    const done = await outcomeOf(work, held, place)
+    const threw = 'error' in done ? codeOf(done.error) : undefined
+    const end = { held: held.number, threw, aborted: signal?.aborted === true }
+    const writes = threw === undefined && held.hasWritten
+    const tell = () => worker.ask('end', end, { signal, writes })
+    try {
+      step = await ('error' in done ? tell() : root.run(tell))
+    } catch (cause) {
+      // The attempt is lost with its worker, so the error of the work is the one that counts.
+      if ('error' in done && !worker.isAlive) throw done.error
+      throw cause
+    }
+    if (step === 'committed' && 'result' in done) return done.result
+    if (step === 'thrown' && 'error' in done) throw done.error
+  }
+  throw new SheafError(ErrorCode.Internal, 'a transaction ended in another way than its work')
+}
+
+/** Yield a number for each commit. Each look is a question of its own, so watching survives the worker, and needs no cleanup. */
+async function* watchCommits(writer: Writer, signal: AbortSignal | undefined): AsyncGenerator<number> {
+  for (let than = -1; ; ) {
+    than = await writer.ask('watch', { than }, { signal, waits: true })
+    yield than
   }
 }
 

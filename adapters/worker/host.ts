@@ -40,119 +40,139 @@ const abortedOnRequest = new DOMException('the caller gave up', 'AbortError')
  * Answer calls on `port` until a message closes `namespace`. `uploadBytes`: budget of all uploads together while they are decoded, bytes.
  */
 export function host(port: MessagePort, namespace: Hosted, uploadBytes: number): void {
-  const holdings = new Holdings(namespace)
-  const uploads = new UploadMemory(uploadBytes)
-  /** Calls that can be aborted. */
-  const running = new Map<number, AbortController>()
-  const post = (message: FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []) =>
-    port.postMessage(message, transfer)
+  const hosting = new Hosting(port, namespace, uploadBytes)
+  port.on('message', (message: ToWorker) => hosting.receive(message))
+  hosting.post({ kind: 'open' })
+}
 
-  async function perform(message: CallMessage): Promise<void> {
+/** A namespace, and the calls on it that are under way. */
+class Hosting {
+  readonly #port: MessagePort
+  readonly #namespace: Hosted
+  readonly #holdings: Holdings
+  readonly #uploads: UploadMemory
+  /** Calls that can be aborted. */
+  readonly #running = new Map<number, AbortController>()
+
+  constructor(port: MessagePort, namespace: Hosted, uploadBytes: number) {
+    this.#port = port
+    this.#namespace = namespace
+    this.#holdings = new Holdings(namespace)
+    this.#uploads = new UploadMemory(uploadBytes)
+  }
+
+  post(message: FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []): void {
+    this.#port.postMessage(message, transfer)
+  }
+
+  receive(message: ToWorker): void {
+    if (message.kind === 'call') void this.#perform(message)
+    else if (message.kind === 'ask') void this.#answer(message)
+    else if (message.kind === 'abort') this.#abort(message.id)
+    else void this.#close()
+  }
+
+  // ---- calls
+
+  async #perform(message: CallMessage): Promise<void> {
     const { id, name, request, body, options, held } = message
     const mayStream = options.streamAfter !== undefined
-    const signal = message.abortable || mayStream ? abortable(id) : undefined
+    const signal = message.abortable || mayStream ? this.#abortable(id) : undefined
     let isBegun = false
-    const memory = body instanceof MessagePort ? uploads.account() : undefined
+    const memory = body instanceof MessagePort ? this.#uploads.account() : undefined
     try {
       const data = body instanceof MessagePort ? drawBody(body) : body
       const told = memory === undefined ? options : { ...options, memory }
       const call = { name, request, body: data, options: signal ? { ...told, signal } : told }
-      const result = await carryOut(holdings.operationsOf(held), call)
-      if (operations[name].reply !== 'arrow') post({ kind: 'reply', id, reply: result })
-      else isBegun = postRows(id, result as ArrowReply)
+      const result = await carryOut(this.#holdings.operationsOf(held), call)
+      if (operations[name].reply !== 'arrow') this.post({ kind: 'reply', id, reply: result })
+      else isBegun = this.#postRows(id, result as ArrowReply)
     } catch (cause) {
-      fail(id, cause)
+      this.#fail(id, cause)
     } finally {
       // A reply whose rest still streams stays abortable.
-      if (signal !== undefined && !isBegun) running.delete(id)
+      if (signal !== undefined && !isBegun) this.#running.delete(id)
       memory?.close()
       if (body instanceof MessagePort) body.close()
     }
   }
 
   /** Send the rows of a reply. Returns whether a rest follows. */
-  function postRows(id: number, reply: ArrowReply): boolean {
+  #postRows(id: number, reply: ArrowReply): boolean {
     const rows = fewRows(reply)
     const { version, chunks, rest } = reply
     // Chunks are views of columns in the engine's cache. Transferring one would take its memory from the engine, so chunks are copied.
-    if (rows !== null) post({ kind: 'rows', id, rows })
+    if (rows !== null) this.post({ kind: 'rows', id, rows })
     else if (rest === undefined) {
       const whole = joined(chunks)
-      post({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
+      this.post({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
     } else {
       const { beginning, pieces } = cutFile(chunks, rest)
       const onClose = () => {
-        abort(id)
-        running.delete(id)
+        this.#abort(id)
+        this.#running.delete(id)
       }
       const port = offerBody(pieces, { onClose })
-      post({ kind: 'begun', id, reply: { version, chunks: [beginning] }, rest: port }, [
-        beginning.buffer,
-        port,
-      ])
+      const transfer = [beginning.buffer, port]
+      this.post({ kind: 'begun', id, reply: { version, chunks: [beginning] }, rest: port }, transfer)
       return true
     }
     return false
   }
 
-  async function answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {
-    const signal = abortable(id)
+  // ---- questions
+
+  async #answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {
+    const signal = this.#abortable(id)
     try {
-      post({ kind: 'reply', id, reply: await answers[question](ask, signal, id) })
+      this.post({ kind: 'reply', id, reply: await this.#answers[question](ask, signal, id) })
     } catch (cause) {
-      fail(id, cause)
+      this.#fail(id, cause)
     } finally {
-      running.delete(id)
+      this.#running.delete(id)
     }
   }
 
-  const answers: Answers = {
-    snapshot: (_, signal) => holdings.takeSnapshot(signal),
-    release: ({ held }) => holdings.release(held).then(() => undefined),
-    begin: (_, signal) => holdings.begin(signal),
-    end(ask, signal, id) {
-      if (ask.aborted) abort(id)
-      return holdings.end(ask, signal)
+  readonly #answers: Answers = {
+    snapshot: (_, signal) => this.#holdings.takeSnapshot(signal),
+    release: ({ held }) => this.#holdings.release(held).then(() => undefined),
+    begin: (_, signal) => this.#holdings.begin(signal),
+    end: (ask, signal, id) => {
+      if (ask.aborted) this.#abort(id)
+      return this.#holdings.end(ask, signal)
     },
-    async watch({ than }, signal) {
-      for await (const slot of namespace.watch({ signal })) if (slot !== than) return slot
+    watch: async ({ than }, signal) => {
+      for await (const slot of this.#namespace.watch({ signal })) if (slot !== than) return slot
       throw abortedOnRequest
     },
-    optimize: (_, signal) => namespace.optimize({ signal }),
-    tableAt: ({ location }, signal) => namespace.tableAt(location, { signal }),
-    verify({ repair, tellsProgress }, signal, id) {
-      const onProgress = (progress: VerifyProgress) => post({ kind: 'progress', id, progress })
-      return namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })
+    optimize: (_, signal) => this.#namespace.optimize({ signal }),
+    tableAt: ({ location }, signal) => this.#namespace.tableAt(location, { signal }),
+    verify: ({ repair, tellsProgress }, signal, id) => {
+      const onProgress = (progress: VerifyProgress) => this.post({ kind: 'progress', id, progress })
+      return this.#namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })
     },
   }
 
-  function fail(id: number, cause: unknown): void {
-    post(
-      cause === abortedOnRequest ? { kind: 'aborted', id } : { kind: 'failure', id, error: packError(cause) },
-    )
+  // ---- ends
+
+  #fail(id: number, cause: unknown): void {
+    const isAborted = cause === abortedOnRequest
+    this.post(isAborted ? { kind: 'aborted', id } : { kind: 'failure', id, error: packError(cause) })
   }
 
-  function abortable(id: number): AbortSignal {
+  #abortable(id: number): AbortSignal {
     const controller = new AbortController()
-    running.set(id, controller)
+    this.#running.set(id, controller)
     return controller.signal
   }
 
-  function abort(id: number): void {
-    running.get(id)?.abort(abortedOnRequest)
+  #abort(id: number): void {
+    this.#running.get(id)?.abort(abortedOnRequest)
   }
 
-  async function close(): Promise<void> {
-    await namespace.close()
-    post({ kind: 'closed' })
-    port.close()
+  async #close(): Promise<void> {
+    await this.#namespace.close()
+    this.post({ kind: 'closed' })
+    this.#port.close()
   }
-
-  port.on('message', (message: ToWorker) => {
-    if (message.kind === 'call') void perform(message)
-    else if (message.kind === 'ask') void answer(message)
-    else if (message.kind === 'abort') abort(message.id)
-    else void close()
-  })
-  post({ kind: 'open' })
 }

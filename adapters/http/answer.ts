@@ -1,0 +1,188 @@
+/**
+ * Answers one request of a server. The walk of a request:
+ *
+ * 1. `checkHead` checks the rules of HTTP.
+ * 2. `Pages` answers what browsers ask before they call (`pages.ts`), and `systemReply` answers questions about the server (`system.ts`).
+ * 3. `Handling` answers everything else (`handling.ts`), within the limits on calls (`admission.ts`, `patience.ts`).
+ * 4. `send` sends the reply (`reply.ts`). What was taken for the call is freed, and the request is logged.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { invalidInput, quote } from '../../src/errors.js'
+import type { OperationName } from '../../src/protocol/operations.js'
+import { presentable } from '../calls.js'
+import type { Admission } from './admission.js'
+import { RequestBody } from './body.js'
+import type { Handling } from './handling.js'
+import type { Limits } from './limits.js'
+import type { Expects } from './listener.js'
+import type { RequestRecord } from './options.js'
+import type { Pages } from './pages.js'
+import type { Particulars } from './particulars.js'
+import { patienceFor } from './patience.js'
+import { errorReply, type HttpReply, isGone, send } from './reply.js'
+import { readTarget, type Target } from './request.js'
+import { type Found, findRoute } from './routes.js'
+import { type System, systemReply } from './system.js'
+
+/** The parts of a server that answer requests. */
+export interface Answering {
+  /** Path before all routes, without a slash at its end. */
+  readonly basePath: string
+  readonly limits: Limits
+  readonly pages: Pages
+  readonly system: System
+  readonly handling: Handling
+  readonly admission: Admission
+  /** Count and log a request. Never throws. */
+  readonly log: (record: RequestRecord) => void
+}
+
+const unknown: Found = { kind: 'unknown' }
+
+/** Only for the log: the client is gone. */
+const clientGone = invalidInput('the client did not wait for the reply', { status: 499 })
+
+/** One request and its reply. */
+export class Answer {
+  readonly #server: Answering
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #expects: Expects
+  readonly #begun = performance.now()
+  readonly #target: Target
+  readonly #found: Found
+  readonly #body: RequestBody
+  readonly #particulars: Particulars = {}
+  readonly #atEnd: (() => void)[] = []
+  #error: unknown
+  #isRecorded = false
+
+  constructor(server: Answering, request: IncomingMessage, response: ServerResponse, expects: Expects) {
+    this.#server = server
+    this.#request = request
+    this.#response = response
+    this.#expects = expects
+    this.#target = readTarget(request.url ?? '', server.basePath)
+    const { route } = this.#target
+    this.#found = route === null ? unknown : findRoute(request.method ?? '', route)
+    const sendContinue = expects === 'to be told to send' ? () => response.writeContinue() : undefined
+    this.#body = new RequestBody(request, server.limits, sendContinue)
+  }
+
+  /** Answer the request. Resolves when nothing more is sent. */
+  async run(): Promise<void> {
+    const { limits, system } = this.#server
+    const reply = await this.#reply()
+    try {
+      await send(this.#request, this.#response, reply, {
+        last: system.isClosing(),
+        pauseMs: limits.pauseMs,
+        sent: this.#body,
+        requestId: this.#particulars.requestId,
+        ending: (bytesOut, cut) => this.#record(reply.status, bytesOut, cut),
+      })
+    } catch (cause) {
+      this.#error = cause
+      this.#response.destroy()
+    } finally {
+      for (const end of this.#atEnd) end()
+      this.#record(reply.status, 0)
+    }
+  }
+
+  async #reply(): Promise<HttpReply> {
+    const { pages, system, handling } = this.#server
+    const request = this.#request
+    const target = this.#target
+    let reply: HttpReply
+    try {
+      checkHead(request, this.#expects)
+      reply =
+        pages.answer(request, target, this.#found) ??
+        (await (systemReply(target.route, system, () => handling.admit(request, this.#particulars)) ??
+          this.#call()))
+    } catch (cause) {
+      this.#error = cause
+      const shown = isGone(request, this.#response) ? clientGone : presentable(cause)
+      reply = errorReply(shown, target.path, target.dialect, this.#operation)
+    }
+    return { ...reply, headers: [...reply.headers, ...pages.fieldsFor(request)] }
+  }
+
+  get #operation(): OperationName | undefined {
+    return this.#found.kind === 'operation' ? this.#found.name : undefined
+  }
+
+  /** Let `Handling` answer the request. What the call takes is freed when the reply is sent. */
+  #call(): Promise<HttpReply> {
+    const { limits, admission, handling } = this.#server
+    const request = this.#request
+    const atEnd = this.#atEnd
+    const patience = patienceFor(request, limits.requestMs)
+    atEnd.push(patience.end)
+    const address = `address ${request.socket.remoteAddress}`
+    const admit = (principal: string | undefined): undefined =>
+      void atEnd.push(admission.enter(principal === undefined ? address : `principal ${principal}`))
+    return handling.reply({
+      request,
+      body: this.#body,
+      target: this.#target,
+      found: this.#found,
+      signal: patience.signal,
+      admit,
+      admitUnidentified: () => admission.enterUnidentified(address),
+      ended: () => new Promise<void>(resolve => atEnd.push(resolve)),
+      particulars: this.#particulars,
+    })
+  }
+
+  /** Log the request once. `cut`: why the reply ended early. */
+  #record(status: number, bytesOut: number, cut?: unknown): void {
+    if (this.#isRecorded) return
+    this.#isRecorded = true
+    const { principal, database, requestId, context, skipped } = this.#particulars
+    this.#server.log({
+      method: this.#request.method ?? '',
+      path: this.#target.path,
+      operation: this.#operation,
+      status,
+      principal: principal?.name,
+      database,
+      requestId,
+      context,
+      ...(skipped !== undefined && skipped.length > 0 && { skipped }),
+      durationMs: performance.now() - this.#begun,
+      bytesIn: this.#body.bytes,
+      bytesOut,
+      error: cut ?? this.#error,
+    })
+  }
+}
+
+/** Check the rules of HTTP for the head of a request. */
+function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage, expects: Expects): void {
+  if (headers.host === undefined && httpVersion === '1.1') {
+    throw invalidInput('the request is not valid HTTP: it has no header field Host')
+  }
+  // A proxy that reads one of two Host fields must mean the same host as the server (RFC 9112, 3.2).
+  if (isRepeated('host', rawHeaders))
+    throw invalidInput('the request is not valid HTTP: it has the header field Host twice')
+  // Node would join both to one value, which no client sent.
+  if (isRepeated('idempotency-key', rawHeaders))
+    throw invalidInput('the request has the header field idempotency-key twice', { hint: 'send one key' })
+  if (expects === 'something else') {
+    throw invalidInput(`the server does not support the expectation ${quote(headers.expect)}`, {
+      status: 417,
+    })
+  }
+}
+
+/** Return whether a header field occurs more than once. Names and values alternate in `rawHeaders`. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i]!
+    if (given.length === name.length && given.toLowerCase() === name) count++
+  }
+  return count > 1
+}
