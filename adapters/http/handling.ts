@@ -213,11 +213,12 @@ export class Handling {
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
       particulars.principal = await this.#gate.admit(caller.identity)
     const leave = isUnidentified ? admitUnidentified() : admit(particulars.principal?.name)
-    signal?.throwIfAborted()
-    const query = readQuery(target.query)
-    let body: unknown
     let { identity } = caller
+    let query: URLSearchParams
+    let body: unknown
     try {
+      signal?.throwIfAborted()
+      query = readQuery(target.query)
       if (!takesUpload) {
         const limits = isUnidentified ? ofUnidentified : undefined
         body = await sent.json(signal, { ...limits, fromArrow: entry.takesSchema && columnsInArrow })

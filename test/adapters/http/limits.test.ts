@@ -174,6 +174,21 @@ describe('callers without verified credentials', () => {
     await expect.poll(async () => (await askJson(url, exists, identity)).status).toBe(200)
   })
 
+  test.each([
+    ['a query that is not percent-encoded', `${exists}?x=%zz`, {}, 400],
+    ['no time for its call', exists, { 'x-request-timeout-ms': '0' }, 408],
+  ])('a request with %s gives its place back', async (_, path, headers, status) => {
+    const url = await start(echo().operations, { ...limits, inFlight: 8 }, { auth })
+    const identity = { identity: { api_key: 'key-of-ann' } }
+    const asked = {
+      path,
+      body: JSON.stringify(identity),
+      headers: { 'content-type': 'application/json', ...headers },
+    }
+    for (let i = 0; i < 3; i++) expect((await ask(url, asked)).status).toBe(status)
+    expect((await askJson(url, exists, identity)).status).toBe(200)
+  })
+
   test('a slow body must arrive within a time limit', async () => {
     const trickling = new PassThrough()
     const message = Object.assign(trickling, { headers: {}, complete: false })
