@@ -40,7 +40,14 @@ export const bench: Bench<Parameters> = {
     const graph = new Graph(arena, shape, places, true, shared)
     const entries = [{ row: -1, level: 0 }]
     const all = Uint32Array.from({ length: rows }, (_, row) => row)
-    if (!(await insertByThreads(crew, { shape, places, entries }, [all], 100, new Pacer(), () => {}))) {
+    if (
+      !(await insertByThreads(
+        crew,
+        { shape, places, entries },
+        { partitions: [all], efConstruction: 100, onInserted: () => {} },
+        new Pacer(),
+      ))
+    ) {
       graph.insertRows(all, entries[0]!, 100)
     } else graph.join(all)
     const walkers: Worker[] = []

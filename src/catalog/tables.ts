@@ -35,26 +35,32 @@ export interface FoundVersions {
   readonly versions: readonly (readonly [version: number, size: number])[]
 }
 
+/** A table to register. */
+interface Registration {
+  readonly id: readonly string[]
+  readonly uuid: string
+  readonly location: string
+  readonly props: Properties
+  /** Null if the location was not searched, because the state knew the table. */
+  readonly found: FoundVersions | null
+  /** Manifests that a Lance engine wrote while the table was deregistered. */
+  readonly since?: readonly NewManifest[]
+}
+
 /**
  * Decide the registration of a table. A deregistered table is attached again as it was. Any other location becomes a
- * new table with the versions found there.
+ * new table with the versions found there. `mode`: with `Overwrite` an existing table of that name is dropped.
  *
- * - `found`: null if the location was not searched, because the state knew the table. Throws ConcurrentModification if
- *   the state does not know it any more.
- * - `since`: manifests that a Lance engine wrote while the table was deregistered.
- * - `mode`: with `Overwrite` an existing table of that name is dropped. Throws TableAlreadyExists otherwise.
+ * Throws TableAlreadyExists, and ConcurrentModification if `found` is null and the state does not know the table any
+ * more.
  */
 export function decideRegisterTable(
   state: CatalogState,
-  id: readonly string[],
-  uuid: string,
-  location: string,
+  registration: Registration,
   mode: 'Create' | 'Overwrite',
-  props: Properties,
-  found: FoundVersions | null,
-  since: readonly NewManifest[] = [],
 ): readonly CatalogOp[] {
-  const registered = () => registration(state, id, uuid, location, props, found, since)
+  const { id, location, props } = registration
+  const registered = () => registrationOps(state, registration)
   const known = tableNamed(state, id)
   if (known !== undefined && mode === 'Overwrite') {
     if (known.location === location) return decideProps(known, props)
@@ -67,14 +73,9 @@ export function decideRegisterTable(
   return registered()
 }
 
-function registration(
+function registrationOps(
   state: CatalogState,
-  id: readonly string[],
-  uuid: string,
-  location: string,
-  props: Properties,
-  found: FoundVersions | null,
-  since: readonly NewManifest[],
+  { id, uuid, location, props, found, since = [] }: Registration,
 ): readonly CatalogOp[] {
   const detached = state.detached.get(location)
   if (detached !== undefined) {

@@ -76,15 +76,11 @@ async function build(engine: Engine, job: JobRun<CatalogState>): Promise<BuiltIn
     const reader = new TableReader(passingBy(engine.source), head.location, layout)
     const stretches = layout.fragments.map(fragment => ({ fragment, from: 0, to: fragment.rows }))
     const total = stretches.reduce((sum, { to }) => sum + to, 0)
-    const segments = await buildSegments(
-      reader,
-      spec,
-      { stretches, base: null },
-      stageTarget(engine, head),
-      engine.buildThreads,
-      new Pacer(signal),
-      (done, phase) => job.progress(done, total, phase),
-    )
+    const segments = await buildSegments(reader, spec, { stretches, base: null }, stageTarget(engine, head), {
+      threads: engine.buildThreads,
+      pacer: new Pacer(signal),
+      progress: (done, phase) => job.progress(done, total, phase),
+    })
     const liveRows = spec.text === undefined ? null : await liveRowsOf(reader, new Pacer(signal))
     return { index: { ...spec, segments }, liveRows }
   } finally {

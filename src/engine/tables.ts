@@ -225,7 +225,11 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => {
-      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, laterManifests)
+      const ops = decideRegisterTable(
+        state,
+        { id, uuid, location: folder, props: properties, found, since: laterManifests },
+        mode,
+      )
       const named = tableNamed(state, id)
       const detached = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
       return {

@@ -55,7 +55,10 @@ export async function foldIndexes(
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const target = stageTarget(engine, head)
-      const segments = await buildSegments(reader, index, fold, target, engine.buildThreads, pacer)
+      const segments = await buildSegments(reader, index, fold, target, {
+        threads: engine.buildThreads,
+        pacer,
+      })
       const change = await commitSegments(engine, head, index, segments, fold)
       if (change === null) continue
       folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })

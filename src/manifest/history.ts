@@ -62,6 +62,14 @@ interface Found {
 /** Reads bytes of a page, from a file or from memory. */
 type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
 
+/** A page and its bytes. */
+interface PageBytes {
+  readonly page: PageInfo
+  /** The key of the bytes in the caches. */
+  readonly key: string
+  readonly read: ReadRange
+}
+
 interface ReadRecords {
   readonly all: Records
   /** About the memory of the records, bytes. */
@@ -297,7 +305,7 @@ export class History {
     if (pageError === undefined) {
       const read: ReadRange = (offset, length) => this.#store.getRange(pageKey(page), offset, length)
       try {
-        return await this.#lookUp(page, page.name, read, table, first, last, signal)
+        return await this.#lookUp({ page, key: page.name, read }, table, first, last, signal)
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof SheafError) || this.#slots === undefined) throw error
@@ -309,7 +317,7 @@ export class History {
     try {
       const { page: copy, bytes } = await orAborted(this.#rebuiltOnce(page), signal)
       const read: ReadRange = async (offset, length) => bytes.subarray(offset, offset + length)
-      return await this.#lookUp(copy, `${page.name} rebuilt`, read, table, first, last, signal)
+      return await this.#lookUp({ page: copy, key: `${page.name} rebuilt`, read }, table, first, last, signal)
     } catch (error) {
       signal?.throwIfAborted()
       throw error instanceof SheafError ? pageError : error
@@ -323,11 +331,8 @@ export class History {
     if (isThere !== null) this.#onDamaged?.(pageKey(page), error)
   }
 
-  /** Find records in a page. `key`: the key of the page's bytes in the caches. */
   async #lookUp(
-    page: PageInfo,
-    key: string,
-    read: ReadRange,
+    { page, key, read }: PageBytes,
     table: string,
     first: number,
     last: number,

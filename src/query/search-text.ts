@@ -177,7 +177,7 @@ class TextRun {
       const found = yield* unit.on(
         limit === null
           ? everyRow(segment, query, corpus, allowed, this.#pacer)
-          : bestRows(segment, query, corpus, limit, allowed, this.#pacer, floor),
+          : bestRows(segment, query, corpus, { k: limit, allowed, floor }, this.#pacer),
       )
       if (found.ordinals.length === 0) continue
       // `limit` rows have at least this score, so rows of later units must reach it too.

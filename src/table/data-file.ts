@@ -62,20 +62,25 @@ export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
   return dictionaries.reduce((sum, { range }) => sum + range.bytes, bytes)
 }
 
+/** A column of a batch of a file. */
+interface ColumnAddress {
+  readonly path: string
+  readonly layout: FileLayout
+  readonly batch: number
+  readonly column: number
+  readonly field: Field
+}
+
 /**
  * Read one column of one batch. The cells of a vector column are read straight into kernel memory. `claim` is called
  * with the bytes that the column will take.
  */
 export async function readColumn(
   source: ReadableColumns,
-  path: string,
-  footer: FileLayout,
-  batch: number,
-  column: number,
-  field: Field,
+  { path, layout, batch, column, field }: ColumnAddress,
   claim: Claim,
 ): Promise<LoadedColumn> {
-  const range = footer.batches[batch]?.columns[column]
+  const range = layout.batches[batch]?.columns[column]
   if (range === undefined) throw corrupted(`${path} has no column ${column} in batch ${batch}`)
   claim(bytesToRead(range))
   const dictionaries = await readDictionaries(source, path, range)

@@ -245,7 +245,7 @@ class StoredSegment implements SegmentFile {
     const field = this.#layout.schema.fields[column]!
     const loading = source.columns.get(
       this.#keyOf(batch, column),
-      claim => readColumn(source, this.#path, this.#layout, batch, column, field, claim),
+      claim => readColumn(source, { path: this.#path, layout: this.#layout, batch, column, field }, claim),
       this.#path,
     )
     return whenResolved(arrived(this.#reading, loading, undefined), loaded => loaded.column)

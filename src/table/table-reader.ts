@@ -703,7 +703,11 @@ export class TableReader {
   async #storedColumn(file: StoredFile, part: Part, field: TableField, claim: Claim): Promise<LoadedColumn> {
     const footer = await this.#footer(file)
     const column = file.fields.indexOf(field.id)
-    return readColumn(this.#source, this.#path(file.file), footer, part.batch, column, field, claim)
+    return readColumn(
+      this.#source,
+      { path: this.#path(file.file), layout: footer, batch: part.batch, column, field },
+      claim,
+    )
   }
 
   async #inlineColumn(file: InlineFile, field: TableField): Promise<LoadedColumn> {

@@ -85,9 +85,9 @@ export class TableRows {
       if (begin === Number.POSITIVE_INFINITY) return
       next = begin + idsAtOnce
       const met = new Bitset(idsAtOnce)
-      for (const { fragment, ids } of spans) {
-        for (const [from, to] of ids.rangesBetween(begin, next - 1)) {
-          const duplicate = await this.#meet(reader, fragment, ids, from, to, begin, met)
+      for (const span of spans) {
+        for (const [from, to] of span.ids.rangesBetween(begin, next - 1)) {
+          const duplicate = await this.#meet(reader, span, from, to, begin, met)
           if (duplicate !== null)
             return this.#noteRows(reader.layout, `two live rows have the id ${duplicate}`)
         }
@@ -98,8 +98,7 @@ export class TableRows {
   /** Add the ids of the live rows `from` to `to - 1` of a fragment to `met`, each less `begin`. Returns a duplicate id, or null. */
   async #meet(
     reader: TableReader,
-    fragment: Fragment,
-    ids: RunSequence,
+    { fragment, ids }: Span,
     from: number,
     to: number,
     begin: number,

@@ -74,37 +74,18 @@ export function buildChange(
   firstBlob: number,
 ): { readonly change: Change; readonly blobs: readonly Uint8Array[] } {
   const { drafts = [], moved = [], moves = [], columns = [], fields = [], dead = new Map() } = parts
-  const blobs: Uint8Array[] = []
-  const store = (bytes: Uint8Array) => firstBlob + blobs.push(bytes) - 1
-  const fileOf = ({ content }: Draft): AddedFile =>
-    'blob' in content
-      ? { blob: store(content.blob), bytes: content.blob.length, fields }
-      : { ...content, fields }
-  const placed = (content: RunsContent): AddedRuns =>
-    'blob' in content ? { blob: store(content.blob) } : content
-  const idsOf = (ids: IdsDraft): AddedIds => {
-    if ('row0' in ids) return ids
-    const { content, ...bounds } = ids
-    return { ...placed(content), ...bounds }
-  }
-  const deadIn = (id: number, { content, runs }: RunsDraft): AddedDead => [id, placed(content), runs.count]
-  let { frag } = head.next
+  const numbering = new Numbering(firstBlob, fields, head.next.frag)
   let row = Math.max(head.next.row, parts.nextRow ?? 0)
-  const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
-    const { rows, zones } = draft
-    const zoned = zones.size > 0 && { zones: zonesByField(zones, fields) }
-    return { id: frag++, rows, ids, files: [fileOf(draft)], ...zoned }
-  }
   const add: AddedFragment[] = []
-  const ids = new Map<MovedDraft, number>()
-  const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
-  for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
+  const died: AddedDead[] = [...dead].map(([id, offsets]) => numbering.dead(id, offsets))
+  for (const { draft, ids } of moved) add.push(numbering.fragment(draft, numbering.ids(ids)))
+  const fragmentOf = new Map<MovedDraft, number>()
   const changedPositions = moves.map(({ from, gone, moved, dead }): Move => {
     const to = moved.map(each => {
-      const added = fragment(each.draft, idsOf(each.ids))
-      ids.set(each, added.id)
+      const added = numbering.fragment(each.draft, numbering.ids(each.ids))
+      fragmentOf.set(each, added.id)
       const offsets = dead.get(each)
-      if (offsets !== undefined) died.push(deadIn(added.id, offsets))
+      if (offsets !== undefined) died.push(numbering.dead(added.id, offsets))
       add.push(added)
       return added.id
     })
@@ -115,14 +96,13 @@ export function buildChange(
     }
   })
   for (const draft of drafts) {
-    add.push(fragment(draft, { row0: row }))
+    add.push(numbering.fragment(draft, { row0: row }))
     row += draft.rows
   }
   const added = columns.map(({ fragment, draft }): AddedColumns => {
-    const zoned = draft.zones.size > 0 && { zones: zonesByField(draft.zones, fields) }
-    return { fragment, file: fileOf(draft), ...zoned }
+    return { fragment, file: numbering.file(draft), ...numbering.zones(draft) }
   })
-  const indexes = parts.indexes?.(draft => ids.get(draft)!) ?? []
+  const indexes = parts.indexes?.(draft => fragmentOf.get(draft)!) ?? []
   const change: Change = {
     op: 'change',
     t: head.uuid,
@@ -139,9 +119,57 @@ export function buildChange(
     ...(added.length > 0 && { columns: added }),
     ...(indexes.length > 0 && { indexes }),
     schema: parts.schema?.schema ?? null,
-    next: { row, frag, field: parts.schema?.nextField ?? head.next.field },
+    next: { row, frag: numbering.nextFragment, field: parts.schema?.nextField ?? head.next.field },
   }
-  return { change, blobs }
+  return { change, blobs: numbering.blobs }
+}
+
+/** Gives numbers to the fragments and blobs of a change. */
+class Numbering {
+  readonly blobs: Uint8Array[] = []
+  nextFragment: number
+  readonly #firstBlob: number
+  readonly #fields: readonly number[]
+
+  constructor(firstBlob: number, fields: readonly number[], nextFragment: number) {
+    this.#firstBlob = firstBlob
+    this.#fields = fields
+    this.nextFragment = nextFragment
+  }
+
+  fragment(draft: Draft, ids: AddedIds): AddedFragment {
+    const id = this.nextFragment++
+    return { id, rows: draft.rows, ids, files: [this.file(draft)], ...this.zones(draft) }
+  }
+
+  file({ content }: Draft): AddedFile {
+    const fields = this.#fields
+    return 'blob' in content
+      ? { blob: this.#blob(content.blob), bytes: content.blob.length, fields }
+      : { ...content, fields }
+  }
+
+  zones({ zones }: Draft): { readonly zones?: ZoneRecords } {
+    return zones.size > 0 ? { zones: zonesByField(zones, this.#fields) } : {}
+  }
+
+  ids(ids: IdsDraft): AddedIds {
+    if ('row0' in ids) return ids
+    const { content, ...bounds } = ids
+    return { ...this.#runs(content), ...bounds }
+  }
+
+  dead(fragment: number, { content, runs }: RunsDraft): AddedDead {
+    return [fragment, this.#runs(content), runs.count]
+  }
+
+  #runs(content: RunsContent): AddedRuns {
+    return 'blob' in content ? { blob: this.#blob(content.blob) } : content
+  }
+
+  #blob(bytes: Uint8Array): number {
+    return this.#firstBlob + this.blobs.push(bytes) - 1
+  }
 }
 
 /** The inverse of `zonesByField`. */

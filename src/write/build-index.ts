@@ -15,13 +15,12 @@ import { segmentSchema } from '../indexes/scalar/segment-schema.js'
 import { isTextKind } from '../indexes/text/kind.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
-import type { CoveredSegment } from '../manifest/index-cover.js'
 import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { BuildProgress } from './build-progress.js'
 import { buildTextSegments } from './build-text-index.js'
-import { buildVectorSegments } from './build-vector-index.js'
+import { type BuildOptions, buildVectorSegments, type RowsToIndex } from './build-vector-index.js'
 import { type ColumnPiece, columnPieces } from './column-pieces.js'
 import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
@@ -32,23 +31,16 @@ export const segmentRows = 2 ** 21
 /** Maximum bytes of the values of a segment: values and their order are in memory together. */
 const segmentBytesMax = 128 * 1024 * 1024
 
-/** The rows to index. */
-interface BuiltRows {
-  readonly stretches: readonly Stretch[]
-  /** A vector segment to extend: the new segment has its rows first, then all others, and replaces it. */
-  readonly base: CoveredSegment | null
-}
-
-/** Build segments over rows, in the order of the stretches; none for no rows. `threads`: maximum for a large vector segment. */
+/** Build segments over rows, in the order of the stretches; none for no rows. */
 export async function buildSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector' | 'text'>,
-  { stretches, base }: BuiltRows,
+  rows: RowsToIndex,
   target: StageTarget,
-  threads: number,
-  pacer: Pacer,
-  progress: BuildProgress = () => {},
+  options: BuildOptions,
 ): Promise<readonly IndexSegment[]> {
+  const { stretches } = rows
+  const { pacer, progress = () => {} } = options
   const { kind } = index
   if (isScalarKind(kind)) {
     return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
@@ -56,7 +48,7 @@ export async function buildSegments(
   if (isTextKind(kind)) {
     return buildTextSegments(reader, index, stretches, target, pacer, progress)
   }
-  return buildVectorSegments(reader, index, stretches, base, target, threads, pacer, progress)
+  return buildVectorSegments(reader, index, rows, target, options)
 }
 
 async function buildScalarSegments(

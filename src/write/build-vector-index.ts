@@ -20,20 +20,32 @@ import { storeSegment } from './stage-segment.js'
 import { coverOf, cutInto, cutStretches, rowsIn, type Stretch } from './stretch.js'
 import { endsOfLists, listedInput, vectorInput } from './vector-input.js'
 
-/**
- * Build segments over stretches, in that order; none for no rows. `base`: a segment with space for all rows, which are appended
- * to it. Its rows keep their ordinals, and the valid parts of its row mapping stay valid.
- */
+/** The rows to index. */
+export interface RowsToIndex {
+  readonly stretches: readonly Stretch[]
+  /**
+   * A vector segment to extend: the new segment has its rows first, then all others, and replaces it. Its rows keep their
+   * ordinals, and the valid parts of its row mapping stay valid.
+   */
+  readonly base: CoveredSegment | null
+}
+
+export interface BuildOptions {
+  /** Maximum number of threads for a large vector segment. */
+  readonly threads: number
+  readonly pacer: Pacer
+  readonly progress?: BuildProgress
+}
+
+/** Build segments over stretches, in that order; none for no rows. `base` must have space for all rows. */
 export async function buildVectorSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector'>,
-  stretches: readonly Stretch[],
-  base: CoveredSegment | null,
+  { stretches, base }: RowsToIndex,
   target: StageTarget,
-  threads: number,
-  pacer: Pacer,
-  progress: BuildProgress,
+  options: BuildOptions,
 ): Promise<readonly IndexSegment[]> {
+  const { threads, pacer, progress = () => {} } = options
   const chain = findFieldById(reader.schema, index.field)
   const type = chain === null ? null : typeOf(chain.at(-1)!)
   const dim = type === null ? undefined : vectorType(type)?.size
@@ -42,7 +54,7 @@ export async function buildVectorSegments(
   const most = maxSegmentRows(spec, dim)
   if (holdsVectorLists(type!)) {
     assert(base === null, 'segments of lists of vectors cannot be extended')
-    return buildListedSegments(reader, spec, chain, most, stretches, target, threads, pacer, progress)
+    return buildListedSegments({ reader, chain, stretches }, spec, most, target, options)
   }
   const first = base === null ? 0 : base.segment.rows
   const kept = base === null ? [] : await keptItems(base, target, pacer.signal)
@@ -72,17 +84,20 @@ export async function buildVectorSegments(
   return segments
 }
 
+/** The rows of a column of lists of vectors. */
+interface ListedRows {
+  readonly reader: TableReader
+  readonly chain: readonly FieldNode[]
+  readonly stretches: readonly Stretch[]
+}
+
 /** `most`: maximum vectors of a segment. A single row may have more. */
 async function buildListedSegments(
-  reader: TableReader,
+  { reader, chain, stretches }: ListedRows,
   spec: VectorSpec,
-  chain: readonly FieldNode[],
   most: number,
-  stretches: readonly Stretch[],
   target: StageTarget,
-  threads: number,
-  pacer: Pacer,
-  progress: BuildProgress,
+  { threads, pacer, progress = () => {} }: BuildOptions,
 ): Promise<readonly IndexSegment[]> {
   const ends = await endsOfLists(reader, chain, stretches, pacer)
   const before = (row: number) => ends[row - 1] ?? 0

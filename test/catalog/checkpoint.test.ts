@@ -74,7 +74,11 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
         const nothing = { scheme: 'V2', versions: [] } as const
         return head === undefined
           ? []
-          : decideRegisterTable(state, id, 'x', head.location, 'Create', {}, nothing)
+          : decideRegisterTable(
+              state,
+              { id, uuid: 'x', location: head.location, props: {}, found: nothing },
+              'Create',
+            )
       },
   ),
   fc.nat(9).map(

@@ -94,7 +94,11 @@ test('A-142: a registered table comes back unchanged, under any name, with prope
   const gone = commit(two, 3, { op: 'deregister', t: 'uuid-1' })
   expect(() => findTable(gone, ['t'])).toThrow(expect.objectContaining({ code: 4 }))
   const nothing = { scheme: 'V2', versions: [] } as const
-  const ops = decideRegisterTable(gone, ['u'], 'uuid-9', 'tables/uuid-1', 'Create', { c: 'd' }, nothing)
+  const ops = decideRegisterTable(
+    gone,
+    { id: ['u'], uuid: 'uuid-9', location: 'tables/uuid-1', props: { c: 'd' }, found: nothing },
+    'Create',
+  )
   const back = commit(gone, 4, ...ops)
   expect(findTable(back, ['u'])).toEqual({ ...findTable(two, ['t']), id: ['u'], props: { a: 'b', c: 'd' } })
   expect(back.detached.size).toBe(0)
@@ -109,7 +113,11 @@ test('what a Lance engine left at a location is registered with its versions', (
       [7, 12],
     ],
   } as const
-  const ops = decideRegisterTable(emptyCatalog, ['l'], 'uuid-1', 'old/l.lance', 'Create', {}, found)
+  const ops = decideRegisterTable(
+    emptyCatalog,
+    { id: ['l'], uuid: 'uuid-1', location: 'old/l.lance', props: {}, found },
+    'Create',
+  )
   const head = findTable(commit(emptyCatalog, 1, ...ops), ['l'])
   expect(head).toMatchObject({
     kind: 'lance',

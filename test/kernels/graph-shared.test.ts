@@ -59,7 +59,12 @@ async function insertAll(
     told += rows
   }
   expect(
-    await insertByThreads(crew!, { shape, places, entries }, parts, width, new Pacer(), onInserted, file),
+    await insertByThreads(
+      crew!,
+      { shape, places, entries },
+      { partitions: parts, efConstruction: width, onInserted, file },
+      new Pacer(),
+    ),
   ).toBe(true)
   expect(told).toBe(parts.reduce((sum, { length }) => sum + length, 0))
   for (const rows of parts) graph.join(rows)

@@ -135,7 +135,7 @@ export interface EncodedRows {
  */
 export function addRows(rows: EncodedRows, from: number, to: number, count: number, bits: Bitset): void {
   if (rows.bytes[from] === bitsTag) addBits(rows, from, to, count, bits)
-  else decode(rows, from, to, count, bits, null, 0)
+  else decode(rows, from, to, count, { bits, out: null, start: 0 })
 }
 
 /**
@@ -151,23 +151,22 @@ export function writeRows(
   at: number,
 ): void {
   if (rows.bytes[from] === bitsTag) numberBits(rows, from, to, count, out, at)
-  else decode(rows, from, to, count, null, out, at)
+  else decode(rows, from, to, count, { bits: null, out, start: at })
 }
 
-/** Decode gaps or runs into a bitmap, or into `out` if `bits` is null. */
-function decode(
-  rows: EncodedRows,
-  from: number,
-  to: number,
-  count: number,
-  bits: Bitset | null,
-  out: Uint32Array | null,
-  start: number,
-): void {
+/** Where decoded rows go: into a bitmap, or into `out` from index `start` on if `bits` is null. */
+interface Target {
+  readonly bits: Bitset | null
+  readonly out: Uint32Array | null
+  readonly start: number
+}
+
+/** Decode gaps or runs. */
+function decode(rows: EncodedRows, from: number, to: number, count: number, target: Target): void {
   const tag = rows.bytes[from]
   if (from >= to || (tag !== gapsTag && tag !== runsTag)) throw damaged()
-  if (tag === gapsTag) decodeGaps(rows, from + 1, to, count, bits, out, start)
-  else decodeRuns(rows, from + 1, to, count, bits, out, start)
+  if (tag === gapsTag) decodeGaps(rows, from + 1, to, count, target)
+  else decodeRuns(rows, from + 1, to, count, target)
 }
 
 function decodeGaps(
@@ -175,9 +174,7 @@ function decodeGaps(
   from: number,
   to: number,
   count: number,
-  bits: Bitset | null,
-  out: Uint32Array | null,
-  start: number,
+  { bits, out, start }: Target,
 ): void {
   const words = bits?.words ?? null
   let at = from
@@ -211,11 +208,10 @@ function decodeRuns(
   from: number,
   to: number,
   count: number,
-  bits: Bitset | null,
-  out: Uint32Array | null,
-  start: number,
+  { bits, out, start }: Target,
 ): void {
   const varints = new VarintReader(bytes, from, to)
+  let at = start
   let next = 0
   let left = count
   while (varints.at < to) {
@@ -224,7 +220,7 @@ function decodeRuns(
     left -= end - begin
     // Negated so that NaN is rejected too.
     if (!(end <= length && left >= 0)) throw damaged()
-    if (bits === null) for (let row = begin; row < end; row++) out![start++] = row
+    if (bits === null) for (let row = begin; row < end; row++) out![at++] = row
     else bits.addRange(begin, end)
     next = end
   }

@@ -40,6 +40,13 @@ const leastThreaded = 4096
 /** Called with the number of rows that a phase has just finished. */
 type OnRows = (rows: number) => void
 
+interface GraphOptions {
+  /** Maximum number of threads that insert rows. */
+  readonly threads: number
+  readonly onRead: OnRows
+  readonly onInserted: OnRows
+}
+
 /** Train centroids and codec on a sample of the rows. */
 export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
   const { space, settings } = survey
@@ -76,9 +83,7 @@ export async function newGraph(
   input: VectorInput,
   survey: Survey,
   pacer: Pacer,
-  onRead: OnRows,
-  onInserted: OnRows,
-  threads: number,
+  { threads, onRead, onInserted }: GraphOptions,
 ): Promise<SegmentBytes> {
   const tuning = await questionsFor(plan, input.rows, survey, pacer)
   const { truth } = tuning
@@ -107,7 +112,7 @@ export async function newGraph(
   const last = await rowsByPartition(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
-  return graphFile(plan, result, apart, facts, effort, input.ends, pacer)
+  return graphFile(plan, result, { apart, facts, effort, ends: input.ends }, pacer)
 }
 
 /** The sampled queries that tune a graph during its build. */
@@ -156,9 +161,7 @@ export async function extendedGraph(
   file: SectionFile,
   input: VectorInput,
   pacer: Pacer,
-  onRead: OnRows,
-  onInserted: OnRows,
-  threads: number,
+  { threads, onRead, onInserted }: GraphOptions,
 ): Promise<SegmentBytes> {
   const base = await readGraphRecord(file)
   const { plan } = base
@@ -170,7 +173,12 @@ export async function extendedGraph(
   const rows = await rowsByPartition(read.partitionOf, input.first, plan.partitions, pacer)
   await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
-  return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), input.ends, pacer)
+  return graphFile(
+    plan,
+    built,
+    { apart, ...grown(base, read.placed + read.apart.length), ends: input.ends },
+    pacer,
+  )
 }
 
 /** The rows that the filter of a question allows. */
@@ -301,7 +309,7 @@ async function insert(
   if (
     crew !== null &&
     count >= leastThreaded &&
-    (await insertByThreads(crew, built, rows, efConstruction, pacer, onInserted))
+    (await insertByThreads(crew, built, { partitions: rows, efConstruction, onInserted }, pacer))
   ) {
     for (const all of rows) {
       for (let from = 0; from < all.length; from += stepRows) {
@@ -380,8 +388,9 @@ async function tuned(
   }
   const inner = { ...plan.space, metric: 'l2', dim: plan.space.innerDim } as const
   const segments = steps.map(step => {
-    const given = [graph, arena, codec, entries, centroids, apart, everything] as const
-    return new GraphSegment(shape.rows, inner, ...given, { ...step, probes, candidates: truthDepth })
+    const effort = { ...step, probes, candidates: truthDepth }
+    const parts = { graph, arena, codec, entries, centroids, apart, facts: everything, effort }
+    return new GraphSegment({ rows: shape.rows, space: inner, ...parts })
   })
   const allowedFor = new Map<Question, AllowedRows>()
   const found = await tune(
@@ -427,8 +436,8 @@ function rowsOutside(cells: ReadonlySet<number>, cellOf: Uint32Array): AllowedRo
 function grown(
   { facts, effort }: GraphRecord,
   added: number,
-): readonly [facts: SegmentFacts, effort: GraphEffort] {
+): { readonly facts: SegmentFacts; readonly effort: GraphEffort } {
   const vectors = facts.vectors + added
   const factor = 1 + Math.max(0, Math.log2(vectors / Math.max(1, facts.vectors))) / 4
-  return [{ ...facts, vectors, measured: Math.round(facts.measured * factor) }, effort]
+  return { facts: { ...facts, vectors, measured: Math.round(facts.measured * factor) }, effort }
 }

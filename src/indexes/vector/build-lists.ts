@@ -17,7 +17,7 @@ import { apartFromAll, nowhere, type Slot, slotIn, slotSize, subtractCentroid } 
 import { spreadOf } from './radius.js'
 import { blursFrom } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
-import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
+import { type BuiltLists, type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
 import { type Survey, someOf } from './survey.js'
 import { questionsOf, Truth, truthDepth } from './truth.js'
 
@@ -74,15 +74,19 @@ async function residualsOf(
   return residuals
 }
 
-/**
- * Build a segment over the rows of `base`, if any, and the rows of `input`; return the bytes of its file.
- * `survey`: given for a new segment, whose search effort is tuned. Null for an extended segment, which keeps the effort of `base`.
- */
+/** The rows of a segment. */
+interface ListRows {
+  readonly plan: ListPlan
+  readonly input: VectorInput
+  /** A segment to extend, whose rows come first; null: none. */
+  readonly base: StoredLists | null
+  /** Given for a new segment, whose search effort is tuned. Null for an extended segment, which keeps the effort of `base`. */
+  readonly survey: Survey | null
+}
+
+/** Build a segment over the rows of `base`, if any, and the rows of `input`; return the bytes of its file. */
 export async function storedLists(
-  plan: ListPlan,
-  input: VectorInput,
-  base: StoredLists | null,
-  survey: Survey | null,
+  { plan, input, base, survey }: ListRows,
   workers: ListWorkers,
   pacer: Pacer,
   onRowsOf: (phase: 'assigning' | 'encoding') => OnRows,
@@ -94,40 +98,22 @@ export async function storedLists(
   const slots = openSlots(plan, input, workers)
   const task = { space, centroids, codec: { name: codecName, parameters: codec.parameters }, questions }
   await workers.callEach('begin', [{ ...task, kind: input.kind, slots: slots.map(({ buffer }) => buffer) }])
-  const { partitionOf, counts, apart } = await assignRows(
-    plan,
-    input,
-    base,
-    slots,
-    workers,
-    pacer,
-    onRowsOf('assigning'),
-  )
+  const work = { plan, input, slots, workers, pacer }
+  const { partitionOf, counts, apart } = await assignRows(work, base, onRowsOf('assigning'))
   for (const found of await workers.callEach('found', [])) truth?.add(found)
   const places = listPlaces(codec, counts, rows)
   const arena = openArena(places.end)
   const next = new Uint32Array(counts.length)
   if (base !== null) next.set(copyLists(base, codec, arena, places, counts))
-  await encodeRows(
-    plan,
-    input,
-    arena,
-    places,
-    { partitionOf, counts, next },
-    slots,
-    workers,
-    pacer,
-    onRowsOf('encoding'),
-  )
+  const built = { plan, rows, arena, places, counts, apart }
+  await encodeRows(work, built, partitionOf, next, onRowsOf('encoding'))
   const vectors = counts.reduce((sum, count) => sum + count, 0) + apart.length
   const rowBytes = codec.listBytes(32) / 32
   const guess = { vectors, partitions: counts.length, rowBytes }
   const known = survey === null ? guess : { ...guess, ...(await spreadOf(survey, pacer)) }
   const { facts, effort } =
-    truth === null
-      ? extendedFacts(base!, guess)
-      : await tuned(rows, plan, arena, places, counts, apart, truth, known, pacer)
-  return listsFile(plan, rows, arena, places, counts, apart, facts, effort, input.ends, pacer)
+    truth === null ? extendedFacts(base!, guess) : await tuned(built, truth, known, pacer)
+  return listsFile(built, facts, effort, input.ends, pacer)
 }
 
 /** A slot with its shared memory. */
@@ -148,17 +134,29 @@ function openSlots(
   })
 }
 
-/**
- * Pass all rows of the input through slots. `fill` initializes the partitions of a slot, `work` hands the slot to a free worker, and
- * `take` consumes the results in row order.
- */
+/** The rows to assign and encode, and the slots and workers that do it. */
+interface SlotWork {
+  readonly plan: ListPlan
+  readonly input: VectorInput
+  readonly slots: readonly OwnSlot[]
+  readonly workers: ListWorkers
+  readonly pacer: Pacer
+}
+
+/** One step of the work on all rows. */
+interface SlotStep<T> {
+  /** Initialize the partitions of a slot. */
+  fill(slot: OwnSlot, first: number, rows: number, present: Bitset | null): void
+  /** Hand the slot to a free worker. */
+  work(slot: OwnSlot, first: number, rows: number): Promise<T>
+  /** Consume a result. Called in row order. */
+  take(slot: OwnSlot, first: number, rows: number, result: T): Promise<void>
+}
+
+/** Pass all rows of the input through slots. */
 async function processInSlots<T>(
-  { dim, pieces }: Pick<VectorInput, 'dim' | 'pieces'>,
-  slots: readonly OwnSlot[],
-  pacer: Pacer,
-  fill: (slot: OwnSlot, first: number, rows: number, present: Bitset | null) => void,
-  work: (slot: OwnSlot, first: number, rows: number) => Promise<T>,
-  take: (slot: OwnSlot, first: number, rows: number, result: T) => Promise<void>,
+  { input: { dim, pieces }, slots, pacer }: SlotWork,
+  { fill, work, take }: SlotStep<T>,
 ): Promise<void> {
   const free = [...slots]
   const begun: { slot: OwnSlot; first: number; rows: number; result: Promise<T> }[] = []
@@ -188,26 +186,20 @@ async function processInSlots<T>(
 
 /** Assign every row of the input to a partition. */
 async function assignRows(
-  { centroids }: ListPlan,
-  input: VectorInput,
+  work: SlotWork,
   base: StoredLists | null,
-  slots: readonly OwnSlot[],
-  workers: ListWorkers,
-  pacer: Pacer,
   onRows: OnRows,
 ): Promise<{ partitionOf: Uint32Array; counts: Uint32Array; apart: Uint32Array }> {
+  const { plan, input, workers } = work
   const partitionOf = new Uint32Array(input.rows)
-  const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
+  const counts = base === null ? new Uint32Array(plan.centroids.count) : base.counts.slice()
   const apart = base === null ? [] : [...base.apart]
-  await processInSlots(
-    input,
-    slots,
-    pacer,
-    ({ partitions }, _first, rows, present) => {
+  await processInSlots(work, {
+    fill({ partitions }, _first, rows, present) {
       for (let row = 0; row < rows; row++) partitions[row] = present?.has(row) === false ? nowhere : 0
     },
-    ({ number }, first, rows) => workers.call('divide', [number, first, rows]),
-    async ({ partitions }, first, rows) => {
+    work: ({ number }, first, rows) => workers.call('divide', [number, first, rows]),
+    async take({ partitions }, first, rows) {
       partitionOf.set(partitions.subarray(0, rows), first - input.first)
       for (let row = 0; row < rows; row++) {
         const partition = partitions[row]!
@@ -216,7 +208,7 @@ async function assignRows(
       }
       onRows(rows)
     },
-  )
+  })
   return { partitionOf, counts, apart: Uint32Array.from(apart) }
 }
 
@@ -239,29 +231,24 @@ function copyLists(
   return before
 }
 
-/** Encode the rows of the input and append them to the lists. */
+/** Encode the rows of the input and append them to the lists. `next`: number of rows that each list has so far. */
 async function encodeRows(
-  { codec }: ListPlan,
-  input: VectorInput,
-  { buffer }: Arena,
-  places: ListPlaces,
-  { partitionOf, counts, next }: { partitionOf: Uint32Array; counts: Uint32Array; next: Uint32Array },
-  slots: readonly OwnSlot[],
-  workers: ListWorkers,
-  pacer: Pacer,
+  slotWork: SlotWork,
+  { arena: { buffer }, places, counts }: BuiltLists,
+  partitionOf: Uint32Array,
+  next: Uint32Array,
   onRows: OnRows,
 ): Promise<void> {
+  const { plan, input, workers, pacer } = slotWork
+  const { codec } = plan
   const numbers = new Uint32Array(buffer, places.ordinals)
-  await processInSlots(
-    input,
-    slots,
-    pacer,
-    ({ partitions }, first, rows) => {
+  await processInSlots(slotWork, {
+    fill({ partitions }, first, rows) {
       const from = first - input.first
       partitions.set(partitionOf.subarray(from, from + rows))
     },
-    ({ number }, _first, rows) => workers.call('encode', [number, rows]),
-    async ({ partitions, order, codes }, first, rows, count) => {
+    work: ({ number }, _first, rows) => workers.call('encode', [number, rows]),
+    async take({ partitions, order, codes }, first, rows, count) {
       let lastTurn = 0
       for (let from = 0, to: number; from < count; from = to) {
         const p = partitions[order[from]!]!
@@ -277,7 +264,7 @@ async function encodeRows(
       }
       onRows(rows)
     },
-  )
+  })
 }
 
 /**
@@ -288,16 +275,13 @@ async function encodeRows(
 const factorsOf = ({ ofResiduals }: Codec) => (ofResiduals ? [2, 3, 4, 6] : [3, 4, 6])
 
 async function tuned(
-  rows: number,
-  { space, codec, centroids }: ListPlan,
-  arena: Arena,
-  places: ListPlaces,
-  counts: Uint32Array,
-  apart: Uint32Array,
+  built: BuiltLists,
   truth: Truth,
   guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes' | 'radius'>,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: ListEffort }> {
+  const { plan, rows, arena, places, counts, apart } = built
+  const { space, codec, centroids } = plan
   const everything = { ...guess, recall: null, measured: guess.vectors }
   if (truth.questions.length === 0) {
     // Too few rows for questions: every search measures all rows.
@@ -311,7 +295,8 @@ async function tuned(
   const segments = new Map(
     factors.map(factor => {
       const effort = { candidates: 1, factor }
-      return [factor, new ListSegment(rows, inner, codec, lists, partitions, apart, everything, effort)]
+      const parts = { rows, space: inner, codec, lists, partitions, apart, facts: everything, effort }
+      return [factor, new ListSegment(parts)]
     }),
   )
   const blurs = blursFrom(codec.blur)
@@ -324,7 +309,7 @@ async function tuned(
       // The candidates include the rows of questions, which do not count as neighbours.
       const count = wanted + truth.rows.size
       if (excluded !== null && !passingOf.has(excluded))
-        passingOf.set(excluded, await rowsOutside(excluded, rows, arena, places, counts, pacer))
+        passingOf.set(excluded, await rowsOutside(excluded, built, pacer))
       const { allowed, passing } = (excluded && passingOf.get(excluded)) ?? {
         allowed: null,
         passing: guess.vectors,
@@ -355,10 +340,7 @@ interface PassingRows {
 /** Return the rows outside the excluded partitions. */
 async function rowsOutside(
   excluded: ReadonlySet<number>,
-  rows: number,
-  { buffer }: Arena,
-  places: ListPlaces,
-  counts: Uint32Array,
+  { rows, arena: { buffer }, places, counts }: BuiltLists,
   pacer: Pacer,
 ): Promise<PassingRows> {
   const allowed = new Bitset(rows)

@@ -59,15 +59,23 @@ export async function buildSegment(
     phases.set(phase, done)
     progress(done, phase)
   }
+  const graphOptions = () => {
+    return { threads, onRead: counting('encoding'), onInserted: counting('building') }
+  }
   if (base !== null) {
     const { shape } = base.file.footer.head as unknown as SegmentHead
     if (shape === 'graph') {
-      return extendedGraph(base.file, input, pacer, counting('encoding'), counting('building'), threads)
+      return extendedGraph(base.file, input, pacer, graphOptions())
     }
     const lists = await readLists(base.file)
     const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
     try {
-      return await storedLists(lists.plan, input, lists, null, workers, pacer, counting)
+      return await storedLists(
+        { plan: lists.plan, input, base: lists, survey: null },
+        workers,
+        pacer,
+        counting,
+      )
     } finally {
       await workers.close()
     }
@@ -76,12 +84,12 @@ export async function buildSegment(
   progress(0, 'training')
   if (survey.settings.isGraph) {
     const plan = await planGraph(survey, pacer)
-    return newGraph(plan, input, survey, pacer, counting('encoding'), counting('building'), threads)
+    return newGraph(plan, input, survey, pacer, graphOptions())
   }
   const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
   try {
     const plan = await planLists(survey, workers, pacer)
-    return await storedLists(plan, input, null, survey, workers, pacer, counting)
+    return await storedLists({ plan, input, base: null, survey }, workers, pacer, counting)
   } finally {
     await workers.close()
   }

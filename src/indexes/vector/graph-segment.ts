@@ -109,6 +109,20 @@ interface Seeds {
 
 const empty = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
 
+interface GraphSegmentParts {
+  readonly rows: number
+  readonly space: Space
+  readonly graph: Graph
+  readonly arena: GraphArena
+  readonly codec: NodeCodec
+  readonly entries: readonly Entry[]
+  /** `innerDim` elements for each of `entries`; empty if there is only one entry. */
+  readonly centroids: Float32Array
+  readonly apart: Uint32Array
+  readonly facts: SegmentFacts
+  readonly effort: GraphEffort
+}
+
 /** An opened segment of graphs. */
 export class GraphSegment implements VectorIndexSegment {
   readonly rows: number
@@ -129,19 +143,18 @@ export class GraphSegment implements VectorIndexSegment {
   /** The last search. The caller may request more of its candidates. */
   #last: { readonly probe: Probe; readonly found: Candidates } | null = null
 
-  /** `centroids`: `innerDim` elements for each of `entries`; empty if there is only one entry. */
-  constructor(
-    rows: number,
-    space: Space,
-    graph: Graph,
-    arena: GraphArena,
-    codec: NodeCodec,
-    entries: readonly Entry[],
-    centroids: Float32Array,
-    apart: Uint32Array,
-    facts: SegmentFacts,
-    effort: GraphEffort,
-  ) {
+  constructor({
+    rows,
+    space,
+    graph,
+    arena,
+    codec,
+    entries,
+    centroids,
+    apart,
+    facts,
+    effort,
+  }: GraphSegmentParts) {
     this.rows = rows
     this.facts = facts
     this.#space = space

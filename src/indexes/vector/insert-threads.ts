@@ -13,6 +13,7 @@ import {
   sharedSizes,
 } from '../../kernels/graph.js'
 import { orAborted } from '../../primitives/abort.js'
+import { deferred } from '../../primitives/deferred.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { BuiltGraph } from './stored-graph.js'
 
@@ -67,8 +68,18 @@ export function openCrew(shape: GraphShape, end: number, partitions: number, thr
   return arena && { arena, shared, scratches }
 }
 
+/** The rows to insert. */
+interface Insertion {
+  readonly partitions: readonly Uint32Array[]
+  readonly efConstruction: number
+  /** Called with the number of rows that have just been inserted. */
+  onInserted(rows: number): void
+  /** The module that the threads run. Only tests set it. */
+  readonly file?: URL
+}
+
 /**
- * Insert the rows of each partition, starting from its entry point. `file`: the module that the threads run.
+ * Insert the rows of each partition, starting from its entry point.
  * Return false if no thread could be started; then nothing was inserted. Otherwise the caller must join equal rows (`Graph.join`).
  * Throws ServiceUnavailable if a thread dies, and the reason of the abort signal as soon as it fires; the graph is unusable then.
  * All threads have ended when the call returns.
@@ -76,79 +87,111 @@ export function openCrew(shape: GraphShape, end: number, partitions: number, thr
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,
   { shape, places, entries }: Pick<BuiltGraph, 'shape' | 'places' | 'entries'>,
-  partitions: readonly Uint32Array[],
-  efConstruction: number,
+  { partitions, efConstruction, onInserted, file = workerFile }: Insertion,
   pacer: Pacer,
-  onInserted: (rows: number) => void,
-  file: URL = workerFile,
 ): Promise<boolean> {
   pacer.signal?.throwIfAborted()
   const { rows, starts } = joined(partitions)
   const entryWords = new Int32Array(arena.buffer, shared.entries, 2 * entries.length)
   for (const [i, { row, level }] of entries.entries()) entryWords.set([row, level], 2 * i)
   const tally = sharedWords(Tally.begun + scratches.length)
-  const workers: Worker[] = []
-  let isOver = false
+  const { memory } = arena
+  const tasks = scratches.map((scratch, thread): InsertTask => {
+    const own = { ...places, scratch }
+    return { memory, shape, places: own, shared, rows, starts, efConstruction, tally, thread }
+  })
+  const threads = new InsertThreads(tasks, file, onInserted)
   try {
-    const isDone = new Promise<boolean>((resolve, reject) => {
-      let reported = 0
-      const report = () => {
-        const inserted = Atomics.load(tally, Tally.inserted)
-        if (inserted > reported) onInserted(inserted - reported)
-        reported = inserted
-        if (reported === rows.length) resolve(true)
-      }
-      let alive = scratches.length
-      /** A thread that exits before it has started has claimed no rows, so the other threads insert all rows. */
-      const onExit = (thread: number, cause: unknown) => {
-        report()
-        if (cause !== undefined && Atomics.load(tally, Tally.begun + thread) === 1) reject(died(cause))
-        else if (--alive > 0) return
-        else if (Atomics.load(tally, Tally.taken) === 0) resolve(false)
-        else reject(died(cause))
-      }
-      const start = (thread: number) => {
-        const workerData: InsertTask = {
-          memory: arena.memory,
-          shape,
-          places: { ...places, scratch: scratches[thread]! },
-          shared,
-          rows,
-          starts,
-          efConstruction,
-          tally,
-          thread,
-        }
-        try {
-          const worker = new Worker(file, { workerData, execArgv: [] })
-          let cause: unknown
-          worker.on('message', report)
-          worker.on('error', error => {
-            cause = error
-          })
-          worker.on('exit', code => onExit(thread, code === 0 ? undefined : (cause ?? `exit code ${code}`)))
-          workers.push(worker)
-        } catch (error) {
-          onExit(thread, error)
-        }
-      }
-      const startAll = async () => {
-        for (let thread = 0; thread < scratches.length && !isOver; thread++) {
-          start(thread)
-          await pacer.turn()
-        }
-      }
-      startAll().catch(reject)
-    })
-    if (!(await orAborted(isDone, pacer.signal))) return false
+    threads.start(pacer)
+    if (!(await orAborted(threads.isDone, pacer.signal))) return false
     for (const [i, entry] of entries.entries()) {
       entry.row = entryWords[2 * i]!
       entry.level = entryWords[2 * i + 1]!
     }
     return true
   } finally {
-    isOver = true
-    await Promise.all(workers.map(worker => worker.terminate()))
+    await threads.end()
+  }
+}
+
+/** The threads of one call of `insertByThreads`. */
+class InsertThreads {
+  readonly #tasks: readonly InsertTask[]
+  readonly #file: URL
+  readonly #onInserted: (rows: number) => void
+  readonly #tally: Uint32Array
+  readonly #rows: number
+  readonly #done = deferred<boolean>()
+  readonly #workers: Worker[] = []
+  /** Number of rows of which `onInserted` knows. */
+  #reported = 0
+  /** Number of threads that run or are still to be started. */
+  #alive: number
+  #isOver = false
+
+  constructor(tasks: readonly InsertTask[], file: URL, onInserted: (rows: number) => void) {
+    const { tally, rows } = tasks[0]!
+    this.#tasks = tasks
+    this.#file = file
+    this.#onInserted = onInserted
+    this.#tally = tally
+    this.#rows = rows.length
+    this.#alive = tasks.length
+  }
+
+  /** Resolves to true when all rows are inserted, and to false if no thread claimed a row. Rejects if a thread dies. */
+  get isDone(): Promise<boolean> {
+    return this.#done.promise
+  }
+
+  /** Start the threads one by one, so that the event loop can turn between them. */
+  start(pacer: Pacer): void {
+    const startAll = async () => {
+      for (let thread = 0; thread < this.#tasks.length && !this.#isOver; thread++) {
+        this.#start(thread)
+        await pacer.turn()
+      }
+    }
+    startAll().catch(error => this.#done.reject(error))
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#workers.map(worker => worker.terminate()))
+  }
+
+  #start(thread: number): void {
+    try {
+      const worker = new Worker(this.#file, { workerData: this.#tasks[thread], execArgv: [] })
+      let cause: unknown
+      worker.on('message', () => this.#report())
+      worker.on('error', error => {
+        cause = error
+      })
+      worker.on('exit', code =>
+        this.#noteExit(thread, code === 0 ? undefined : (cause ?? `exit code ${code}`)),
+      )
+      this.#workers.push(worker)
+    } catch (error) {
+      this.#noteExit(thread, error)
+    }
+  }
+
+  #report(): void {
+    const inserted = Atomics.load(this.#tally, Tally.inserted)
+    if (inserted > this.#reported) this.#onInserted(inserted - this.#reported)
+    this.#reported = inserted
+    if (inserted === this.#rows) this.#done.resolve(true)
+  }
+
+  /** A thread that exits before it has started has claimed no rows, so the other threads insert all rows. */
+  #noteExit(thread: number, cause: unknown): void {
+    this.#report()
+    if (cause !== undefined && Atomics.load(this.#tally, Tally.begun + thread) === 1) {
+      this.#done.reject(died(cause))
+    } else if (--this.#alive > 0) return
+    else if (Atomics.load(this.#tally, Tally.taken) === 0) this.#done.resolve(false)
+    else this.#done.reject(died(cause))
   }
 }
 

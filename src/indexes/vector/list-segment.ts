@@ -64,6 +64,71 @@ const turnBytes = 16 * 1024 * 1024
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
+/** What ends a scan. */
+interface ScanLimits {
+  /** Whether the caller limits the number of partitions. */
+  readonly isLimited: boolean
+  /** Number of partitions to scan in any case, and at most. */
+  readonly least: number
+  readonly most: number
+  /** When the best rows count as settled. */
+  readonly rule: Blur
+  /** Number of rows that the scan must find. */
+  readonly enough: number
+  /** Number of rows that pass, in all partitions. */
+  readonly all: number
+  /** Whether the scan may be repeated with more kept rows. */
+  readonly mayKeepMore: boolean
+}
+
+/** How far a scan has come. */
+class Scan {
+  /** Number of scanned partitions. */
+  scanned = 0
+  /** Number of their rows, and of those that pass the filter. */
+  measured = 0
+  seen = 0
+  /** By partition: value of `seen` after the partition was scanned. */
+  readonly seenAt: Float64Array
+  /** Rows of the partitions so far, including partitions in which no row passes. */
+  visited = 0
+  /** Value of `seen` at which the best rows count as settled. */
+  goal = 0
+  /** Value of `seen` before which the search will not end. */
+  due = 0
+  ended: Ending = 'saturated'
+
+  constructor(partitions: number) {
+    this.seenAt = new Float64Array(partitions)
+  }
+
+  /** Count a partition of `rows` rows, of which `passing` pass the filter. */
+  add(partition: number, rows: number, passing: number): void {
+    this.scanned++
+    this.measured += rows
+    this.seen += passing
+    this.seenAt[partition] = this.seen
+  }
+}
+
+/** Partitions that are loaded together. */
+interface Batch {
+  readonly partitions: Uint32Array
+  /** Position after the last of them among the nearest partitions. */
+  readonly end: number
+}
+
+interface ListSegmentParts {
+  readonly rows: number
+  readonly space: Space
+  readonly codec: Codec
+  readonly lists: Lists
+  readonly partitions: Partitions
+  readonly apart: Uint32Array
+  readonly facts: SegmentFacts
+  readonly effort: ListEffort
+}
+
 /** An opened segment of lists. */
 export class ListSegment implements VectorIndexSegment {
   readonly rows: number
@@ -82,16 +147,8 @@ export class ListSegment implements VectorIndexSegment {
   readonly #placed: number
   readonly #laid: Laid
 
-  constructor(
-    rows: number,
-    space: Space,
-    codec: Codec,
-    lists: Lists,
-    { centroids, counts }: Partitions,
-    apart: Uint32Array,
-    facts: SegmentFacts,
-    effort: ListEffort,
-  ) {
+  constructor({ rows, space, codec, lists, partitions, apart, facts, effort }: ListSegmentParts) {
+    const { centroids, counts } = partitions
     this.rows = rows
     this.facts = facts
     this.#space = space
@@ -160,8 +217,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Scans `least` partitions
-   * in any case, and at most `most`. Return null if `mayKeepMore` and the `kept` best rows have too few distinct points to judge.
+   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Return null if `mayKeepMore`
+   * and the `kept` best rows have too few distinct points to judge.
    */
   *#scanKeeping(
     kept: number,
@@ -170,77 +227,29 @@ export class ListSegment implements VectorIndexSegment {
     probe: Probe,
     pacer: Pacer,
   ): Task<Candidates | null> {
-    const { k, count, allowed, passing, effort } = probe
+    const { count, allowed } = probe
     const partitions = this.#counts.length
-    const { leastPartitions, mostPartitions } = effort
-    const isLimited = leastPartitions !== undefined || mostPartitions !== undefined
-    const most = Math.min(mostPartitions ?? partitions, partitions)
-    const least = Math.min(leastPartitions ?? leastProbes, most)
-    const usual = passing / partitions
-    const factor = this.#effortFor(allowed !== null).factor ?? usualFactors.lists
-    const rule = { factor, more: moreProbes * usual }
-    const enough = Math.min(leastPartitions === undefined ? kept : k, passing)
-    const all = Math.min(this.#placed, passing)
-    /** By partition: value of `seen` after the partition was scanned. */
-    const seenAt = new Float64Array(partitions)
+    const limits = this.#limitsOf(kept, mayKeepMore, probe)
+    const scan = new Scan(partitions)
     const view = this.#lists.view()
-    let nearest = this.#nearestPartitions(query, Math.min(partitions, Math.max(firstCentroids, 2 * least)))
-    let scanned = 0
-    let seen = 0
-    /** Rows of the partitions so far, including rows that the filter excludes. */
-    let visited = 0
-    let measured = 0
+    let nearest = this.#nearestPartitions(
+      query,
+      Math.min(partitions, Math.max(firstCentroids, 2 * limits.least)),
+    )
     let bytes = 0
-    let goal = 0
     /** Number of partitions, in the order of `nearest`, whose lists are loaded. */
     let ready = 0
-    let ended: Ending = 'saturated'
     let found: Hits | null = null
     this.#openHeap(kept, allowed)
-    for (let next = 0; next < partitions && seen < all; next++) {
+    for (let next = 0; next < partitions && scan.seen < limits.all; next++) {
       if (next === nearest.length) nearest = this.#nearestPartitions(query, Math.min(partitions, 2 * next))
       const partition = nearest[next]!
       if (this.#counts[partition] === 0) continue
-      /** Value of `seen` before which the search will not end. */
-      let due = Math.max(goal, enough)
-      if (scanned >= least && (seen >= goal || scanned >= most)) {
-        const best: Hits = heldNearest(this.#arena)
-        if (scanned >= most) {
-          ended = 'limited'
-          break
-        }
-        const missing = enough - best.ordinals.length
-        if (missing > 0) due = seen + missing
-        else if (leastPartitions !== undefined) {
-          ended = 'limited'
-          break
-        } else {
-          const least = watchedRows(k, leastWatched)
-          const partitionOf = view.partitionsOf(best.ordinals)
-          const watched = this.#watchedAmong(best, partitionOf, least)
-          if (watched === null && mayKeepMore) return null
-          const late = lateRows(least)
-          const last = watched ?? best.ordinals.length
-          goal = enoughWork(rule, this.#lastChangeAt(best, partitionOf, last, late, seenAt))
-          if (seen >= goal) break
-          due = goal
-        }
-        if (
-          !isLimited &&
-          Math.max(seen, goal) >= passing * mostShare &&
-          !this.#isScanningCheaper(measured, passing)
-        ) {
-          ended = 'unsettled'
-          break
-        }
-      }
+      const verdict = this.#judge(scan, limits, probe, view)
+      if (verdict === 'over') break
+      if (verdict === 'too few points') return null
       if (next >= ready) {
-        // Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from the rows so far, so the
-        // search loads at most as many partitions as it has visited.
-        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, visited)
-        const far = allowed === null ? batchLists : Math.max(least, next)
-        const wanted = Math.max(least - scanned, 1)
-        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - scanned))
+        const batch = this.#nextBatch(nearest, next, scan, limits, allowed !== null)
         ready = batch.end
         const coming = view.bring(batch.partitions)
         if (coming !== null) {
@@ -252,13 +261,10 @@ export class ListSegment implements VectorIndexSegment {
         }
       }
       const rows = this.#passingIn(view, partition, allowed)
-      visited += this.#counts[partition]!
+      scan.visited += this.#counts[partition]!
       if (rows === 0) continue
       bytes += this.#scanList(view, query, partition)
-      measured += this.#counts[partition]!
-      scanned++
-      seen += rows
-      seenAt[partition] = seen
+      scan.add(partition, this.#counts[partition]!, rows)
       if (bytes < turnBytes) continue
       bytes = 0
       if (!pacer.due()) continue
@@ -269,20 +275,81 @@ export class ListSegment implements VectorIndexSegment {
       this.#offer(found)
     }
     const { ordinals } = closeNearest(this.#arena)
+    const { scanned, measured, ended } = scan
     return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: scanned, measured, ended }
+  }
+
+  #limitsOf(kept: number, mayKeepMore: boolean, { k, allowed, passing, effort }: Probe): ScanLimits {
+    const { leastPartitions, mostPartitions } = effort
+    const partitions = this.#counts.length
+    const most = Math.min(mostPartitions ?? partitions, partitions)
+    const usual = passing / partitions
+    const factor = this.#effortFor(allowed !== null).factor ?? usualFactors.lists
+    return {
+      isLimited: leastPartitions !== undefined || mostPartitions !== undefined,
+      most,
+      least: Math.min(leastPartitions ?? leastProbes, most),
+      rule: { factor, more: moreProbes * usual },
+      enough: Math.min(leastPartitions === undefined ? kept : k, passing),
+      all: Math.min(this.#placed, passing),
+      mayKeepMore,
+    }
+  }
+
+  /** Decide whether to scan another partition. Updates `goal`, `due` and `ended`. */
+  #judge(
+    scan: Scan,
+    { isLimited, most, least, rule, enough, mayKeepMore }: ScanLimits,
+    { k, passing, effort }: Probe,
+    view: ListView,
+  ): 'continue' | 'over' | 'too few points' {
+    scan.due = Math.max(scan.goal, enough)
+    if (scan.scanned < least || (scan.seen < scan.goal && scan.scanned < most)) return 'continue'
+    const best: Hits = heldNearest(this.#arena)
+    const missing = enough - best.ordinals.length
+    if (scan.scanned >= most || (missing <= 0 && effort.leastPartitions !== undefined)) {
+      scan.ended = 'limited'
+      return 'over'
+    }
+    if (missing > 0) scan.due = scan.seen + missing
+    else {
+      const rows = watchedRows(k, leastWatched)
+      const partitionOf = view.partitionsOf(best.ordinals)
+      const watched = this.#watchedAmong(best, partitionOf, rows)
+      if (watched === null && mayKeepMore) return 'too few points'
+      const last = watched ?? best.ordinals.length
+      scan.goal = enoughWork(rule, this.#lastChangeAt(best, partitionOf, last, lateRows(rows), scan.seenAt))
+      if (scan.seen >= scan.goal) return 'over'
+      scan.due = scan.goal
+    }
+    const isLong = !isLimited && Math.max(scan.seen, scan.goal) >= passing * mostShare
+    if (!isLong || this.#isScanningCheaper(scan.measured, passing)) return 'continue'
+    scan.ended = 'unsettled'
+    return 'over'
+  }
+
+  /**
+   * Return the partitions to load next. Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from
+   * the rows so far, so the search loads at most as many partitions as it has visited.
+   */
+  #nextBatch(
+    nearest: Uint32Array,
+    next: number,
+    { scanned, seen, visited, due }: Scan,
+    { least, most }: ScanLimits,
+    isFiltered: boolean,
+  ): Batch {
+    const share = isFiltered ? Math.max(1, seen) / Math.max(1, visited) : 1
+    const far = isFiltered ? Math.max(least, next) : batchLists
+    const lists = Math.max(least - scanned, 1)
+    return this.#batch(nearest, next, lists, (due - seen) / share, Math.min(far, most - scanned))
   }
 
   /**
    * Return the partitions to load together, from position `next` of `nearest` on, and the position after the last of them.
    * The batch has at least `lists` non-empty partitions, more until they have `rows` rows, and at most `most`.
    */
-  #batch(
-    nearest: Uint32Array,
-    next: number,
-    lists: number,
-    rows: number,
-    most: number,
-  ): { readonly partitions: Uint32Array; readonly end: number } {
+  #batch(nearest: Uint32Array, next: number, lists: number, rows: number, most: number): Batch {
     const partitions = new Uint32Array(Math.min(batchLists, most, nearest.length - next))
     let count = 0
     let batchRows = 0

@@ -67,14 +67,20 @@ export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): 
   }
 }
 
+/** What the file of a graph says beside its nodes and edges. */
+interface GraphTraits {
+  readonly apart: Uint32Array
+  readonly facts: SegmentFacts
+  readonly effort: GraphEffort
+  /** Of a segment over lists of vectors: where the list of each row ends. */
+  readonly ends: Uint32Array | undefined
+}
+
 /** Return the bytes of the file of a built graph. */
 export function graphFile(
   { space, codec, m, efConstruction, centroids }: GraphPlan,
   { arena: { buffer }, shape, places, entries }: BuiltGraph,
-  apart: Uint32Array,
-  facts: SegmentFacts,
-  effort: GraphEffort,
-  ends: Uint32Array | undefined,
+  { apart, facts, effort, ends }: GraphTraits,
   pacer: Pacer,
 ): SegmentBytes {
   const { rows } = shape
@@ -180,5 +186,5 @@ export async function openGraph(file: SectionFile, memory: SegmentMemory): Promi
   const arena = await memory.open(places.end, buffer => readGraph(file, record, buffer, places))
   const graph = new Graph(arena, shape, places, false, workerCount > 1 ? unchanging : null)
   const { space, codec, centroids } = plan
-  return new GraphSegment(rows, space, graph, arena, codec, entries, centroids, apart, facts, effort)
+  return new GraphSegment({ rows, space, graph, arena, codec, entries, centroids, apart, facts, effort })
 }

@@ -53,19 +53,26 @@ interface ListsHead extends SegmentHead {
   readonly effort: ListEffort
 }
 
-/** Return the bytes of the file of a segment over `rows` rows whose lists are in an arena. */
+/** Lists in an arena. */
+export interface BuiltLists {
+  readonly plan: ListPlan
+  readonly rows: number
+  readonly arena: Arena
+  readonly places: ListPlaces
+  /** Number of rows of each list. */
+  readonly counts: Uint32Array
+  readonly apart: Uint32Array
+}
+
+/** Return the bytes of the file of built lists. `ends`: of a segment over lists of vectors, where the list of each row ends. */
 export function listsFile(
-  { space, codecName, codec, centroids }: ListPlan,
-  rows: number,
-  { buffer }: Arena,
-  places: ListPlaces,
-  counts: Uint32Array,
-  apart: Uint32Array,
+  { plan, rows, arena: { buffer }, places, counts, apart }: BuiltLists,
   facts: SegmentFacts,
   effort: ListEffort,
   ends: Uint32Array | undefined,
   pacer: Pacer,
 ): SegmentBytes {
+  const { space, codecName, codec, centroids } = plan
   const more = partsOfLists(ends)
   const codesOf = (p: number) =>
     new Uint8Array(buffer, places.lists + places.listAt[p]!, storedBytes(codec, counts[p]!))
@@ -103,16 +110,8 @@ export async function openLists(file: SectionFile, memory: SegmentMemory): Promi
   const { space, codec, centroids } = plan
   const { counts } = reader
   const lists = await listsIn(memory, codec, reader, rows)
-  return new ListSegment(
-    rows,
-    space,
-    codec,
-    lists,
-    { centroids: centroids.values, counts },
-    apart,
-    facts,
-    effort,
-  )
+  const partitions = { centroids: centroids.values, counts }
+  return new ListSegment({ rows, space, codec, lists, partitions, apart, facts, effort })
 }
 
 /** Return the lists of a file; no list is read yet. */

@@ -40,11 +40,8 @@ function start(
     isDone: insertByThreads(
       crew,
       { shape, places, entries: [entry] },
-      [all],
-      200,
+      { partitions: [all], efConstruction: 200, onInserted: onInserted ?? (() => {}), file },
       new Pacer(signal),
-      onInserted ?? (() => {}),
-      file,
     ),
   }
 }

@@ -59,12 +59,12 @@ async function builtBy(threads: number, file: URL, spec: VectorSpec, signal?: Ab
     const survey = await surveyed(spec, inputOf(6000), pacer, () => {})
     const plan = await planLists(survey, workers, pacer)
     const whole = await collected(
-      await storedLists(plan, inputOf(6000), null, survey, workers, pacer, () => () => {}),
+      await storedLists({ plan, input: inputOf(6000), base: null, survey }, workers, pacer, () => () => {}),
     )
     const base = await readLists(opened(whole.bytes, whole.crc))
     const more = inputOf(1000, 6000)
     const longer = await collected(
-      await storedLists(base.plan, more, base, null, workers, pacer, () => () => {}),
+      await storedLists({ plan: base.plan, input: more, base, survey: null }, workers, pacer, () => () => {}),
     )
     return { count: workers.count, whole: whole.bytes, longer: longer.bytes }
   } finally {

@@ -23,6 +23,6 @@ export function* everyRow(
   const found = new Found(0, -Infinity)
   const norms = normsOf(corpus)
   const clauses = yield* openClauses(segment, query, norms, pacer)
-  if (clauses !== null) yield* sweep(segment, clauses, norms, allowed, found, false, pacer)
+  if (clauses !== null) yield* sweep({ segment, query: clauses, norms, allowed, found }, false, pacer)
   return found.all()
 }

@@ -30,17 +30,20 @@ const rangePostings = 256
 /** Number of ranges with the highest bounds that are searched first. */
 const firstRanges = 2
 
+/** A search of one segment. */
+interface SegmentSearch {
+  readonly segment: TextSegment
+  readonly query: Clauses
+  readonly norms: Norms
+  /** The rows that may match; null: all. */
+  readonly allowed: Bitset | null
+  readonly found: Found
+}
+
 /** Offer all matching rows of a segment to `found`. `wantsBest`: only the best rows are needed; they come in no particular order. */
-export function* sweep(
-  segment: TextSegment,
-  query: Clauses,
-  norms: Norms,
-  allowed: Bitset | null,
-  found: Found,
-  wantsBest: boolean,
-  pacer: Pacer,
-): Task<void> {
-  const search = new Search(segment, query, norms, allowed, found)
+export function* sweep(input: SegmentSearch, wantsBest: boolean, pacer: Pacer): Task<void> {
+  const { query, found } = input
+  const search = new Search(input)
   const { ranges } = search
   for (const clause of query.clauses) {
     search.add(clause)
@@ -81,7 +84,7 @@ class Search {
   /** Whether the sum has no rounding difference from the score in query order. */
   #isExact = false
 
-  constructor(segment: TextSegment, query: Clauses, norms: Norms, allowed: Bitset | null, found: Found) {
+  constructor({ segment, query, norms, allowed, found }: SegmentSearch) {
     this.#lengths = segment.lengths
     this.#leaves = query.leaves
     this.#clauses = query.clauses

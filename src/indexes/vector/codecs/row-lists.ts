@@ -1,3 +1,4 @@
+/** Parts that codecs share. */
 import { corrupted } from '../../../errors.js'
 
 /** Base class of codecs whose lists store rows contiguously, one after the other. */

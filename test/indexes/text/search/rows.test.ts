@@ -83,7 +83,7 @@ function rowsOf({ ordinals, scores }: ScoredRows): ScoredRow[] {
 }
 
 async function best(segment: TextSegment, query: SegmentQuery, corpus: Corpus, k: number, floor?: number) {
-  return rowsOf(await runTask(bestRows(segment, query, corpus, k, null, new Pacer(), floor)))
+  return rowsOf(await runTask(bestRows(segment, query, corpus, { k, allowed: null, floor }, new Pacer())))
 }
 
 describe('small corpora', () => {
@@ -102,7 +102,7 @@ describe('small corpora', () => {
             const matches = matchesByLoops(texts, query, means).filter(({ row }) => allowed?.has(row) ?? true)
             const all = await runTask(everyRow(segment, query, means, allowed, new Pacer()))
             expect(rowsOf(all)).toEqual(matches)
-            const found = await runTask(bestRows(segment, query, means, k, allowed, new Pacer()))
+            const found = await runTask(bestRows(segment, query, means, { k, allowed }, new Pacer()))
             expect(rowsOf(found)).toEqual(bestByLoops(matches, k))
           }
         },
@@ -211,7 +211,7 @@ describe('a skewed corpus of many ranges', async () => {
       async (query, k, seed) => {
         const allowed = seed === null ? null : someOf(texts.length, seed)
         const matches = matchesByLoops(texts, query, means).filter(({ row }) => allowed?.has(row) ?? true)
-        const found = await runTask(bestRows(segment, query, means, k, allowed, new Pacer()))
+        const found = await runTask(bestRows(segment, query, means, { k, allowed }, new Pacer()))
         expect(rowsOf(found)).toEqual(bestByLoops(matches, k))
       },
     )
@@ -221,7 +221,9 @@ describe('a skewed corpus of many ranges', async () => {
   test('interleaved searches do not disturb each other', async () => {
     const some = queries.filter(({ kind }) => kind === 'terms')
     const found = await Promise.all(
-      some.map(query => runTask(bestRows(segment, query, means, 10, null, new Pacer(undefined, hurried)))),
+      some.map(query =>
+        runTask(bestRows(segment, query, means, { k: 10, allowed: null }, new Pacer(undefined, hurried))),
+      ),
     )
     some.forEach((query, i) => {
       expect(rowsOf(found[i]!)).toEqual(bestByLoops(matchesByLoops(texts, query, means), 10))
