@@ -1,6 +1,5 @@
 /** The public exports of the package `sheaf`. */
 export type { BadVectors } from './arrow/bad-vectors.js'
-export type { RowOf } from './arrow/row-type.js'
 export type { ArrowBatch } from './arrow/to-arrow.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
 export type { Assignments } from './client/assignments.js'
@@ -37,6 +36,15 @@ export {
 } from './client/namespace.js'
 export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
 export type { RowsOptions } from './client/rows-options.js'
+export {
+  type Columns,
+  type ColumnText,
+  type InferredRow,
+  type RowOf,
+  type SchemaInput,
+  schema,
+  type TypedSchema,
+} from './client/schema.js'
 export type { SchemaDifference } from './client/schema-difference.js'
 export {
   type BatchesOptions,
@@ -54,7 +62,7 @@ export {
   Table,
   type VersionInfo,
 } from './client/table.js'
-export type { IngestOptions, Progress, Row, RowInput, TableData } from './client/table-data.js'
+export type { IngestOptions, Progress, Row, RowInput, TableData, TableInput } from './client/table-data.js'
 export type {
   CreateIndexOptions,
   IndexInfo,

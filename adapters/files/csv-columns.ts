@@ -1,7 +1,8 @@
 /** The columns of a CSV file: collects records until names and types are known, then converts records to rows. */
-import { typeFromJson } from '../../src/arrow/schema-from-json.js'
+
 import { typeName } from '../../src/arrow/type-name.js'
-import type { DataType } from '../../src/arrow/types.js'
+import { typeFromText } from '../../src/arrow/type-text.js'
+import type { DataType, Schema } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'
 import { columnNotFound, invalidInput, quote, type SheafError, schemaMismatch } from '../../src/errors.js'
 import { ColumnGuess, readGuessed } from './csv-guess.js'
@@ -13,6 +14,11 @@ import { readText } from './read-value.js'
 /** Types are inferred from this many rows, or from rows with this many characters. */
 const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
+
+/** The options of `readCsv` that columns depend on. */
+interface CsvColumnsOptions extends Pick<ReadCsvOptions, 'columns' | 'types' | 'infer'> {
+  readonly schema?: Schema | undefined
+}
 
 /** No real table has more columns: a file that seems to have more is not CSV, or has another delimiter. */
 const mostColumns = 10_000
@@ -29,7 +35,7 @@ interface Column {
 const text: DataType = { kind: 'utf8', large: false }
 
 export class CsvColumns {
-  readonly #options: ReadCsvOptions
+  readonly #options: CsvColumnsOptions
   readonly #nulls: ReadonlySet<string>
   /** Characters of the longest text that means null: longer texts need no look-up. */
   readonly #longestNull: number
@@ -44,7 +50,7 @@ export class CsvColumns {
   #seenRows = 0
   #seenCharacters = 0
 
-  constructor(options: ReadCsvOptions, nulls: ReadonlySet<string>, nameOf: (line: number) => string) {
+  constructor(options: CsvColumnsOptions, nulls: ReadonlySet<string>, nameOf: (line: number) => string) {
     this.#options = options
     this.#nulls = nulls
     this.#longestNull = Math.max(-1, ...Array.from(nulls, text => text.length))
@@ -135,7 +141,9 @@ export class CsvColumns {
     const unknown = [...names, ...Object.keys(types)].find(name => !known.has(name))
     if (unknown !== undefined) throw columnNotFound(unknown, [...known])
     for (const { name, type } of schema?.fields ?? []) this.#given.set(name, type)
-    for (const [name, type] of Object.entries(types)) this.#given.set(name, typeFromJson(type))
+    for (const [name, type] of Object.entries(types)) {
+      this.#given.set(name, typeFromText(type, `readCsv: types: column ${quote(name)}`).type)
+    }
     this.#names = names
     this.#guesses = names.map(name => (infer && !this.#given.has(name) ? new ColumnGuess() : null))
     if (this.#guesses.every(guess => guess === null)) this.end()
@@ -179,7 +187,7 @@ export class CsvColumns {
     const where = this.#nameOf(line)
     return schemaMismatch(`${where}: column ${quote(name)} is ${typeName(type)}, got ${quote(cell)}`, {
       hint: guessed
-        ? `all rows before it are of that type: pass types: { ${quote(name)}: 'utf8' }, a schema, or infer: false`
+        ? `all rows before it are of that type: pass types: { ${quote(name)}: 'string' }, a schema, or infer: false`
         : undefined,
     })
   }

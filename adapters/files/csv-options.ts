@@ -1,5 +1,5 @@
 /** Options of `readCsv`. */
-import type { Schema } from '../../src/arrow/types.js'
+import type { SchemaInput } from '../../src/client/schema.js'
 import { schemaShape } from '../../src/client/table-data.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { array, boolean, options, record, string } from '../../src/protocol/shape.js'
@@ -11,8 +11,8 @@ export interface ReadCsvOptions extends ReadOptions {
   /** Column names of a file without a header row. Default: the first row has the names. */
   readonly columns?: readonly string[] | undefined
   /** Types of all columns. Columns of the schema that the file does not have are left out of the rows. */
-  readonly schema?: Schema | undefined
-  /** Types of some columns by name: `int64`, `float64`, `utf8`, `bool`, `date32`, `timestamp:us:UTC` ... */
+  readonly schema?: SchemaInput | undefined
+  /** Types of some columns by name: `int64`, `float64`, `string`, `bool`, `date`, `timestamp(us, UTC)`, as in `schema`. */
   readonly types?: Readonly<Record<string, string>> | undefined
   /** Whether to infer the types of columns whose type is not given. Default true; otherwise these columns are text. */
   readonly infer?: boolean | undefined

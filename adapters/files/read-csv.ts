@@ -1,5 +1,6 @@
 /** Reads CSV files as rows. */
-import { checkSchemaShape } from '../../src/arrow/check-schema.js'
+import { givenSchema } from '../../src/arrow/given-schema.js'
+import type { RowsFor, SchemaInput } from '../../src/client/schema.js'
 import type { Row } from '../../src/client/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
@@ -35,6 +36,10 @@ const pieceBytes = 4 * 1024
  * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its column, with line and
  *   column.
  */
+export function readCsv<const S extends SchemaInput>(
+  source: FileSource,
+  options: ReadCsvOptions & { readonly schema: S },
+): AsyncGenerator<RowsFor<S>>
 export function readCsv(source: FileSource, options?: ReadCsvOptions): AsyncGenerator<Row>
 export async function* readCsv(
   source: FileSource,
@@ -43,12 +48,12 @@ export async function* readCsv(
 ): AsyncGenerator<Row> {
   refuseMore('readCsv', 2, more)
   const checked = parse(readCsvShape, given, 'readCsv')
-  const { delimiter = ',', nulls = [''], schema, signal } = checked
+  const { delimiter = ',', nulls = [''], signal } = checked
+  const schema = checked.schema === undefined ? undefined : givenSchema(checked.schema)
   checkDelimiter(delimiter)
-  if (schema !== undefined) checkSchemaShape(schema)
   const nameOf = (line: number) => lineOf(source, line)
   const splitter = new RecordSplitter(delimiter, nameOf)
-  const columns = new CsvColumns(checked, new Set(nulls), nameOf)
+  const columns = new CsvColumns({ ...checked, schema }, new Set(nulls), nameOf)
   const pacer = new Pacer(signal)
   for await (const { bytes } of textBlocks(source, signal)) {
     for (let from = 0; from < bytes.length; from += pieceBytes) {

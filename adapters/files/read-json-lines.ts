@@ -1,7 +1,8 @@
 /** Reads files of JSON lines as rows. */
-import { checkSchemaShape } from '../../src/arrow/check-schema.js'
+import { givenSchema } from '../../src/arrow/given-schema.js'
 import { typeName } from '../../src/arrow/type-name.js'
-import type { DataType, Schema } from '../../src/arrow/types.js'
+import type { DataType } from '../../src/arrow/types.js'
+import type { RowsFor, SchemaInput } from '../../src/client/schema.js'
 import { type Row, schemaShape } from '../../src/client/table-data.js'
 import {
   columnNotFound,
@@ -23,7 +24,7 @@ import { textBlocks } from './text-blocks.js'
 
 export interface ReadJsonLinesOptions extends ReadOptions {
   /** Types of the columns. Default: values have the types of JSON; a string is text, whatever it looks like. */
-  readonly schema?: Schema | undefined
+  readonly schema?: SchemaInput | undefined
 }
 
 export const readJsonLinesShape = declare<ReadJsonLinesOptions>()({
@@ -43,6 +44,10 @@ const blank = /^[ \t\r]*$/
  * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does not fit the schema.
  *   The message names the line.
  */
+export function readJsonLines<const S extends SchemaInput>(
+  source: FileSource,
+  options: ReadJsonLinesOptions & { readonly schema: S },
+): AsyncGenerator<RowsFor<S>>
 export function readJsonLines(source: FileSource, options?: ReadJsonLinesOptions): AsyncGenerator<Row>
 export async function* readJsonLines(
   source: FileSource,
@@ -50,8 +55,8 @@ export async function* readJsonLines(
   ...more: readonly unknown[]
 ): AsyncGenerator<Row> {
   refuseMore('readJsonLines', 2, more)
-  const { schema, signal } = parse(readJsonLinesShape, options, 'readJsonLines')
-  if (schema !== undefined) checkSchemaShape(schema)
+  const { schema: given, signal } = parse(readJsonLinesShape, options, 'readJsonLines')
+  const schema = given === undefined ? undefined : givenSchema(given)
   const types = schema && new Map(schema.fields.map(field => [field.name, field.type]))
   const pacer = new Pacer(signal)
   for await (const block of textBlocks(source, signal)) {

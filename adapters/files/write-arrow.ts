@@ -1,10 +1,12 @@
 /** Writes rows as an Arrow IPC file. */
-import { checkSchemaShape } from '../../src/arrow/check-schema.js'
+
 import type { Batch } from '../../src/arrow/column.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
+import { givenSchema } from '../../src/arrow/given-schema.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import { equalSchemas } from '../../src/arrow/same-type.js'
 import type { Schema } from '../../src/arrow/types.js'
+import type { SchemaInput } from '../../src/client/schema.js'
 import { type Row, schemaShape } from '../../src/client/table-data.js'
 import { SheafError, schemaMismatch } from '../../src/errors.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
@@ -16,7 +18,7 @@ import { type FileTarget, type Progress, type WriteOptions, type Written, writeC
 
 export interface WriteArrowOptions extends WriteOptions {
   /** Types of row objects. Default: inferred from the first 1024 rows. Record batches have their own types. */
-  readonly schema?: Schema | undefined
+  readonly schema?: SchemaInput | undefined
 }
 
 export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShape, signal: signalShape })
@@ -46,13 +48,12 @@ export async function writeArrow(
 
 async function* encodeArrow(
   rows: FileRows,
-  given: Schema | undefined,
+  given: SchemaInput | undefined,
   progress: Progress,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  if (given !== undefined) checkSchemaShape(given)
   let writer: IpcFileWriter | null = null
-  let schema = given
+  let schema = given === undefined ? undefined : givenSchema(given)
   for await (const piece of rowPieces(rows, signal)) {
     const batch = batchOf(piece, schema, progress.rows)
     schema ??= batch.schema

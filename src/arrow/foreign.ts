@@ -83,6 +83,11 @@ export function isForeignArrow(value: unknown): boolean {
   return isTable(value) || isBatch(value)
 }
 
+/** Return a Schema of apache-arrow as plain data. Returns null if the value is none. Throws `Unsupported` for types that Sheaf does not support. */
+export function fromForeignSchema(value: unknown): Schema | null {
+  return isSchema(value) && value.fields.length > 0 ? readSchema(value) : null
+}
+
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }

@@ -9,9 +9,9 @@ import type { DataType, Field, IntType, Schema } from './types.js'
  *     const schema = {
  *       fields: [{ name: 'title', type: { kind: 'utf8', large: false }, nullable: true }],
  *     } as const
- *     type Row = RowOf<typeof schema> // { readonly title: string | null }
+ *     type Row = RowOfFields<typeof schema> // { readonly title: string | null }
  */
-export type RowOf<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
+export type RowOfFields<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
 
 /** For fields whose names are unknown: rows with arbitrary values. */
 type FieldsOf<F extends readonly Field[], Int64> = string extends F[number]['name']

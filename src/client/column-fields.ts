@@ -1,11 +1,13 @@
 /** Column definitions and changes of the client, and their conversion to wire fields. */
 import { typeToJson } from '../arrow/schema-json.js'
+import { typeFromText } from '../arrow/type-text.js'
 import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote } from '../errors.js'
 import { parse } from '../protocol/parse.js'
 import type { ColumnAlteration, JsonDataType, NewColumn } from '../protocol/schema-shapes.js'
 import { array, boolean, either, given, options, record, string } from '../protocol/shape.js'
 
-/** A type, or its name in any dialect: `int32`, `string`, `timestamp:ms:UTC`, `fixed_size_list:float32:768`. */
+/** A type as plain data or as text, as `schema` takes it: `int32`, `timestamp(us, UTC)`, `vector(768)`. */
 export type ColumnType = DataType | string
 
 /** Definition of a new column. With only a `type`, all values are null. */
@@ -80,7 +82,8 @@ export function newColumns(columns: NewColumns): readonly NewColumn[] {
 
 function newColumn(name: string, column: ColumnDefinition): NewColumn {
   const { expression, computed, function: udf_name, version, inputs, autoBackfill, type } = column
-  const data_type = type === undefined ? {} : { data_type: jsonType(type) }
+  const data_type =
+    type === undefined ? {} : { data_type: jsonType(type, `addColumns: column ${quote(name)}`) }
   const definition = {
     name,
     ...(expression !== undefined && { expression }),
@@ -106,11 +109,22 @@ function newColumn(name: string, column: ColumnDefinition): NewColumn {
 export function alterations(changes: Readonly<Record<string, ColumnChanges>>): readonly ColumnAlteration[] {
   const checked = parse(record(columnChangesShape, Number.POSITIVE_INFINITY), changes, 'alterColumns')
   return Object.entries(checked).map(([path, { type, ...change }]) => {
-    return { path, ...change, ...(type !== undefined && { data_type: jsonType(type) }) }
+    return {
+      path,
+      ...change,
+      ...(type !== undefined && { data_type: jsonType(type, `alterColumns: column ${quote(path)}`) }),
+    }
   })
 }
 
 /** The names of the dialect `lance` describe every type completely. */
-function jsonType(type: ColumnType): JsonDataType {
-  return typeof type === 'string' ? { type } : typeToJson(type, 'lance')
+function jsonType(type: ColumnType, place: string): JsonDataType {
+  if (typeof type !== 'string') return typeToJson(type, 'lance')
+  const text = typeFromText(type, place)
+  if (!text.nullable) {
+    throw invalidInput(`${place}: ${quote(type)} has "!", but existing rows have no value`, {
+      hint: 'set nullable: false by alterColumns, once every row has a value',
+    })
+  }
+  return typeToJson(text.type, 'lance')
 }

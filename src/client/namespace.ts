@@ -3,8 +3,6 @@
  * operations of the specification, and sends only requests that any client could send.
  */
 
-import type { RowOf } from '../arrow/row-type.js'
-import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { takeNoMore } from '../protocol/arguments.js'
@@ -16,6 +14,7 @@ import { array, boolean, callback, either, oneOf, options, string } from '../pro
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
+import type { InferredRow, RowOf, SchemaInput } from './schema.js'
 import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
@@ -41,7 +40,7 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
    */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
   /**
-   * Types of the columns. Default: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
+   * Types of the columns: made by `schema`, plain data, or a Schema of apache-arrow. Default: inferred from all rows of an array, or from the first 65,536 rows or 32 MiB of
    * another iterable; later rows must fit. Inference changes no value: numbers become float64, bigints int64 or
    * uint64, arrays of numbers lists of float64.
    *
@@ -52,7 +51,7 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
    *
    * All arrays of a vector column must have the same length (see `badVectors`).
    */
-  readonly schema?: Schema
+  readonly schema?: SchemaInput | undefined
   /**
    * Names of columns of plain objects that hold vectors, in addition to the names above: their arrays of numbers
    * become float32. Not allowed together with `schema`. Throws `InvalidInput` if the arrays of such a column differ
@@ -64,6 +63,13 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
   /** Whether to create missing parent namespaces. Default false. */
   readonly createParents?: boolean
 }
+
+/** The type parameter of a call that names no type of rows. */
+interface Untold {
+  readonly [untold]: never
+}
+
+declare const untold: unique symbol
 
 /** Options of `Namespace.createView`. */
 export interface CreateViewOptions extends CallOptions {
@@ -163,38 +169,51 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Create a table from rows, or an empty table from a schema. If the call spells out the schema, or declares it `as
-   * const`, the rows of the table are typed.
+   * Create a table from rows, or an empty table from a schema. The schema gives the type of the rows if it is made by
+   * `schema`, spelled out in the call, declared `as const`, or a Schema of apache-arrow with types.
    *
    * Throws `TableAlreadyExists` if the table exists and `mode` is `create`, and `SchemaValidation` for rows that do
    * not fit.
    */
-  async createTable<const S extends Schema>(
+  async createTable<const S extends SchemaInput>(
     id: Identifier,
     data: TableData<NoInfer<RowOf<S>>>,
     options: CreateTableOptions & { readonly schema: S },
   ): Promise<Table<RowOf<S>>>
-  /** Create a table from rows. Column types are inferred, unless `options.schema` has them. */
-  async createTable<R extends object = Row>(
+  /** Create a table from rows of the type `R`. */
+  async createTable<R extends object = Untold>(
     id: Identifier,
     data: TableData<NoInfer<R>>,
-    options?: CreateTableOptions,
-  ): Promise<Table<R>>
+    options?: CreateTableOptions & { readonly schema?: undefined },
+  ): Promise<Table<R extends Untold ? Row : R>>
+  /** Create a table from rows. Column types are inferred from the rows, and so is the type of the rows that are read. */
+  async createTable<I extends object>(
+    id: Identifier,
+    data: Iterable<I> | AsyncIterable<I>,
+    options?: CreateTableOptions & { readonly schema?: undefined },
+  ): Promise<Table<InferredRow<I>>>
+  /** Create a table from rows of an unknown kind. */
+  async createTable(
+    id: Identifier,
+    data: TableData,
+    options?: CreateTableOptions & { readonly schema?: undefined },
+  ): Promise<Table>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
     const {
       mode = 'create',
-      schema,
       vectorColumns,
       properties,
       createParents,
       onProgress,
       badVectors,
+      schema: given,
       ...call
     } = parse(createTableShape, options, 'createTable')
     const path = tablePathOf('createTable', id)
     const request = { id: path, mode: wireModes[mode], ...(properties && { properties }) }
     const { signal } = call
-    const { tableRows, withSchema } = await importTableRows()
+    const { givenSchema, tableRows, withSchema } = await importTableRows()
+    const schema = given === undefined ? undefined : givenSchema(given)
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
       const body = await withSchema(rows, schema)

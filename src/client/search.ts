@@ -165,9 +165,10 @@ export const highlightShape = declare<SearchHighlightOptions>()({
 })
 
 /** Rows reduced to the selected columns, plus the columns that a search adds. */
-export type Selected<R extends object, K extends keyof R> = string extends keyof R
-  ? R
-  : Pick<R, K | Extract<keyof R, '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'>>
+export type Selected<R extends object, K extends PropertyKey> = Pick<R, keyof R & (K | AddedColumn)>
+
+/** The columns that a search adds. */
+type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
 
 /** Rows of a text search. In a hybrid search, a row that only one of the searches found has null for the other's score. */
 export type FoundByText<R extends object> = R extends { readonly _distance: number }
@@ -183,7 +184,7 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
  * one counts, except that a second `where` or `fullText` is refused. `R` is the type of the rows, as far as it is
  * known at compile time.
  */
-export class Search<R extends object = Row> {
+export class Search<out R extends object = Row> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
   /** The caller's fusion function. Null: the operation fuses the results. */

@@ -1,7 +1,7 @@
 /** The inputs that writes accept as rows, and the options of ingestion. */
 import type { BadVectors } from '../arrow/bad-vectors.js'
-import type { Schema } from '../arrow/types.js'
 import { callback, given, oneOf, optionFields } from '../protocol/shape.js'
+import type { SchemaInput } from './schema.js'
 
 /** A row whose columns are not known at compile time. */
 export type Row = Readonly<Record<string, unknown>>
@@ -47,8 +47,11 @@ type ArrowInput =
   | { readonly schema: object; readonly batches: readonly object[] }
   | { readonly schema: object; readonly data: object }
 
+/** Rows to write to a table whose rows are read as `R`. */
+export type TableData<R extends object = Row> = TableInput<RowInput<R>>
+
 /**
- * Rows to write, as one of:
+ * Rows of the type `I`, as one of:
  * - an array of plain objects;
  * - an Arrow table or record batch, of any version of apache-arrow;
  * - the bytes of an Arrow IPC file or stream;
@@ -58,9 +61,9 @@ type ArrowInput =
  * All items of an iterable must be of the same kind. Items are read as they are needed; the iterable is closed at the
  * end of the call.
  */
-export type TableData<R extends object = Row> =
-  | Each<RowInput<R>>
-  | Each<readonly RowInput<R>[]>
+export type TableInput<I extends object> =
+  | Each<I>
+  | Each<readonly I[]>
   | Each<ArrowInput>
   | Each<Uint8Array>
   | ArrowInput
@@ -96,5 +99,5 @@ export const ingestFields = optionFields<IngestOptions>()({
   badVectors: oneOf('error', 'null', 'skip'),
 })
 
-/** Accepts any value. The code that uses the schema checks it, and throws `SchemaValidation`. */
-export const schemaShape = given<Schema>('a schema', () => true)
+/** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */
+export const schemaShape = given<SchemaInput>('a schema', () => true)

@@ -1,11 +1,11 @@
 /** Converts rows from callers to Arrow, as far as possible only when they are consumed. */
 import { types } from 'node:util'
 import { type BadVectors, soundBatch, soundSchema } from '../arrow/bad-vectors.js'
-import { checkSchemaShape } from '../arrow/check-schema.js'
 import type { Batch } from '../arrow/column.js'
 import { decodeIpcSteps } from '../arrow/decode-ipc.js'
 import { decodeIpcStream } from '../arrow/decode-stream.js'
 import { fromForeignArrow, isForeignArrow } from '../arrow/foreign.js'
+import { givenSchema } from '../arrow/given-schema.js'
 import { batchBytes } from '../arrow/layout.js'
 import { isRow, roughBytes, rowsToBatches } from '../arrow/rows.js'
 import { equalSchemas } from '../arrow/same-type.js'
@@ -18,6 +18,8 @@ import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
+
+export { givenSchema }
 
 const importConform = lazyImport(() => import('../write/conform.js'))
 
@@ -59,7 +61,6 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
   const source = open(data, signal)
   try {
     const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
-    if (schema !== undefined) checkSchemaShape(schema)
     const onlyBrought = options.onlyBrought === true
     const rows = await source.rows({ schema, vectorColumns, onlyBrought, badVectors, signal })
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)

@@ -6,7 +6,7 @@ import { type CallOptions, callFields, callShape, type Operations } from '../pro
 import { parse } from '../protocol/parse.js'
 import { array, options as declare, oneOf, string } from '../protocol/shape.js'
 import type { ArrowRows } from './arrow-rows.js'
-import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
+import { type IngestOptions, ingestFields, type Row, type TableData, type TableInput } from './table-data.js'
 
 /** Options of `Table.upload`. */
 export interface UploadOptions extends CallOptions {
@@ -79,7 +79,7 @@ export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => 
  * await upload.commit()
  * ```
  */
-export class TableUpload<R extends object = Row> {
+export class TableUpload<I extends object = Row> {
   /** Id of the upload, valid in every process. */
   readonly id: string
   readonly #operations: Operations
@@ -107,7 +107,7 @@ export class TableUpload<R extends object = Row> {
    * - `InvalidTableState` if the columns of the table have changed.
    */
   async add(
-    data: TableData<R>,
+    data: TableInput<I>,
     options: PartOptions = {},
   ): Promise<{ readonly part: string; readonly rows: number }> {
     const { part = systemClock.uuid(), onProgress, badVectors, ...call } = parse(partShape, options, 'add')

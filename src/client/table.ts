@@ -36,7 +36,14 @@ import { importReplies } from './import-replies.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
 import { Search } from './search.js'
-import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
+import {
+  type IngestOptions,
+  ingestFields,
+  type Row,
+  type RowInput,
+  type TableData,
+  type TableInput,
+} from './table-data.js'
 import {
   type CreateIndexOptions,
   createIndex,
@@ -145,9 +152,9 @@ interface TableBinding {
 
 /**
  * A table. `R` is the type of its rows when read, as far as it is known at compile time (`RowOf` derives it from a
- * schema).
+ * schema). `I` is the type of rows to write.
  */
-export class Table<R extends object = Row> {
+export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   /** The path by which the table was opened: its namespace, then its name. */
   readonly id: readonly string[]
   /** The tags of the table. */
@@ -171,7 +178,7 @@ export class Table<R extends object = Row> {
    * unknown columns, and `SchemaValidation` for rows that do not fit.
    */
   async add(
-    data: TableData<R>,
+    data: TableInput<I>,
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
@@ -191,7 +198,7 @@ export class Table<R extends object = Row> {
    * visible. A process keeps an upload for one hour after its last request (`maintenance.keepIdleMs`). After that,
    * garbage collection may delete its files.
    */
-  async upload(options: UploadOptions = {}): Promise<TableUpload<R>> {
+  async upload(options: UploadOptions = {}): Promise<TableUpload<I>> {
     this.#refuseCheckedOut('upload')
     const { mode = 'append', ...call } = parse(uploadShape, options, 'upload')
     const request = { id: this.id, mode: ({ append: 'Append', overwrite: 'Overwrite' } as const)[mode] }
@@ -203,7 +210,7 @@ export class Table<R extends object = Row> {
    * Open an upload to this table that this or another process began. Throws `TransactionNotFound` if there is no such
    * upload, and `InvalidInput` if it has ended.
    */
-  async resumeUpload(id: string, options: CallOptions = {}): Promise<TableUpload<R>> {
+  async resumeUpload(id: string, options: CallOptions = {}): Promise<TableUpload<I>> {
     this.#refuseCheckedOut('resumeUpload')
     const upload_id = parse(string('nonEmpty'), id, 'resumeUpload: the id')
     const call = parse(callShape, options, 'resumeUpload')
@@ -297,7 +304,7 @@ export class Table<R extends object = Row> {
     return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
   }
 
-  #uploadOf(upload_id: string, isMerge: boolean): TableUpload<R> {
+  #uploadOf(upload_id: string, isMerge: boolean): TableUpload<I> {
     const request = { id: this.id, upload_id }
     const schema = async (call: CallOptions) => {
       const reply = await this.#operations.describeTableUpload(request, { ...call, dialect: 'lance' })
@@ -639,12 +646,12 @@ export class Table<R extends object = Row> {
    * Open the table at a version, or at the version that a tag names now. The handle never changes its version, and
    * refuses writes.
    */
-  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
+  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R, I>> {
     const call = parse(callShape, options, 'checkout')
     const asked = parse(versionShape, versionOrTag, 'checkout: the version')
     const version = typeof asked === 'number' ? asked : await this.tags.version(asked, call)
     await this.#operations.describeTableVersion({ id: this.id, version }, call)
-    return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
+    return new Table<R, I>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
   #indexedTable() {

@@ -253,7 +253,7 @@ describe('nothing is forgotten', () => {
     const exported = Object.entries({ ...sheaf, ...http, ...worker, ...files }).filter(
       ([, value]) => typeof value === 'function',
     )
-    const known = [...Object.keys(functions), ...Object.keys(methods), 'SheafError', 'Ambiguous']
+    const known = [...Object.keys(functions), ...Object.keys(methods), 'SheafError', 'Ambiguous', 'schema']
     expect(exported.map(([name]) => name).filter(name => !known.includes(name))).toEqual([])
   })
 

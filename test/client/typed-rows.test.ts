@@ -152,17 +152,36 @@ test('a search has typed results with its selected and added columns', async () 
   await ns.close()
 })
 
+test('rows give the type of the rows that are read', async () => {
+  const ns = await connect('memory://')
+  interface Note {
+    id: bigint
+    more?: string
+    vector: number[]
+    points: number[]
+    by: { at: Date }
+  }
+  const notes: Note[] = [{ id: 1n, vector: [1], points: [2], by: { at: new Date(0) } }]
+  const table = await ns.createTable('t', notes)
+  expectTypeOf<RowsOf<ReturnType<typeof table.search>>>().toEqualTypeOf<{
+    readonly id: number
+    readonly more: string | null
+    readonly vector: Float32Array
+    readonly points: readonly number[]
+    readonly by: { readonly at: Date }
+  }>()
+  const [row] = await table.search().toArray()
+  expect(row).toEqual({ id: 1, vector: Float32Array.of(1), points: [2], by: { at: new Date(0) } })
+  await ns.close()
+})
+
 test('without a type any row is accepted', async () => {
   const ns = await connect('memory://')
-  interface Loose {
-    id: number
-    more?: string
-  }
-  const loose: Loose[] = [{ id: 1 }]
+  const loose: readonly object[] = [{ id: 1 }]
   const table = await ns.createTable('t', loose)
   expectTypeOf(table).toEqualTypeOf<Table>()
   const [row] = await table.search().select(['id']).toArray()
-  expectTypeOf(row!).toEqualTypeOf<Row>()
+  expectTypeOf(row!.id).toBeUnknown()
   expect(row!.id).toBe(1)
   const plain: Schema = schema
   expectTypeOf(await ns.createTable('u', rows, { schema: plain })).toEqualTypeOf<Table>()

@@ -302,7 +302,7 @@ describe('files of a read session', () => {
     await fc.assert(
       fc.asyncProperty(asked, async ({ steps, slices }) => {
         const ns = await connect(roots())
-        const table = await ns.createTable('t', numbered(0, 5000))
+        const table = await ns.createTable<Row>('t', numbered(0, 5000))
         let next = 5000
         let columns = 0
         for (const step of steps) {

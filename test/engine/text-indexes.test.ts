@@ -356,7 +356,7 @@ describe('a change of the column', () => {
     await table.alterColumns({ text: { rename: 'words' } })
     expect(await table.listIndices()).toMatchObject([{ columns: ['words'], status: 'ready' }])
     expect((await readerOf(root.engine)).textIndexes[0]!.path).toEqual(['words'])
-    await table.alterColumns({ words: { type: 'large_utf8' } })
+    await table.alterColumns({ words: { type: { kind: 'utf8', large: true } } })
     expect(await shown()).toEqual(['text_idx FTS stale 0+4'])
     await root.ns.optimize()
     expect(await shown()).toEqual(['text_idx FTS ready 4+0'])

@@ -243,7 +243,7 @@ test('a renamed column keeps its index, a cast makes it useless, a dropped colum
   await table.createIndex('v', { type: 'IVF_FLAT', waitTimeoutMs: 60_000 })
   await table.alterColumns({ v: { rename: 'w' } })
   expect(await table.listIndices()).toMatchObject([{ columns: ['w'], status: 'ready' }])
-  await table.alterColumns({ w: { type: 'fixed_size_list:float64:2' } })
+  await table.alterColumns({ w: { type: 'vector(2, float64)' } })
   expect(await shown()).toEqual(['v_idx IVF_FLAT stale 0+4'])
   await table.dropColumns(['w'])
   expect(await shown()).toEqual([])

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connect, type Namespace, type Table } from '../../src/index.js'
+import { connect, type Namespace, schema, type Table } from '../../src/index.js'
 import { inOrder, type ModelRow, type RowOp, type Rows, rowOp, together } from './rows-model.js'
 
 type Step =
@@ -79,9 +79,7 @@ async function history(steps: readonly Step[]): Promise<void> {
   const openers: Namespace[] = [await connect(path), await connect(path)]
   const first: Rows = [{ u: 0, k: 0, n: 0 }]
   await openers[0]!.createTable('t', first, {
-    schema: {
-      fields: columns.map(name => ({ name, type: { kind: 'float', bits: 64 }, nullable: true })),
-    },
+    schema: schema({ u: 'float64', k: 'float64', n: 'float64' }),
   })
   const past = new Map<number, Rows>([[1, first]])
   const rowIds = new Map<number, number>()

@@ -94,7 +94,7 @@ test.each(ways)('rows from %s are read back unchanged', async (_, dataOf, withou
 })
 
 describe('vectors', () => {
-  const typeOf = async (rows: readonly Row[], options: CreateTableOptions = {}) => {
+  const typeOf = async (rows: readonly Row[], options: Omit<CreateTableOptions, 'schema'> = {}) => {
     const ns = await connect('memory://')
     const table = await ns.createTable('t', rows, options)
     const { fields } = await table.schema()

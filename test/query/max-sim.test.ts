@@ -1,7 +1,7 @@
 /** Rows that hold lists of vectors, found by one query of several. */
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { connect, type DataType, type Namespace, type Schema } from '../../src/index.js'
+import { connect, type DataType, type Namespace, type Row, type Schema } from '../../src/index.js'
 import { distancesPlain } from '../../src/kernels/exact-plain.js'
 import type { Metric } from '../../src/kernels/metric.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -125,7 +125,7 @@ test('more vectors than are measured at once, and one row with more than that', 
 })
 
 test('rows from before the column was added are not found, and a row beyond float32 is found last', async () => {
-  const table = await ns.createTable('t', [{ id: 1 }, { id: 2 }])
+  const table = await ns.createTable<Row>('t', [{ id: 1 }, { id: 2 }])
   const { type } = listsOf(float32, 2).fields[2]!
   await table.addColumns({ vs: { type } })
   const near = table

@@ -122,7 +122,7 @@ test('rows added, deleted and rewritten in any way: numbers find the rows of a f
       small,
       async (steps, where, place) => {
         const ns = await connect('memory://')
-        const table = await ns.createTable('t', [{ x: 0 }])
+        const table = await ns.createTable('t', [{ x: 0 as number | null }])
         for (const each of steps) {
           if ('add' in each)
             await table.add(Array.from({ length: each.add }, (_, i) => ({ x: i % 5 === 4 ? null : i })))

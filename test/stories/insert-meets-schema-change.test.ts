@@ -47,8 +47,8 @@ describe.each([
     [
       'a type changes and comes back',
       async t => {
-        await t.alterColumns({ price: { type: 'float' } })
-        await t.alterColumns({ price: { type: 'double' } })
+        await t.alterColumns({ price: { type: 'float32' } })
+        await t.alterColumns({ price: { type: 'float64' } })
       },
       'price >= 0',
     ],
@@ -64,13 +64,13 @@ describe.each([
   })
 
   test.each<[string, (table: Table) => Promise<unknown>]>([
-    ['a type changes', t => t.alterColumns({ price: { type: 'float' } })],
+    ['a type changes', t => t.alterColumns({ price: { type: 'float32' } })],
     ['a column is dropped', t => t.dropColumns(['price'])],
     [
       'a column is another of the same name',
       async t => {
         await t.dropColumns(['price'])
-        await t.addColumns({ price: { type: 'double' } })
+        await t.addColumns({ price: { type: 'float64' } })
       },
     ],
     ['nulls are not allowed any more', t => t.alterColumns({ price: { nullable: false } })],
@@ -93,7 +93,7 @@ describe.each([
     const { ns, table } = await opened()
     await insertDuring(ns, () => table.addColumns({ a: 'id' }), { count, mode: 'Overwrite' })
     expect(await table.countRows('a IS NULL')).toBe(count)
-    const change = () => table.alterColumns({ price: { type: 'float' } })
+    const change = () => table.alterColumns({ price: { type: 'float32' } })
     expect(await failure(insertDuring(ns, change, { count, mode: 'Overwrite' }))).toMatchObject({ code: 14 })
     await ns.close()
   })

@@ -65,7 +65,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
           zero: '0',
           none: 'CAST(NULL AS string)',
           wide: "arrow_cast(NULL, 'FixedSizeList(1024, Float32)')",
-          plain: { type: 'timestamp:ms:UTC' },
+          plain: { type: 'timestamp(ms, UTC)' },
         })
         await table.add([{ id: 4n, plain: new Date(5), wide: new Float32Array(1024).fill(1) }])
         expect(await all(['text', 'zero', 'none', 'plain'])).toEqual([
@@ -82,9 +82,17 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       test('a given type is that of the column, converted as in an assignment', async () => {
         await table.addColumns({
           small: { expression: 'id + 1', type: 'int8' },
-          day: { expression: "'2026-01-31'", type: 'date32' },
-          unit: { expression: '[0.6, 0.8]', type: 'fixed_size_list:float32:2' },
-          kind: { expression: "CASE WHEN id = 1 THEN 'a' ELSE 'b' END", type: 'dict:string:int8:false' },
+          day: { expression: "'2026-01-31'", type: 'date' },
+          unit: { expression: '[0.6, 0.8]', type: 'vector(2)' },
+          kind: {
+            expression: "CASE WHEN id = 1 THEN 'a' ELSE 'b' END",
+            type: {
+              kind: 'dictionary',
+              index: { kind: 'int', bits: 8, signed: true },
+              value: { kind: 'utf8', large: false },
+              ordered: false,
+            },
+          },
         })
         expect(await all(['small', 'day', 'kind'])).toEqual([
           [2, new Date('2026-01-31'), 'a'],
@@ -180,7 +188,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       })
 
       test('types travel in both dialects', async () => {
-        await table.addColumns({ f: { expression: 'price', type: 'float' }, s: "'x'" })
+        await table.addColumns({ f: { expression: 'price', type: 'float32' }, s: "'x'" })
         const inDialect = async (dialect: 'lance' | 'namespace') => {
           const request = { id: ['t'], load_detailed_metadata: true }
           const { schema } = await ns.operations.describeTable(request, { dialect })
@@ -296,7 +304,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await table.add([{ id: 4n, name: '4', price: 4, vector: [2, 2], meta: { lang: 'fr', size: 1n } }])
         const changes = {
           id: { type: 'int8' },
-          price: { type: 'decimal:128:10:2' },
+          price: { type: 'decimal(10, 2)' },
           'meta.size': { type: 'string' },
         }
         expect(await table.alterColumns(changes)).toEqual({ version: 3 })
@@ -338,7 +346,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         ['a value that does not fit', { price: { type: 'int8' } }, 13, /price/],
         ['a text that is no number', { name: { type: 'int64' } }, 13, /name/],
         ['a type without a cast', { vector: { type: 'int64' } }, 20, /vector/],
-        ['a vector of another length', { vector: { type: 'fixed_size_list:float32:3' } }, 13, /2.*3/],
+        ['a vector of another length', { vector: { type: 'vector(3)' } }, 13, /2.*3/],
         ['one of several', { id: { rename: 'key' }, name: { type: 'int64' } }, 13, /name/],
       ])('A-101 %s is refused, and nothing is changed', async (_, changes, code, message) => {
         const error = await failure(table.alterColumns(changes as never))
@@ -484,8 +492,8 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       test('its inputs stay unchanged, or the call is refused', async () => {
         for (const change of [
           table.alterColumns({ price: { rename: 'cost' } }),
-          table.alterColumns({ price: { type: 'float' } }),
-          table.alterColumns({ total: { type: 'float' } }),
+          table.alterColumns({ price: { type: 'float32' } }),
+          table.alterColumns({ total: { type: 'float32' } }),
           table.alterColumns({ price: { rename: 'x' }, name: { rename: 'price' } }),
           table.dropColumns(['price']),
         ]) {

@@ -8,6 +8,7 @@ import { IpcStreamWriter } from '../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { servedOperations } from '../../src/engine/handlers.js'
+import type { Row } from '../../src/index.js'
 import type { ArrowBody, CallOptions, Operations } from '../../src/protocol/calls.js'
 import { type OperationName, operations } from '../../src/protocol/operations.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
@@ -635,7 +636,7 @@ export function idempotencySuite({ name, open }: Door): void {
     })
 
     test('rows rebuilt from equal objects are the same rows, over every transport', async () => {
-      const table = await opened.ns.createTable('made', [{ id: 1, text: 'a', vector: [0.1, 0.2] }])
+      const table = await opened.ns.createTable<Row>('made', [{ id: 1, text: 'a', vector: [0.1, 0.2] }])
       const sent = [
         { id: 2, text: 'b', vector: [0.1, 0.3] },
         { id: 3, text: null, vector: null },

@@ -148,8 +148,8 @@ describe('columns', () => {
     ['too few cells', 'a,b\n1,2\n"x\ny"\n', {}, /line 3 has 1 cells where there are 2 columns/],
     ['too many', 'a,b\n1,2,3\n', {}, /line 2 has 3 cells where there are 2 columns/],
     ['a column the schema lacks', 'c,e\n', typed({ kind: 'bool' }), /no column named "e"/],
-    ['a type of no column', 'a\n', { types: { b: 'utf8' } }, /no column named "b"/],
-    ['an unknown type', 'a\n1\n', { types: { a: 'txt' } }, /unknown data type "txt"/],
+    ['a type of no column', 'a\n', { types: { b: 'string' } }, /no column named "b"/],
+    ['an unknown type', 'a\n1\n', { types: { a: 'txt' } }, /"txt" is not a type/],
     [
       'nulls that are one text',
       'a\n',
@@ -223,7 +223,7 @@ describe('types are inferred', () => {
 
   test('all columns are text, or some by name, if the option says so', async () => {
     expect(await column(['1', '""', ''], { infer: false })).toEqual(['1', null, null])
-    expect(await rows(chunks('zip,n\n00501,1\n10115,2\n'), { types: { zip: 'utf8' } })).toEqual([
+    expect(await rows(chunks('zip,n\n00501,1\n10115,2\n'), { types: { zip: 'string' } })).toEqual([
       { zip: '00501', n: 1n },
       { zip: '10115', n: 2n },
     ])
@@ -248,8 +248,8 @@ describe('types are inferred', () => {
     const error = await failure(column(cells))
     expect(error.code).toBe(ErrorCode.SchemaValidation)
     expect(error.message).toBe(`line 10002: column "c" is ${type}, got "${cell}"`)
-    expect(error.hint).toContain('pass types: { "c": \'utf8\' }, a schema, or infer: false')
-    expect(await column(cells, { types: { c: 'utf8' } })).toHaveLength(10_001)
+    expect(error.hint).toContain('pass types: { "c": \'string\' }, a schema, or infer: false')
+    expect(await column(cells, { types: { c: 'string' } })).toHaveLength(10_001)
   })
 
   test.each([

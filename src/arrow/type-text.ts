@@ -1,0 +1,237 @@
+/**
+ * Types of columns as text, for callers: `int64!`, `string[]`, `vector(768)`, `timestamp(us, UTC)`. The compiler reads
+ * the same grammar (client/schema-types.ts).
+ *
+ *     column  = type [ "!" ]                             "!": without null
+ *     type    = name [ "(" argument { "," argument } ")" ] { [ "!" ] "[]" }
+ */
+import { invalidInput, nearestName, quote, type SheafError } from '../errors.js'
+import { isDecimal } from './decimal.js'
+import type { DataType, Field, IntType, TimeUnit } from './types.js'
+
+/** A type, and whether null is allowed. */
+export interface ColumnTypeText {
+  readonly type: DataType
+  readonly nullable: boolean
+}
+
+/**
+ * Parse the type of a column.
+ *
+ * | text | type |
+ * |---|---|
+ * | `bool`, `string`, `binary`, `date` | the type of this name; `date` is date32 |
+ * | `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64` | a number |
+ * | `timestamp`, `timestamp(us)`, `timestamp(us, UTC)` | a time in `s`, `ms` (default), `us` or `ns`, with or without a timezone |
+ * | `time`, `time(us)`; `duration`, `duration(us)` | a time of day, a duration; default `ms` |
+ * | `decimal(10, 2)` | a decimal with 10 digits, of which 2 follow the point |
+ * | `binary(16)` | 16 bytes |
+ * | `vector(768)`, `vector(768, float16)` | 768 numbers, default float32 |
+ * | `map(string, int64)` | pairs |
+ * | `string[]`, `string![]` | a list, with or without null in it |
+ * | any type followed by `!` | without null |
+ *
+ * `place`: the column, for the error. Throws `InvalidInput` for other text, with the right form.
+ */
+export function typeFromText(text: string, place: string): ColumnTypeText {
+  const parser = new Parser(text, place)
+  const column = parser.column()
+  parser.end()
+  return column
+}
+
+const int = (bits: IntType['bits'], signed: boolean): DataType => ({ kind: 'int', bits, signed })
+
+const plain: ReadonlyMap<string, DataType> = new Map<string, DataType>([
+  ['bool', { kind: 'bool' }],
+  ...([8, 16, 32, 64] as const).flatMap((bits): [string, DataType][] => [
+    [`int${bits}`, int(bits, true)],
+    [`uint${bits}`, int(bits, false)],
+  ]),
+  ...([16, 32, 64] as const).map((bits): [string, DataType] => [`float${bits}`, { kind: 'float', bits }]),
+  ['string', { kind: 'utf8', large: false }],
+  ['date', { kind: 'date', unit: 'day' }],
+])
+
+/** Types with arguments, with an example of each. */
+const examples: ReadonlyMap<string, string> = new Map([
+  ['binary', 'binary or binary(16)'],
+  ['timestamp', 'timestamp, timestamp(us) or timestamp(us, UTC)'],
+  ['time', 'time or time(us)'],
+  ['duration', 'duration or duration(us)'],
+  ['decimal', 'decimal(10, 2)'],
+  ['vector', 'vector(768) or vector(768, float16)'],
+  ['map', 'map(string, int64)'],
+])
+
+/** Names of other systems, and the form here. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ...['text', 'varchar', 'char', 'utf8', 'large_string', 'uuid'].map(name => [name, 'string'] as const),
+  ...['int', 'integer', 'serial', 'smallint'].map(name => [name, 'int32 or int64'] as const),
+  ...['bigint', 'long', 'bigserial'].map(name => [name, 'int64'] as const),
+  ...['number', 'double', 'real', 'float', 'halffloat'].map(name => [name, 'float64 or float32'] as const),
+  ['boolean', 'bool'],
+  ...['blob', 'bytea', 'bytes', 'buffer'].map(name => [name, 'binary'] as const),
+  ...['datetime', 'timestamptz'].map(name => [name, 'timestamp or timestamp(ms, UTC)'] as const),
+  ...['numeric', 'decimal128'].map(name => [name, 'decimal(10, 2)'] as const),
+  ...['fixed_size_list', 'embedding', 'float_vector'].map(name => [name, 'vector(768)'] as const),
+  ...['list', 'array'].map(name => [name, 'string[]'] as const),
+  ...['json', 'object', 'struct', 'record'].map(
+    name => [name, 'an object of columns: { lang: "string" }'] as const,
+  ),
+  ['interval', 'duration'],
+])
+
+const units: readonly string[] = ['s', 'ms', 'us', 'ns'] satisfies readonly TimeUnit[]
+const depthMax = 16
+
+class Parser {
+  readonly #text: string
+  readonly #place: string
+  #at = 0
+  #depth = 0
+
+  constructor(text: string, place: string) {
+    this.#text = text
+    this.#place = place
+  }
+
+  column(): ColumnTypeText {
+    if (++this.#depth > depthMax) throw this.#error(`is nested deeper than ${depthMax}`)
+    let type = this.#base()
+    let nullable = true
+    for (;;) {
+      if (this.#takes('!')) {
+        if (!nullable) throw this.#error('has "!" twice')
+        nullable = false
+      } else if (this.#takes('[')) {
+        if (!this.#takes(']'))
+          throw this.#error('has "[" without "]"', 'a list is string[]; a vector is vector(768)')
+        type = { kind: 'list', large: false, child: { name: 'item', type, nullable } }
+        nullable = true
+      } else break
+    }
+    this.#depth--
+    return { type, nullable }
+  }
+
+  end(): void {
+    this.#skipSpace()
+    if (this.#at < this.#text.length) {
+      throw this.#error(`is not understood from ${quote(this.#text.slice(this.#at))}`)
+    }
+  }
+
+  #base(): DataType {
+    const name = this.#word().toLowerCase()
+    const known = plain.get(name)
+    if (known !== undefined) {
+      if (this.#takes('(')) throw this.#error(`has arguments, but ${name} takes none`)
+      return known
+    }
+    if (!examples.has(name)) throw this.#unknown(name)
+    return this.#withArguments(name)
+  }
+
+  #withArguments(name: string): DataType {
+    if (name === 'map') return this.#map()
+    const given = this.#arguments()
+    const wrong = () => this.#error(`has wrong arguments`, `write ${examples.get(name)}`)
+    const unit = (given[0] ?? 'ms') as TimeUnit
+    const hasUnit = units.includes(unit)
+    switch (name) {
+      case 'binary': {
+        if (given.length === 0) return { kind: 'binary', large: false }
+        const width = wholeNumber(given[0])
+        if (given.length > 1 || width === null) throw wrong()
+        return { kind: 'fixed_size_binary', width }
+      }
+      case 'timestamp':
+        if (!hasUnit || given.length > 2) throw wrong()
+        return { kind: 'timestamp', unit, timezone: given[1] ?? null }
+      case 'time':
+      case 'duration':
+        if (!hasUnit || given.length > 1) throw wrong()
+        return { kind: name, unit }
+      case 'decimal': {
+        const precision = wholeNumber(given[0])
+        const scale = wholeNumber(given[1] ?? '0')
+        if (given.length > 2 || precision === null || scale === null) throw wrong()
+        const bits = precision > 38 ? 256 : 128
+        if (!isDecimal(bits, precision, scale)) throw wrong()
+        return { kind: 'decimal', bits, precision, scale }
+      }
+      default: {
+        const size = wholeNumber(given[0])
+        const element = plain.get(given[1] ?? 'float32')
+        const isNumber = element?.kind === 'float' || element?.kind === 'int'
+        if (given.length > 2 || size === null || size === 0 || !isNumber) throw wrong()
+        const child: Field = { name: 'item', type: element, nullable: false }
+        return { kind: 'fixed_size_list', size, child }
+      }
+    }
+  }
+
+  #map(): DataType {
+    const wrong = () => this.#error('has wrong arguments', `write ${examples.get('map')}`)
+    if (!this.#takes('(')) throw wrong()
+    const key = this.column()
+    if (!this.#takes(',')) throw wrong()
+    const value = this.column()
+    if (!this.#takes(')')) throw wrong()
+    const children: readonly Field[] = [
+      { name: 'key', type: key.type, nullable: false },
+      { name: 'value', ...value },
+    ]
+    const child: Field = { name: 'entries', type: { kind: 'struct', children }, nullable: false }
+    return { kind: 'map', keysSorted: false, child }
+  }
+
+  /** Take `(a, b)` as texts; empty if there are no parentheses. */
+  #arguments(): readonly string[] {
+    if (!this.#takes('(')) return []
+    const end = this.#text.indexOf(')', this.#at)
+    if (end < 0) throw this.#error('has "(" without ")"')
+    const given = this.#text.slice(this.#at, end).split(',')
+    this.#at = end + 1
+    return given.map(each => each.trim())
+  }
+
+  #word(): string {
+    this.#skipSpace()
+    const [word = ''] = /^[A-Za-z_][A-Za-z_0-9]*/.exec(this.#text.slice(this.#at)) ?? []
+    this.#at += word.length
+    return word
+  }
+
+  #takes(sign: string): boolean {
+    this.#skipSpace()
+    if (this.#text[this.#at] !== sign) return false
+    this.#at++
+    return true
+  }
+
+  #skipSpace(): void {
+    while (this.#text[this.#at] === ' ') this.#at++
+  }
+
+  #unknown(name: string): SheafError {
+    const other = otherNames.get(name)
+    if (other !== undefined) return this.#error('is not a type here', `write ${other}`)
+    const names = [...plain.keys(), ...examples.keys()]
+    const near = nearestName(name, names)
+    const hint = near === undefined ? `types: ${names.join(', ')}` : `did you mean ${quote(near)}?`
+    return this.#error('is not a type', hint)
+  }
+
+  #error(what: string, hint?: string): SheafError {
+    return invalidInput(`${this.#place}: ${quote(this.#text)} ${what}`, hint === undefined ? {} : { hint })
+  }
+}
+
+/** Return the whole number from 0 to 2^31-1 that a text spells, or null. */
+function wholeNumber(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{1,10}$/.test(text)) return null
+  const value = Number(text)
+  return value <= 0x7fffffff ? value : null
+}

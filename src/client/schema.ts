@@ -1,0 +1,241 @@
+/** Schemas that callers write as text, and the types of their rows. */
+import type { RowOfFields } from '../arrow/row-type.js'
+import { typeFromText } from '../arrow/type-text.js'
+import type { DataType, Field, Schema } from '../arrow/types.js'
+import { invalidInput, quote } from '../errors.js'
+import type { Row, RowInput } from './table-data.js'
+
+/**
+ * Columns by name: the text of a type, an object of columns (a struct), or an array with one of these (a list).
+ *
+ *     { id: 'int64!', tags: 'string[]', meta: { lang: 'string' }, parts: [{ from: 'int32', to: 'int32' }] }
+ */
+export interface Columns {
+  readonly [name: string]: ColumnText
+}
+
+/** The type of a column, as `schema` takes it. */
+export type ColumnText = string | Columns | readonly [string | Columns]
+
+declare const columnsOf: unique symbol
+
+/** A schema with the columns `C` that it was made of. They exist only for the compiler. */
+export interface TypedSchema<C extends Columns = Columns> extends Schema {
+  readonly [columnsOf]?: C
+}
+
+/** What calls take as a schema: the result of `schema`, plain data, or a Schema of any version of apache-arrow. */
+export type SchemaInput = Schema | ArrowSchema
+
+/** A Schema of any version of apache-arrow, as far as it is used here. */
+interface ArrowSchema {
+  readonly fields: readonly {
+    readonly name: string
+    readonly type: { readonly typeId: number }
+    readonly nullable: boolean
+  }[]
+  readonly metadata: ReadonlyMap<string, string>
+}
+
+/**
+ * Make a schema from the types of its columns, as text. The rows of a table with this schema are typed. `!` after a
+ * type: no row has null in the column.
+ *
+ * Types: `bool`, `int8` to `int64`, `uint8` to `uint64`, `float16`, `float32`, `float64`, `string`, `binary`,
+ * `binary(16)`, `date`, `timestamp`, `timestamp(us, UTC)`, `time`, `duration`, `decimal(10, 2)`, `vector(768)`,
+ * `vector(768, float16)`, `map(string, int64)`, and any of them followed by `[]` for a list. Units of times are `s`,
+ * `ms` (default), `us` and `ns`. An object is a struct; an array with one object is a list of structs.
+ *
+ * Throws `InvalidInput` for a text that is no type, with the right form.
+ *
+ * ```js
+ * const docs = await ns.createTable('docs', [], {
+ *   schema: schema({ id: 'int64!', title: 'string', tags: 'string[]', vector: 'vector(768)' }),
+ * })
+ * ```
+ */
+export function schema<const C extends Columns>(columns: C): TypedSchema<C> {
+  return { fields: fieldsOf(columns, 'schema') }
+}
+
+function fieldsOf(columns: unknown, place: string): readonly Field[] {
+  if (!isColumns(columns)) {
+    throw invalidInput(`${place}: got ${quote(columns)}, not an object of columns`, {
+      hint: "write schema({ id: 'int64!', title: 'string' })",
+    })
+  }
+  return Object.entries(columns).map(([name, column]) =>
+    fieldOf(name, column, `${place}: column ${quote(name)}`),
+  )
+}
+
+function fieldOf(name: string, column: unknown, place: string): Field {
+  if (typeof column === 'string') return { name, ...typeFromText(column, place) }
+  if (Array.isArray(column)) {
+    if (column.length !== 1) {
+      throw invalidInput(`${place}: a list has one type for all of its elements, got ${quote(column)}`, {
+        hint: "write ['string'] or [{ from: 'int32' }]",
+      })
+    }
+    const type: DataType = { kind: 'list', large: false, child: fieldOf('item', column[0], place) }
+    return { name, type, nullable: true }
+  }
+  return { name, type: { kind: 'struct', children: fieldsOf(column, place) }, nullable: true }
+}
+
+function isColumns(value: unknown): value is Columns {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+// ---- the types of rows
+
+/**
+ * The type of the rows of a schema: one made by `schema`, one declared `as const`, or a Schema of apache-arrow.
+ * `Int64` is the type of 64-bit integers; default: number. Columns without `!` are `| null`.
+ *
+ * ```ts
+ * const docs = schema({ id: 'int64!', title: 'string' })
+ * type Doc = RowOf<typeof docs> // { readonly id: number; readonly title: string | null }
+ * ```
+ */
+export type RowOf<S, Int64 = number> =
+  S extends TypedSchema<infer C>
+    ? [Columns] extends [C]
+      ? RowOfFields<S, Int64>
+      : RowOfColumns<C, Int64>
+    : Readonly<Record<string, unknown>>
+
+type RowOfColumns<C extends Columns, Int64> = { readonly [N in keyof C]: CellOfText<C[N], Int64> }
+
+type CellOfText<T, Int64> = T extends string
+  ? T extends `${infer Type}!`
+    ? ValueOfText<Trimmed<Type>, Int64>
+    : ValueOfText<Trimmed<T>, Int64> | null
+  : T extends readonly [infer E]
+    ? readonly CellOfText<E, Int64>[] | null
+    : T extends Columns
+      ? RowOfColumns<T, Int64> | null
+      : never
+
+type ValueOfText<T extends string, Int64> = T extends `${infer E}[]`
+  ? readonly CellOfText<Trimmed<E>, Int64>[]
+  : T extends `${infer Name}(${infer A})`
+    ? ValueWithArguments<Lowercase<Trimmed<Name>>, A, Int64>
+    : ValueOfName<Lowercase<T>, Int64>
+
+type ValueOfName<N extends string, Int64> = N extends keyof PlainValues<Int64>
+  ? PlainValues<Int64>[N]
+  : unknown
+
+interface PlainValues<Int64> {
+  readonly bool: boolean
+  readonly int8: number
+  readonly int16: number
+  readonly int32: number
+  readonly int64: Int64
+  readonly uint8: number
+  readonly uint16: number
+  readonly uint32: number
+  readonly uint64: Int64
+  readonly float16: number
+  readonly float32: number
+  readonly float64: number
+  readonly string: string
+  readonly binary: Uint8Array
+  readonly date: Date
+  readonly timestamp: Date
+  readonly time: number
+  readonly duration: Int64
+}
+
+type ValueWithArguments<N extends string, A extends string, Int64> = N extends 'binary'
+  ? Uint8Array
+  : N extends 'decimal'
+    ? string
+    : N extends 'timestamp'
+      ? FirstOf<A> extends 's' | 'ms'
+        ? Date
+        : Date | bigint
+      : N extends 'time'
+        ? FirstOf<A> extends 's' | 'ms'
+          ? number
+          : Int64
+        : N extends 'duration'
+          ? Int64
+          : N extends 'vector'
+            ? VectorOf<A>
+            : N extends 'map'
+              ? A extends `${infer K},${infer V}`
+                ? readonly (readonly [ValueOfText<Trimmed<K>, Int64>, CellOfText<Trimmed<V>, Int64>])[]
+                : unknown
+              : unknown
+
+interface Vectors {
+  readonly float16: Float32Array
+  readonly float32: Float32Array
+  readonly float64: Float64Array
+  readonly int8: Int8Array
+  readonly int16: Int16Array
+  readonly int32: Int32Array
+  readonly uint8: Uint8Array
+  readonly uint16: Uint16Array
+  readonly uint32: Uint32Array
+}
+
+type VectorOf<A extends string> = A extends `${string},${infer E}`
+  ? Trimmed<E> extends keyof Vectors
+    ? Vectors[Trimmed<E>]
+    : readonly unknown[]
+  : Float32Array
+
+type FirstOf<A extends string> = A extends `${infer First},${string}` ? Trimmed<First> : Trimmed<A>
+
+type Trimmed<T extends string> = T extends ` ${infer R}`
+  ? Trimmed<R>
+  : T extends `${infer R} `
+    ? Trimmed<R>
+    : T
+
+/** The type of rows for a table with the schema `S`, as `readCsv` and `readJsonLines` read them. */
+export type RowsFor<S> = string extends keyof RowOf<S> ? Row : RowInput<RowOf<S>>
+
+/**
+ * The type of the rows of a table that was created from rows of type `I`, without a schema. Numbers and bigints are
+ * read as numbers; arrays of numbers under the names of vectors as Float32Array.
+ */
+export type InferredRow<I extends object> = [KeysOf<I>] extends [never]
+  ? Row
+  : string extends KeysOf<I>
+    ? Row
+    : { readonly [K in KeysOf<I> & string]: InferredCell<CellAt<I, K>, K> }
+
+/** The keys of all members of a union. */
+type KeysOf<I> = I extends unknown ? keyof I : never
+
+/** The values under a key; null for members of a union without the key. */
+type CellAt<I, K> = I extends unknown ? (K extends keyof I ? I[K] : null) : never
+
+type InferredCell<V, K extends string> =
+  | InferredValue<Exclude<V, null | undefined>, K>
+  | (null extends V ? null : undefined extends V ? null : never)
+
+type InferredValue<V, K extends string> = unknown extends V
+  ? unknown
+  : V extends number | bigint
+    ? number
+    : V extends string
+      ? string
+      : V extends boolean
+        ? boolean
+        : V extends Date | Uint8Array | Float32Array | Float64Array | Int8Array
+          ? V
+          : V extends readonly (infer E)[]
+            ? K extends VectorName
+              ? Float32Array
+              : readonly InferredCell<E, ''>[]
+            : V extends object
+              ? InferredRow<V>
+              : unknown
+
+/** Names of columns that mean vectors (arrow/infer-type). */
+type VectorName = 'vector' | 'embedding' | `${string}_vector` | `${string}_embedding`
