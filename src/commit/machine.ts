@@ -101,6 +101,16 @@ export interface Fold<S> {
   readonly key?: string
 }
 
+/** The end of the log as replayed: the next slot follows slot `head`. */
+export interface LogEnd<S> {
+  readonly head: number
+  /** The checksum and time of slot `head`. */
+  readonly crc: number
+  readonly ts: number
+  /** The state after slot `head`. */
+  readonly state: S
+}
+
 /** The change a caller wants to commit, decided on exactly the state that its entry will follow. */
 export interface Proposal {
   readonly ops: readonly Json[]

@@ -99,7 +99,7 @@ export class Slots implements SlotReader {
 
   /**
    * Read a slot that packs cover. A blob of that number in the log may be a slot that a late writer wrote after the
-   * trim (commit/committer.ts): the checksum tells.
+   * trim (commit/appender.ts): the checksum tells.
    */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
     const packed = await this.#inPacks(() => packs.read(number))

@@ -1,0 +1,128 @@
+/**
+ * Finds where replay begins: at slot 0, or at a checkpoint.
+ *
+ * A checkpoint is used only if the log holds its slot with the checksum that the checkpoint names. If the slot was
+ * trimmed, a newer checkpoint is used.
+ */
+import { corrupted, ErrorCode, SheafError } from '../errors.js'
+import { crcHex } from '../primitives/checksum.js'
+import type { BlobMark } from '../storage/blob-store.js'
+import type { CommitLog } from './commit-log.js'
+import type { Fold, Machine } from './machine.js'
+import { type DecodedGenesis, decodeGenesis, decodeSlot } from './slot.js'
+
+/** The checkpoints of a root, for replay. */
+export interface CheckpointOptions<S> {
+  /** The fold of a checkpoint, to begin with instead of slot 0. */
+  readonly base?: Fold<S> | undefined
+  /**
+   * Return the newest checkpoint's fold of a slot after `after`; null if there is none. Absent if the log is never
+   * trimmed.
+   */
+  readonly newer?: ((after: number) => Promise<Fold<S> | null>) | undefined
+  /**
+   * Called when replay continues from a checkpoint, right after `state` is that of the fold. Slots in between are never
+   * applied. Must not throw.
+   */
+  readonly onReopened?: ((fold: Fold<S>) => void) | undefined
+}
+
+/** Where replay begins. */
+export interface ReplayStart<S> {
+  readonly fold: Fold<S>
+  /** The mark of the slot's blob; null if unknown. */
+  readonly mark: BlobMark | null
+}
+
+/** Read slot 0. If the log is empty and replay begins with slot 0, call `create` to write the slot. */
+export async function readGenesis<S>(
+  log: CommitLog,
+  base: Fold<S> | undefined,
+  create: () => Promise<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const bytes = await log.read(0, signal)
+  if (bytes !== null) return bytes
+  const last = await log.last(signal)
+  const written = last < 0 && base === undefined ? await create() : await log.read(0, signal)
+  if (written === null)
+    throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'slot 0 is not there')
+  return written
+}
+
+/**
+ * Return where to begin: at the base, or at slot 0, whose bytes are `genesis`. Throws Internal ("corrupted") when the
+ * base is not of this log.
+ */
+export async function findStart<S>(
+  log: CommitLog,
+  machine: Machine<S>,
+  genesis: Uint8Array,
+  { base, newer, onReopened }: CheckpointOptions<S>,
+  signal: AbortSignal | undefined,
+): Promise<ReplayStart<S>> {
+  const start = decodeGenesis(genesis, machine.features)
+  if (base === undefined) {
+    return { fold: { ...start, slot: 0, state: machine.initial(start.genesis) }, mark: null }
+  }
+  const fold = await baseInLog(base, log, newer)
+  const mark = log.peek?.(fold.slot) ?? null
+  await checkBase(fold, start, log, machine, signal)
+  if (fold !== base) onReopened?.(fold)
+  return { fold, mark }
+}
+
+/** Return `base`, or a newer fold if the slot of `base` was trimmed meanwhile. */
+export async function baseInLog<S>(
+  base: Fold<S>,
+  log: CommitLog,
+  newer: CheckpointOptions<S>['newer'],
+): Promise<Fold<S>> {
+  for (let fold = base; ; ) {
+    if (fold.slot === 0 || (await log.has(fold.slot))) return fold
+    const next = await newer?.(fold.slot)
+    if (next == null) return fold
+    fold = next
+  }
+}
+
+/**
+ * Check that the log holds the last slot of `base` as it was when the base was made. Throws Internal ("corrupted")
+ * otherwise. `start`: slot 0.
+ */
+export async function checkBase<S>(
+  base: Fold<S>,
+  start: Pick<DecodedGenesis, 'genesis' | 'crc'>,
+  log: CommitLog,
+  machine: Machine<S>,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it is of another root')
+  const bytes = base.slot === 0 ? null : await log.read(base.slot, signal)
+  if (base.slot > 0 && bytes === null) {
+    throw foreign(base, `the log ends with slot ${await log.last(signal)}`)
+  }
+  const { crc } = bytes === null ? start : decodeSlot(bytes, base.slot, machine.features)
+  if (crc !== base.crc) {
+    throw foreign(base, `the checksum of that slot is ${crcHex(crc)}, not ${crcHex(base.crc)}`)
+  }
+}
+
+/** Thrown for a missing slot when a later slot exists. */
+export class SlotMissing extends SheafError {
+  readonly slot: number
+
+  constructor(slot: number, later: number) {
+    super(ErrorCode.Internal, `slot ${slot} is missing, though slot ${later} is there`, {
+      hint: 'part of the log was lost; restore a backup',
+    })
+    this.slot = slot
+  }
+}
+
+function foreign<S>({ slot, key }: Fold<S>, what: string): SheafError {
+  const name = key === undefined ? '' : ` (${key})`
+  return corrupted(`the checkpoint of slot ${slot}${name} does not belong to this log: ${what}`, {
+    hint: 'part of the log was lost or comes from another copy of the root; restore a backup',
+  })
+}
