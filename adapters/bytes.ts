@@ -7,11 +7,6 @@ export function lengthOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
-/** Join the chunks in one new array. Throws InvalidInput if they are too many bytes for one array. */
-export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  return concatBytes(chunks)
-}
-
 /**
  * Copy the bytes into pieces of `pieceBytes` (default 256 KiB). Columns come as buffers of any size, many of a few bytes; one message for
  * each would cost more than a copy.
@@ -37,7 +32,7 @@ export async function* inPieces(
       used = 0
     }
   }
-  if (used > 0) yield joined([piece.subarray(0, used)])
+  if (used > 0) yield concatBytes([piece.subarray(0, used)])
 }
 
 /**
@@ -59,7 +54,10 @@ interface CutFile {
 export function cutFile(chunks: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): CutFile {
   let first = 0
   for (let bytes = 0; first < chunks.length && bytes < beginningBytes; first++) bytes += chunks[first]!.length
-  return { beginning: joined(chunks.slice(0, first)), pieces: withFooterApart(chunks.slice(first), rest) }
+  return {
+    beginning: concatBytes(chunks.slice(0, first)),
+    pieces: withFooterApart(chunks.slice(first), rest),
+  }
 }
 
 async function* withFooterApart(
@@ -75,5 +73,5 @@ async function* withFooterApart(
     }
   }
   yield* inPieces(before(), restPieceBytes)
-  if (last !== null) yield joined([last])
+  if (last !== null) yield concatBytes([last])
 }

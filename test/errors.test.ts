@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { joined } from '../adapters/bytes.js'
-import { concatBytes } from '../src/arrow/concat-bytes.js'
+import { concatBytes, concatBytes } from '../src/arrow/concat-bytes.js'
 import { concatChunks } from '../src/arrow/encode-ipc.js'
 import {
   columnNotFound,

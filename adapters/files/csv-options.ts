@@ -1,6 +1,5 @@
 /** Options of `readCsv`. */
-import type { SchemaInput } from '../../src/client/schema.js'
-import { schemaShape } from '../../src/client/table-data.js'
+import { type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { array, boolean, options, record, string } from '../../src/protocol/shape.js'
 import type { ReadOptions } from './source.js'

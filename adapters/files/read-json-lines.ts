@@ -2,8 +2,8 @@
 import { givenSchema } from '../../src/arrow/given-schema.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType } from '../../src/arrow/types.js'
-import type { RowsFor, SchemaInput } from '../../src/client/schema.js'
-import { type Row, schemaShape } from '../../src/client/table-data.js'
+import { type RowsFor, type SchemaInput, schemaShape } from '../../src/client/schema.js'
+import type { Row } from '../../src/client/table-data.js'
 import {
   columnNotFound,
   ErrorCode,

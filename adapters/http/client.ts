@@ -1,5 +1,6 @@
 /** Opens a namespace that a server provides over HTTP, as if it were in this process. */
 
+import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
@@ -10,7 +11,6 @@ import { type OperationEntry, operations } from '../../src/protocol/operations.j
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare, record, string } from '../../src/protocol/shape.js'
 import { readReply, writeRequest } from '../../src/protocol/wire.js'
-import { joined } from '../bytes.js'
 import { type Call, remoteOperations } from '../calls.js'
 import { type Caller, writeCaller } from './caller.js'
 import { bodyFrom, pathIn } from './dialect.js'
@@ -83,7 +83,7 @@ async function send(
   try {
     if (entry.reply === 'arrow') return arrowReply(reply)
     if (entry.response === null) return undefined
-    return readReply(entry, bodyFrom(dialect, name, readJson(joined(reply.chunks), Infinity)), name)
+    return readReply(entry, bodyFrom(dialect, name, readJson(concatBytes(reply.chunks), Infinity)), name)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const message = `the reply of ${connection.base} is not as specified: ${reason}`
@@ -99,7 +99,7 @@ function arrowReply({ headers, chunks }: Incoming): ArrowReply {
 
 /** Return the JSON of an error, or its text if a proxy answered instead of the server. */
 function errorContent({ chunks }: Incoming): unknown {
-  const bytes = joined(chunks)
+  const bytes = concatBytes(chunks)
   try {
     return readJson(bytes, Infinity)
   } catch {

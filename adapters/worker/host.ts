@@ -1,9 +1,10 @@
 /** The worker's side: carries out the calls that come over a port. */
 import { MessagePort } from 'node:worker_threads'
+import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import type { Namespace, VerifyProgress } from '../../src/index.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
-import { cutFile, joined } from '../bytes.js'
+import { cutFile } from '../bytes.js'
 import { carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
 import { drawBody, offerBody } from './body.js'
@@ -104,7 +105,7 @@ class Hosting {
     // Chunks are views of columns in the engine's cache. Transferring one would take its memory from the engine, so chunks are copied.
     if (rows !== null) this.post({ kind: 'rows', id, rows })
     else if (rest === undefined) {
-      const whole = joined(chunks)
+      const whole = concatBytes(chunks)
       this.post({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
     } else {
       const { beginning, pieces } = cutFile(chunks, rest)

@@ -1,12 +1,13 @@
 /** The program's side of one worker: sends calls to it, and rejects them when it dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
+import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
 import { whenAborted } from '../../src/primitives/abort.js'
 import { deferred } from '../../src/primitives/deferred.js'
 import type { ArrowBody, ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
-import { inPieces, joined } from '../bytes.js'
+import { inPieces } from '../bytes.js'
 import type { Call } from '../calls.js'
 import { drawBody, offerBody } from './body.js'
 import { replyOf } from './few-rows.js'
@@ -330,7 +331,7 @@ function movable(
 ): { readonly body: CallMessage['body']; readonly transfer: readonly (ArrayBuffer | MessagePort)[] } {
   if (body === undefined) return { body, transfer: [] }
   if (body instanceof Uint8Array) {
-    const copy = joined([body])
+    const copy = concatBytes([body])
     return { body: copy, transfer: [copy.buffer] }
   }
   const port = offerBody(inPieces(body), { onError })

@@ -10,7 +10,7 @@ import { isDecimal } from './decimal.js'
 import type { DataType, Field, IntType, TimeUnit } from './types.js'
 
 /** A type, and whether null is allowed. */
-export interface ColumnTypeText {
+interface ColumnTypeText {
   readonly type: DataType
   readonly nullable: boolean
 }

@@ -14,11 +14,11 @@ import { array, boolean, callback, either, oneOf, options, string } from '../pro
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
-import type { InferredRow, RowOf, SchemaInput } from './schema.js'
+import { type InferredRow, type RowOf, type SchemaInput, schemaShape } from './schema.js'
 import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
-import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData } from './table-data.js'
+import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 

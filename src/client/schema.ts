@@ -3,6 +3,7 @@ import type { RowOfFields } from '../arrow/row-type.js'
 import { typeFromText } from '../arrow/type-text.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
 import { invalidInput, quote } from '../errors.js'
+import { given } from '../protocol/shape.js'
 import type { Row, RowInput } from './table-data.js'
 
 /**
@@ -26,6 +27,9 @@ export interface TypedSchema<C extends Columns = Columns> extends Schema {
 
 /** What calls take as a schema: the result of `schema`, plain data, or a Schema of any version of apache-arrow. */
 export type SchemaInput = Schema | ArrowSchema
+
+/** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */
+export const schemaShape = given<SchemaInput>('a schema', () => true)
 
 /** A Schema of any version of apache-arrow, as far as it is used here. */
 interface ArrowSchema {

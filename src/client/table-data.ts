@@ -1,7 +1,6 @@
 /** The inputs that writes accept as rows, and the options of ingestion. */
 import type { BadVectors } from '../arrow/bad-vectors.js'
-import { callback, given, oneOf, optionFields } from '../protocol/shape.js'
-import type { SchemaInput } from './schema.js'
+import { callback, oneOf, optionFields } from '../protocol/shape.js'
 
 /** A row whose columns are not known at compile time. */
 export type Row = Readonly<Record<string, unknown>>
@@ -98,6 +97,3 @@ export const ingestFields = optionFields<IngestOptions>()({
   onProgress: callback<(progress: Progress) => void>(),
   badVectors: oneOf('error', 'null', 'skip'),
 })
-
-/** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */
-export const schemaShape = given<SchemaInput>('a schema', () => true)

@@ -73,7 +73,7 @@ export async function prepareCompletion(
     })
   }
   const schema = await schemaFor(engine, head, upload, signal)
-  const work = await computeChange(engine, head, upload, mode, schema, parts, options, merges)
+  const work = await computeChange(engine, head, { upload, mode, schema, parts }, options, merges)
   return {
     id,
     decide(now, before, { firstBlob, transactionId }) {
@@ -152,13 +152,19 @@ interface ComputedChange {
   readonly deleted: number
 }
 
+/** An upload that is being completed. */
+interface Completing {
+  readonly upload: Upload
+  readonly mode: UploadMode
+  /** The schema of the table. */
+  readonly schema: TableSchema
+  readonly parts: readonly UploadPart[]
+}
+
 async function computeChange(
   engine: Engine,
   head: TableHead,
-  upload: Upload,
-  mode: UploadMode,
-  schema: TableSchema,
-  parts: readonly UploadPart[],
+  { upload, mode, schema, parts }: Completing,
   options: HandlerOptions,
   merges: ReadMerges,
 ): Promise<ComputedChange> {

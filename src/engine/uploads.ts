@@ -147,7 +147,7 @@ export async function addPart(
     checkLimits(engine, upload, options)
     // If columns change while the part is read, the completion of the upload detects it.
     const now = await schemaFor(engine, head, { ...upload, mode }, signal)
-    const { drafts, rows, fields } = await stagePart(engine, head, upload, now, mode, body, options)
+    const { drafts, rows, fields } = await stagePart(engine, head, { upload, mode, now }, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
     const { reply } = await commit(
       engine,
@@ -203,9 +203,7 @@ interface StagedPart {
 async function stagePart(
   engine: Engine,
   head: TableHead,
-  upload: Upload,
-  now: TableSchema,
-  mode: UploadMode,
+  { upload, mode, now }: { readonly upload: Upload; readonly mode: UploadMode; readonly now: TableSchema },
   body: ArrowBody,
   options: HandlerOptions,
 ): Promise<StagedPart> {

@@ -1,5 +1,6 @@
 /** A mutex per key, first come, first served. Prevents races between calls of one process. */
 import { orAborted } from './abort.js'
+import { deferred } from './deferred.js'
 
 /** Runs work one at a time per key, in the order of the calls. */
 export class KeyedMutex {
@@ -11,18 +12,15 @@ export class KeyedMutex {
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve()
-    let release!: () => void
-    const done = new Promise<void>(resolve => {
-      release = resolve
-    })
-    this.#last.set(key, done)
+    const done = deferred<void>()
+    this.#last.set(key, done.promise)
     try {
       await orAborted(before, signal)
       return await work()
     } finally {
       before.then(() => {
-        if (this.#last.get(key) === done) this.#last.delete(key)
-        release()
+        if (this.#last.get(key) === done.promise) this.#last.delete(key)
+        done.resolve()
       })
     }
   }

@@ -2,8 +2,9 @@
  * Lets urgent work run first, for a limited time. Correctness never depends on these waits. They are bounded, so even
  * work that indirectly waits for itself continues.
  */
-import { orAborted } from './abort.js'
+import { within } from './abort.js'
 import type { Clock } from './clock.js'
+import { deferred } from './deferred.js'
 
 /** Longest wait in milliseconds: some hundred times the duration of an urgent call. */
 const maxWaitMs = 200
@@ -21,7 +22,7 @@ export class PriorityBackoff {
   /** Wait until no urgent work runs under `key`, at most 200 ms. Rejects with `signal.reason`. */
   async yield(key: string, signal?: AbortSignal): Promise<void> {
     const busy = this.#busy.get(key)
-    if (busy !== undefined) await this.#waitFor(busy, signal)
+    if (busy !== undefined) await within(this.#clock, maxWaitMs, busy, signal)
   }
 
   /**
@@ -31,31 +32,18 @@ export class PriorityBackoff {
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)
-    let release!: () => void
-    const done = new Promise<void>(resolve => {
-      release = resolve
-    })
-    const busy = before === undefined ? done : Promise.all([before, done])
+    const done = deferred<void>()
+    const busy = before === undefined ? done.promise : Promise.all([before, done.promise])
     this.#busy.set(key, busy)
     try {
-      if (before !== undefined) await this.#waitFor(before, signal)
+      if (before !== undefined) await within(this.#clock, maxWaitMs, before, signal)
       return await work()
     } finally {
-      release()
+      done.resolve()
       // A call whose wait timed out may end before the earlier calls do.
       busy.then(() => {
         if (this.#busy.get(key) === busy) this.#busy.delete(key)
       })
-    }
-  }
-
-  async #waitFor(busy: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-    const timer = new AbortController()
-    const timeout = this.#clock.sleep(maxWaitMs, timer.signal, true).catch(() => {})
-    try {
-      await orAborted(Promise.race([busy, timeout]), signal)
-    } finally {
-      timer.abort(null)
     }
   }
 }
