@@ -95,11 +95,12 @@ function* preparingFilter(
   pacer: Pacer,
 ): Task<PreparedFilter> {
   const split = splitByNames(filter)
+  const { named, rest } = split
   const choice = yield* choiceFor(source, split, range, pacer)
-  if (choice === null || choice.used.length === 0) return { ...split, probed: null, residual: split.rest }
+  if (choice === null || choice.used.length === 0) return { named, rest, probed: null, residual: rest }
   const probes = choice.used.map(({ conjunct }) => conjunct.probes)
   const probed = yield* ProbedRows.find(probes, source.reader, pacer, source.meter)
-  return { ...split, probed, residual: choice.residual }
+  return { named, rest, probed, residual: choice.residual }
 }
 
 /** Choose the indexes to query. Null if no index can answer a condition. */
