@@ -6,9 +6,12 @@ const all = new Set<() => MaybePromise<object>>()
 
 /**
  * Return a function that imports a module on its first call and returns the loaded module on later calls. The function
- * throws `ServiceUnavailable` if the import fails. The next call tries again.
+ * throws `ServiceUnavailable` if the import fails. The next call tries again. A process that has loaded the module anyway
+ * sets it: then no call waits.
  */
-export function lazyImport<M extends object>(load: () => Promise<M>): () => MaybePromise<M> {
+export function lazyImport<M extends object>(
+  load: () => Promise<M>,
+): (() => MaybePromise<M>) & { readonly set: (module: M) => void } {
   let loaded: M | null = null
   const keep = (module: M) => {
     loaded = module
@@ -16,7 +19,7 @@ export function lazyImport<M extends object>(load: () => Promise<M>): () => Mayb
   }
   const module = () => loaded ?? load().then(keep, throwUnavailable)
   all.add(module)
-  return module
+  return Object.assign(module, { set: keep })
 }
 
 function throwUnavailable(cause: unknown): never {

@@ -41,3 +41,9 @@ test('all modules are loaded at once, with the modules they import', async () =>
   await loadAll()
   expect([outer(), inner!()]).toEqual([{ word: 'around' }, { word: 'within' }])
 })
+
+test('a module that was set is not imported', () => {
+  const asked = lazyImport<{ readonly word: string }>(() => Promise.reject(new Error('imported')))
+  asked.set({ word: 'set' })
+  expect(asked()).toEqual({ word: 'set' })
+})

@@ -167,6 +167,7 @@ export class Handling {
     // Before the call: otherwise a write would be done although the client cannot read its reply.
     const isBlob = segments.row_id !== undefined
     const wanted = isBlob ? undefined : wantedOf(request, entry)
+    const { context, table } = caller
     const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
     const skipped: string[] | undefined = skips ? [] : undefined
     particulars.skipped = skipped
@@ -174,26 +175,28 @@ export class Handling {
     const range = isBlob ? readRange(request.headers.range) : undefined
     Object.assign(fields, range)
     if (identity !== undefined) fields.identity = identity
-    if (caller.context !== undefined) fields.context = caller.context
+    if (context !== undefined) fields.context = context
     const memory = entry.body === 'arrow' ? this.#uploads.account() : undefined
-    const streamAfter = request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined
+    // One literal without a spread: with one, a call without rows takes 8 % longer.
     const options: ServerCallOptions = {
-      ...this.#optionsOf(arrival, name, { ...caller, identity }),
+      identity,
+      context,
+      idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
+      table: entry.target === 'table' ? table : undefined,
+      dialect: target.dialect,
       signal,
-      streamAfter,
+      maxMessageBytes: this.#limits.messageBytes,
+      streamAfter: request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined,
       skipped,
       memory,
+      uploadLimits: this.#uploadLimits(request, particulars),
     }
     const upload = memory && arrival.body.chunks(signal)
     const work = this.#allowedResult(arrival, { name, request: fields, body: upload, options })
     const result = await work.finally(() => memory?.close())
-    if (wanted === undefined) {
-      const refused = (error: SheafError, headers: readonly string[]) =>
-        errorReply(error, target.path, target.dialect, name, headers)
-      return blobReply(result as ArrowReply, range, refused)
-    }
+    if (isBlob) return blobOf(result as ArrowReply, range, name, target)
     const shown = withoutLocation(name, result, target.dialect, request.headers)
-    return successReply(name, shown, target.dialect, wanted, signal)
+    return successReply(name, shown, target.dialect, wanted!, signal)
   }
 
   /** Occupy a place for the call, identify the caller by the header or the body, and read the body unless it is an upload. */
@@ -230,23 +233,6 @@ export class Handling {
     }
     if (isUnidentified) admit(particulars.principal?.name)
     return { identity, query, body }
-  }
-
-  /** Return the options of a call that follow from the head of the request and from the limits of the server. */
-  #optionsOf(
-    { request, target, particulars }: Arrival,
-    name: OperationName,
-    { identity, context, table }: Caller,
-  ): ServerCallOptions {
-    return {
-      identity,
-      context,
-      idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
-      table: operations[name].target === 'table' ? table : undefined,
-      dialect: target.dialect,
-      maxMessageBytes: this.#limits.messageBytes,
-      uploadLimits: this.#uploadLimits(request, particulars),
-    }
   }
 
   /** Ask `authorize` for the objects that a call names, and carry out the call. */
@@ -324,6 +310,15 @@ export class Handling {
       throw withoutNames(cause)
     }
   }
+}
+
+function blobOf(
+  result: ArrowReply,
+  range: Parameters<typeof blobReply>[1],
+  name: OperationName,
+  { path, dialect }: Target,
+): HttpReply {
+  return blobReply(result, range, (error, headers) => errorReply(error, path, dialect, name, headers))
 }
 
 function isStreamed(result: unknown): boolean {

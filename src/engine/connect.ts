@@ -2,8 +2,10 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { type ConnectOptions, connectShape } from '../client/connect-options.js'
+import { importReplies } from '../client/import-replies.js'
 import { resolveMaintenance } from '../client/maintenance-settings.js'
 import { Namespace } from '../client/namespace.js'
+import * as readReplies from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
@@ -47,6 +49,7 @@ export async function connect(
 ): Promise<Namespace> {
   refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
+  importReplies.set(readReplies)
   const {
     create = true,
     readOnly = false,
