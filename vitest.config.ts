@@ -1,48 +1,25 @@
-import { statfsSync } from 'node:fs'
+import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /**
- * Folders whose files are short and leave nothing behind: loading Sheaf anew for each would take longer than most of them do. Others
- * open roots, threads and servers, which would be in each other's way.
+ * Files that need a process of their own: they start threads that compute, watch what a process loads, or watch how long it computes. All
+ * others share processes: loading Sheaf again takes longer than most files run.
  */
-const together = [
-  'adapters/files',
-  'adapters/http',
-  'arrow',
-  'catalog',
-  'commit',
-  'indexes',
-  'jobs',
-  'kernels',
-  'models',
-  'client',
-  'engine',
-  'maintenance',
-  'verify',
-  'primitives',
-  'properties',
-  'protocol',
-  'query',
-  'sql',
-  'stories',
-  'support',
-  'table',
-  'write',
-].map(folder => `test/${folder}/**/*.test.ts`)
-/**
- * Files in them that put another module in place of one of Sheaf's, start threads, or watch how long the process computes.
- */
-const apart = [
-  'test/engine/text-segments.test.ts',
-  'test/engine/vector-indexes.test.ts',
+const watching = [
+  'test/bench/**/*.test.ts',
   'test/indexes/vector/insert-threads.test.ts',
   'test/kernels/graph-shared.test.ts',
   'test/kernels/vector-segment.test.ts',
-  'test/query/indexed.test.ts',
-  'test/query/near.test.ts',
-  'test/write/carry-indexes.test.ts',
-  'test/write/plan-index-fold.test.ts',
+  'test/lazy-import.test.ts',
 ]
+/**
+ * Files that replace a module. In a process that has loaded the module, the replacement has no effect; in a process that has not, it stays
+ * for the files that follow.
+ */
+const replacing = (readdirSync('test', { recursive: true }) as string[])
+  .map(name => `test/${name.replaceAll('\\', '/')}`)
+  .filter(path => path.endsWith('.test.ts') && /^vi\.mock\(/m.test(readFileSync(path, 'utf8')))
+const apart = [...watching, ...replacing]
 /** What a root on a real disk is proven by: its store, what a crash leaves, and files made elsewhere. */
 const onDisk = ['test/storage/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/golden.test.ts']
 
@@ -68,29 +45,25 @@ export default defineConfig({
   test: {
     setupFiles: ['test/setup.ts'],
     pool: 'forks',
-    // Also on two cores: most of the time goes into waiting and single-threaded work.
-    maxWorkers: 2,
+    // On two cores too: each file waits for disks, timers, threads and other processes part of the time.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
+      { extends: true, test: { name: 'apart', include: apart, env, exclude } },
+      {
+        extends: true,
+        test: { name: 'on disk', include: onDisk, exclude: [...exclude, ...apart], isolate: false },
+      },
       {
         extends: true,
         test: {
-          name: 'apart',
+          name: 'together',
           include: ['test/**/*.test.ts'],
           env,
-          exclude: [
-            ...exclude,
-            ...onDisk,
-            ...together.map(pattern => `${pattern.slice(0, -'/**/*.test.ts'.length)}/**`),
-          ],
+          exclude: [...exclude, ...apart, ...onDisk],
+          isolate: false,
         },
-      },
-      { extends: true, test: { name: 'on disk', include: onDisk } },
-      { extends: true, test: { name: 'replaced', include: apart, env, exclude } },
-      {
-        extends: true,
-        test: { name: 'together', include: together, env, exclude: [...exclude, ...apart], isolate: false },
       },
     ],
   },

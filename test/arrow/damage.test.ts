@@ -11,6 +11,9 @@ import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { Field, Schema } from '../../src/arrow/types.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { contents } from '../support/arrow-generators.js'
+import { shortTraces } from '../support/traces.js'
+
+shortTraces()
 
 const fields: Field[] = [
   { name: 'id', nullable: false, type: { kind: 'int', bits: 64, signed: true } },

@@ -16,6 +16,9 @@ import type { BoundExpression } from '../../../src/sql/bound.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { functionNamed, functionNames } from '../../../src/sql/functions/functions.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
+import { shortTraces } from '../../support/traces.js'
+
+shortTraces()
 
 const list = (type: DataType): DataType => ({
   kind: 'list',

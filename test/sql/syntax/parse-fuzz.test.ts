@@ -5,7 +5,10 @@ import { parseExpression } from '../../../src/sql/syntax/parse.js'
 import { type Expr, maxDepth } from '../../../src/sql/syntax/syntax.js'
 import { Lexer } from '../../../src/sql/syntax/tokens.js'
 import { wideSchema } from '../../support/sql-generators.js'
+import { shortTraces } from '../../support/traces.js'
 import { accepted, hinted, refused } from './parse-cases.js'
+
+shortTraces()
 
 /** Filters as clients send them, on the columns of `wideSchema`. */
 const filters = [
