@@ -208,7 +208,17 @@ export class CommitQueue<S> {
     const shown = clock < ts && { clock }
     const header = { need: [...need], slot, prev: crcHex(end.crc), by, ts, ...shown, entries }
     const encoded = encodeSlot(header, texts, blobs)
-    return { ...encoded, tickets, refused, state, answer: null, isLost: false, isTrimmedPast: false }
+    return {
+      // Not spread: measured, spreading takes a quarter of the processor time of a small commit.
+      slot: encoded.slot,
+      bytes: encoded.bytes,
+      tickets,
+      refused,
+      state,
+      answer: null,
+      isLost: false,
+      isTrimmedPast: false,
+    }
   }
 }
 
