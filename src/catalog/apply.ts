@@ -49,7 +49,7 @@ import {
 import { addPart, beginUpload, endUpload, loseUploads, uploadsFeature } from './uploads.js'
 
 /** The state machine of the catalog. */
-export const catalogMachine: Machine<CatalogState> = {
+export const catalogMachine: Machine<CatalogState, CatalogOp> = {
   features: new Set([
     movesFeature,
     sweepFeature,
@@ -60,10 +60,10 @@ export const catalogMachine: Machine<CatalogState> = {
   ]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
-    const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
+    const applied = applyOps(state, entry.ops, entry.txn, at)
     return entry.key === undefined ? applied : withKey(applied, entry, at)
   },
-  check: (state, entry) => checkCreationSlots(state, entry.ops as unknown as readonly CatalogOp[]),
+  check: (state, entry) => checkCreationSlots(state, entry.ops),
   save: saveState,
   load: loadState,
 }

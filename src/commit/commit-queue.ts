@@ -34,7 +34,7 @@ const lostMsMin = 5000
 /** A queued commit. */
 export interface Ticket<S> {
   readonly txn: string
-  readonly propose: Propose<S, null>
+  readonly propose: Propose<S, unknown, null>
   readonly idempotency: Idempotency | undefined
   readonly signal: AbortSignal | undefined
   /** Remove the ticket from the queue. Does nothing once its bytes are on their way to the log. */
@@ -92,7 +92,7 @@ export class CommitQueue<S> {
 
   /** Queue a commit. One of `resolve` and `reject` is called when the outcome is known. */
   add(
-    propose: Propose<S, null>,
+    propose: Propose<S, unknown, null>,
     { signal, idempotency }: Partial<Pick<Ticket<S>, 'signal' | 'idempotency'>>,
     resolve: Ticket<S>['resolve'],
     reject: Ticket<S>['reject'],
@@ -208,7 +208,17 @@ export class CommitQueue<S> {
     const shown = clock < ts && { clock }
     const header = { need: [...need], slot, prev: crcHex(end.crc), by, ts, ...shown, entries }
     const encoded = encodeSlot(header, texts, blobs)
-    return { ...encoded, tickets, refused, state, answer: null, isLost: false, isTrimmedPast: false }
+    return {
+      // Not spread: measured, spreading takes a quarter of the processor time of a small commit.
+      slot: encoded.slot,
+      bytes: encoded.bytes,
+      tickets,
+      refused,
+      state,
+      answer: null,
+      isLost: false,
+      isTrimmedPast: false,
+    }
   }
 }
 

@@ -38,7 +38,7 @@ export interface OpenOptions<S> extends CommitterOptions, CheckpointOptions<S> {
 const unknownAfterMsDefault = 30_000
 
 /** Replays the log, follows it, and commits to it. See the head of this file. */
-export class Committer<S> {
+export class Committer<S, Op = unknown> {
   readonly genesis: Genesis
   readonly slots: Slots
   readonly #follower: LogFollower<S>
@@ -69,12 +69,12 @@ export class Committer<S> {
    * missing, damaged or not consecutive, or when `base` is not of this log. Throws `Unsupported` when a newer Sheaf
    * wrote a slot.
    */
-  static async open<S>(
+  static async open<S, Op>(
     log: CommitLog,
-    machine: Machine<S>,
+    machine: Machine<S, Op>,
     options: OpenOptions<S>,
     signal?: AbortSignal,
-  ): Promise<Committer<S>> {
+  ): Promise<Committer<S, Op>> {
     const { clock, create, readOnly, unknownAfterMs = unknownAfterMsDefault } = options
     const { features } = machine
     const createIfAllowed = () => {
@@ -145,16 +145,18 @@ export class Committer<S> {
    *   outcome in time. A later refresh or commit shows the outcome: do not commit again before that.
    * - `PermissionDenied` when read-only, `ServiceUnavailable` when closed or when the store refuses.
    */
-  commit(propose: Propose<S>, options?: CommitOptions): Promise<Committed<S>>
-  commit(propose: Propose<S, null>, options?: CommitOptions): Promise<Committed<S> | null>
-  commit(propose: Propose<S, null>, options: CommitOptions = {}): Promise<Committed<S> | null> {
-    return new Promise((resolve, reject) => {
+  commit(propose: Propose<S, Op>, options?: CommitOptions): Promise<Committed<S, Op>>
+  commit(propose: Propose<S, Op, null>, options?: CommitOptions): Promise<Committed<S, Op> | null>
+  commit(propose: Propose<S, Op, null>, options: CommitOptions = {}): Promise<Committed<S, Op> | null> {
+    const committed = new Promise<Committed<S> | null>((resolve, reject) => {
       this.#checkOpen()
       if (this.#readOnly) throw new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
       options.signal?.throwIfAborted()
       this.#queue.add(propose, options, resolve, reject)
       this.#appender.start()
     })
+    // The entry has the operations of the proposal.
+    return committed as Promise<Committed<S, Op> | null>
   }
 
   /** Commit what is queued, and refuse every later call. */

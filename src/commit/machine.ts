@@ -6,15 +6,18 @@
 /** A JSON value of a slot. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). */
-export interface Entry {
+/**
+ * One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). `Op`: the operations of the
+ * log's machine. Code that serves any log does not know them.
+ */
+export interface Entry<Op = unknown> {
   readonly txn: string
   /** The caller's idempotency key, and the fingerprint of the call that had the key. */
   readonly key?: string
   readonly hash?: string
   /** The conditions of the commit, for readers of the log and for audits. */
   readonly req: readonly Json[]
-  readonly ops: readonly Json[]
+  readonly ops: readonly Op[]
   /** The result to return when the same call is repeated. */
   readonly res?: Json
 }
@@ -55,12 +58,12 @@ export interface Position {
 }
 
 /**
- * Interprets the entries of a log.
+ * Interprets the entries of a log. `S`: the state; `Op`: the operations, each a JSON value.
  *
  * `apply` is synchronous, pure and O(change), and never refuses an entry: every entry of a won slot is valid. A failed
  * assertion in `apply` means corruption.
  */
-export interface Machine<S> {
+export interface Machine<S, Op = unknown> {
   /** Features of `need` that this build understands. */
   readonly features: ReadonlySet<string>
   initial(genesis: Genesis): S
@@ -68,9 +71,9 @@ export interface Machine<S> {
    * Refuse an entry that its writer may no longer commit on `state`. The committer calls `check` once for every entry
    * before writing it, and never for an entry of the log. The caller of the commit gets the error that `check` throws.
    */
-  check?(state: S, entry: Entry): void
+  check?(state: S, entry: Entry<Op>): void
   /** Return the state after an entry. Throws Unsupported for an operation that only a newer build knows. */
-  apply(state: S, entry: Entry, at: Position): S
+  apply(state: S, entry: Entry<Op>, at: Position): S
   /**
    * Encode a state as texts without line breaks, a few KB each. Equal states give equal texts in the same order. Lazy,
    * so that the writer can pause between two texts.
@@ -112,8 +115,8 @@ export interface LogEnd<S> {
 }
 
 /** The change a caller wants to commit, decided on exactly the state that its entry will follow. */
-export interface Proposal {
-  readonly ops: readonly Json[]
+export interface Proposal<Op = unknown> {
+  readonly ops: readonly Op[]
   readonly req?: readonly Json[]
   readonly res?: Json
   readonly blobs?: readonly Uint8Array[]
@@ -134,7 +137,10 @@ export interface ProposalPosition extends Position {
  * After a lost race the committer calls the function again on the newer state. If it throws, only its own commit fails.
  * `N`: null for a function that may find that there is nothing to commit. Then it returns null.
  */
-export type Propose<S, N extends null = never> = (state: S, at: ProposalPosition) => Proposal | N
+export type Propose<S, Op = unknown, N extends null = never> = (
+  state: S,
+  at: ProposalPosition,
+) => Proposal<Op> | N
 
 export interface CommitOptions {
   readonly signal?: AbortSignal | undefined
@@ -143,18 +149,18 @@ export interface CommitOptions {
 }
 
 /** Commits what a function proposes. Returns null if the function returned null on the newest state. */
-export interface Commit<S> {
-  (propose: Propose<S>, options?: CommitOptions): Promise<Committed<S>>
-  (propose: Propose<S, null>, options?: CommitOptions): Promise<Committed<S> | null>
+export interface Commit<S, Op = unknown> {
+  (propose: Propose<S, Op>, options?: CommitOptions): Promise<Committed<S, Op>>
+  (propose: Propose<S, Op, null>, options?: CommitOptions): Promise<Committed<S, Op> | null>
 }
 
 /** A committed entry. */
-export interface Committed<S> {
+export interface Committed<S, Op = unknown> {
   readonly txn: string
   /** `<slot, base 36>-<txn>`: contains the slot number, so a lookup needs no index. */
   readonly transactionId: string
   readonly at: Position
-  readonly entry: Entry
+  readonly entry: Entry<Op>
   /** The state right after the entry's slot, for reading one's own write. */
   readonly state: S
 }

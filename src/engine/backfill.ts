@@ -1,10 +1,9 @@
 /** Backfills: the request that fills columns from their definitions, and its job. */
+import type { CatalogJobRun } from '../catalog/log-types.js'
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TxnOp } from '../catalog/ops.js'
-import type { CatalogState } from '../catalog/state.js'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
-import type { JobRun } from '../jobs/job-kind.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
 import { findField } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
@@ -131,7 +130,7 @@ function asJson(spec: BackfillSpec): Json {
 // ---- the job
 
 /** Run a backfill: compute the columns and commit them. Runs again if the table has changed. */
-export function backfill(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
+export function backfill(engine: Engine, job: CatalogJobRun): Promise<void> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
   const staged = new StagedColumns()
@@ -165,18 +164,17 @@ export function backfill(engine: Engine, job: JobRun<CatalogState>): Promise<voi
       const written = fields.map(({ id }) => id)
       const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
       const result = resultOf(job, filled, versionOf(head), change.v)
-      return { ops: [change as unknown as Json, result], blobs, req: requirementsOf(now) }
+      return { ops: [change, result], blobs, req: requirementsOf(now) }
     })
   })
 }
 
 /** Return an operation that records the result on the job. */
-function resultOf({ id }: JobRun<CatalogState>, rows: number, source: number, published?: number): Json {
+function resultOf({ id }: CatalogJobRun, rows: number, source: number, published?: number): TxnOp {
   const set = {
     rows_assigned: String(rows),
     source_version: String(source),
     ...(published !== undefined && { published_version: String(published) }),
   }
-  const op: TxnOp = { op: 'txn', id, set, unset: [] }
-  return op as unknown as Json
+  return { op: 'txn', id, set, unset: [] }
 }

@@ -1,10 +1,11 @@
 /** Handlers of the operations that change several tables in one commit. */
 import { applyOps } from '../catalog/apply.js'
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import { findTable, tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
-import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
+import type { Json, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { StagedManifest } from '../manifest/lance-manifests.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
@@ -158,10 +159,7 @@ async function tryBatch<R>(
  * `ConcurrentModification` if a Lance engine took one of the version numbers, and `commit-state-unknown` if naming
  * fails.
  */
-async function finaliseCommitted(
-  engine: Engine,
-  { transactionId, entry }: Committed<CatalogState>,
-): Promise<void> {
+async function finaliseCommitted(engine: Engine, { transactionId, entry }: CatalogCommitted): Promise<void> {
   try {
     await finaliseEntry(engine, entry)
   } catch (cause) {

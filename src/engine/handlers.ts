@@ -1,4 +1,5 @@
 /** The table of handlers: one per operation. Operations without a handler throw `Unsupported`. */
+import type { CatalogEntry } from '../catalog/log-types.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
@@ -196,7 +197,7 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
     } catch (error) {
       if (!(error instanceof AlreadyCommitted)) throw error
       const { header } = await engine.versions.slots.get(error.slot, options.signal)
-      const entry = header.entries[error.entry]!
+      const entry = header.entries[error.entry] as CatalogEntry
       await finaliseEntry(engine, entry)
       await checkNamed(engine, entry, formatTransactionId(error.slot, entry.txn))
       return withRoot(entry.res!, engine.location)

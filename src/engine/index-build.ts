@@ -1,14 +1,12 @@
 /** The job that builds an index. */
-
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import type { IndexSpec } from '../catalog/index-builds.js'
+import type { CatalogJobRun } from '../catalog/log-types.js'
 import { versionOf } from '../catalog/lookup.js'
-import type { CatalogState, TableHead } from '../catalog/state.js'
-import type { Json } from '../commit/machine.js'
+import type { TableHead } from '../catalog/state.js'
 import { invalidInput, quote } from '../errors.js'
 import { familyOf, type IndexFamily } from '../indexes/kind.js'
-import type { JobRun } from '../jobs/job-kind.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { featuresOfIndexes, type TableIndex } from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
@@ -33,7 +31,7 @@ import { commitJob, tableOf } from './job-attempts.js'
  * a restore brings rows back, and then the index is built again. Other changes do not matter, because the row mapping
  * of a segment says which of its rows count.
  */
-export async function buildIndex(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
+export async function buildIndex(engine: Engine, job: CatalogJobRun): Promise<void> {
   let built = await build(engine, job)
   await commitJob(engine, job, async () => {
     const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
@@ -47,7 +45,7 @@ export async function buildIndex(engine: Engine, job: JobRun<CatalogState>): Pro
       if (liveRows !== null && mayHaveRestored(engine, head, now)) return null
       const change = indexChange(now, { put: index }, firstBlob)
       return {
-        ops: [change as unknown as Json],
+        ops: [change],
         req: requirementsOf(now),
         need: featuresOfIndexes([index]),
       }
@@ -64,7 +62,7 @@ interface BuiltIndex {
 /** The live rows of each fragment with deleted rows, by fragment id. */
 type LiveRows = ReadonlyMap<number, RowSet>
 
-async function build(engine: Engine, job: JobRun<CatalogState>): Promise<BuiltIndex> {
+async function build(engine: Engine, job: CatalogJobRun): Promise<BuiltIndex> {
   const spec = job.spec as unknown as IndexSpec
   const { signal } = job
   const state = await engine.root.refresh(signal)

@@ -1,7 +1,7 @@
 /** Shared by jobs that change a table: repeated attempts, and finding the table. */
+import type { CatalogJobRun } from '../catalog/log-types.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, SheafError } from '../errors.js'
-import type { JobRun } from '../jobs/job-kind.js'
 import { commitOptimistically } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 
@@ -11,7 +11,7 @@ import type { Engine } from '../root/engine.js'
  */
 export async function commitJob(
   engine: Engine,
-  { table, signal }: JobRun<CatalogState>,
+  { table, signal }: CatalogJobRun,
   attempt: () => Promise<'ended' | null>,
 ): Promise<void> {
   const tables = table === null ? [] : [table]
@@ -25,7 +25,7 @@ export async function commitJob(
 }
 
 /** Find the table of a job. `purpose`: for the message. Throws `TableNotFound` if the table was dropped. */
-export function tableOf(state: CatalogState, { table }: JobRun<CatalogState>, purpose: string): TableHead {
+export function tableOf(state: CatalogState, { table }: CatalogJobRun, purpose: string): TableHead {
   const head = table === null ? undefined : state.tables.get(table)
   if (head !== undefined) return head
   throw new SheafError(

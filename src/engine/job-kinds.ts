@@ -1,8 +1,7 @@
 /** The kinds of jobs in the log. The code of a kind is loaded with its first job. */
 import { indexJob, indexJobOf } from '../catalog/index-builds.js'
-import type { CatalogState } from '../catalog/state.js'
+import type { CatalogJobKind } from '../catalog/log-types.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
-import type { JobKind } from '../jobs/job-kind.js'
 import { lazyImport } from '../lazy-import.js'
 import type { Engine } from '../root/engine.js'
 import { backfillJobOf, refreshJob } from '../root/job-names.js'
@@ -17,19 +16,19 @@ export function jobKinds(
   engine: Engine,
   functions: readonly ColumnFunction[],
   tokenizers: readonly CustomTokenizer[],
-): readonly JobKind<CatalogState>[] {
+): readonly CatalogJobKind[] {
   const backfills = [null, ...functions].map(backfillJobOf)
   const indexes = [indexJob, ...tokenizers.map(({ name }) => indexJobOf(name))]
   return [
     ...backfills.map(
-      (name): JobKind<CatalogState> => ({
+      (name): CatalogJobKind => ({
         name,
         onOrphan: 'requeue',
         run: async job => (await importBackfill()).backfill(engine, job),
       }),
     ),
     ...indexes.map(
-      (name): JobKind<CatalogState> => ({
+      (name): CatalogJobKind => ({
         name,
         onOrphan: 'requeue',
         run: async job => (await importIndexBuild()).buildIndex(engine, job),

@@ -2,8 +2,8 @@
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
+import type { CatalogEntry } from '../catalog/log-types.js'
 import { tableNamed } from '../catalog/lookup.js'
-import type { CatalogOp } from '../catalog/ops.js'
 import { latestOf } from '../catalog/state.js'
 import { readBody } from '../client/arrow-rows.js'
 import { hasNumber } from '../manifest/runs.js'
@@ -89,8 +89,8 @@ async function schemaOfFirstCall(
   const first = state.keys.get(callKey!.key)
   const entries =
     first === undefined ? [] : (await engine.versions.slots.get(first.slot, signal)).header.entries
-  const ops = (entries[first?.entry ?? 0]?.ops ?? []) as unknown as readonly CatalogOp[]
-  const change = ops.find(op => op.op === 'change')
+  const entry = entries[first?.entry ?? 0] as CatalogEntry | undefined
+  const change = entry?.ops.find(op => op.op === 'change')
   const changed = change && state.tables.get(change.t)
   if (changed !== undefined && hasNumber(changed.live, change!.v)) {
     return (await openVersion(engine, changed, change!.v, signal)).layout.schema

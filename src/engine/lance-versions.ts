@@ -8,11 +8,10 @@
  *   log gives the version number to the engine.
  * - Read-only roots, snapshots and transactions record nothing: they answer from the log.
  */
+import type { CatalogEntry } from '../catalog/log-types.js'
 import { findTable, mayHaveManifests } from '../catalog/lookup.js'
-import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
 import { decideAdoption, decideTaken, type NewManifest } from '../catalog/versions.js'
-import type { Entry } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import type { VersionOp, VersionRecord } from '../manifest/version.js'
 import type { HandlerOptions } from '../protocol/calls.js'
@@ -164,7 +163,7 @@ function versionTaken(head: TableHead, version: number): SheafError {
 }
 
 /** Give the manifests of the versions that an entry created their final names. */
-export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void> {
+export async function finaliseEntry(engine: Engine, entry: CatalogEntry): Promise<void> {
   for (const { t } of stagedIn(entry)) {
     const head = engine.root.state.tables.get(t)
     if (head !== undefined) await finaliseNewest(engine, head)
@@ -175,7 +174,7 @@ export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void>
  * Throws `ConcurrentModification` if a Lance engine took a version number of a batch's entry. The message names the
  * tables that the batch did change.
  */
-export async function checkNamed(engine: Engine, entry: Entry, transactionId: string): Promise<void> {
+export async function checkNamed(engine: Engine, entry: CatalogEntry, transactionId: string): Promise<void> {
   const taken = new Map<string, number>()
   for (const { t, v, manifest } of stagedIn(entry)) {
     const record = await engine.versions.history.find(t, v)
@@ -198,16 +197,15 @@ export async function checkNamed(engine: Engine, entry: Entry, transactionId: st
   )
 }
 
-function stagedIn({ ops }: Entry): readonly VersionOp[] {
-  const all = ops as unknown as readonly CatalogOp[]
-  return all.flatMap(op => (op.op === 'version' && op.manifest.staged !== undefined ? op : []))
+function stagedIn({ ops }: CatalogEntry): readonly VersionOp[] {
+  return ops.flatMap(op => (op.op === 'version' && op.manifest.staged !== undefined ? op : []))
 }
 
 /** Return the names of the tables that an entry changed, by uuid. */
-function namesIn({ tables, detached }: CatalogState, { ops }: Entry): Map<string, string> {
+function namesIn({ tables, detached }: CatalogState, { ops }: CatalogEntry): Map<string, string> {
   const detachedHeads = new Map([...detached].map(([, head]) => [head.uuid, head]))
   const names = new Map<string, string>()
-  for (const op of ops as unknown as readonly CatalogOp[]) {
+  for (const op of ops) {
     if (!('t' in op) || op.t === undefined) continue
     const head = tables.get(op.t) ?? detachedHeads.get(op.t)
     names.set(op.t, head === undefined ? op.t : idText(head.id))

@@ -1,6 +1,6 @@
 /** An opened root: builds the parts that handlers, jobs and maintenance work on, and closes them. */
 import { catalogMachine } from '../catalog/apply.js'
-import type { CatalogState } from '../catalog/state.js'
+import type { CatalogJobKind, CatalogJobRunner } from '../catalog/log-types.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
 import type { Holder } from '../client/optimized.js'
@@ -8,7 +8,6 @@ import type { RootStats } from '../client/stats.js'
 import type { SheafError } from '../errors.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
-import type { JobKind } from '../jobs/job-kind.js'
 import { JobRunner } from '../jobs/job-runner.js'
 import { Checkpointing } from '../maintenance/checkpointing.js'
 import { Compaction } from '../maintenance/compaction.js'
@@ -56,7 +55,7 @@ export interface RootOptions {
   /** Threads that build one vector index. Default 1. */
   readonly buildThreads?: number
   /** Kinds of jobs in addition to the built-in kinds. */
-  readonly jobKinds?: readonly JobKind<CatalogState>[]
+  readonly jobKinds?: readonly CatalogJobKind[]
 }
 
 /** See the head of this file. */
@@ -69,7 +68,7 @@ export class OpenedRoot implements Engine {
   readonly source: TableSource
   readonly writers: TableWriters
   readonly retained: Retained
-  readonly jobs: JobRunner<CatalogState>
+  readonly jobs: CatalogJobRunner
   readonly maintenance: Maintenance
   readonly running: Engine['running']
   readonly functions: readonly ColumnFunction[]

@@ -3,6 +3,7 @@
  * versions. A root is opened from its newest checkpoint, or from slot 0.
  */
 import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { BlobLog } from '../commit/blob-log.js'
 import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
@@ -52,7 +53,7 @@ export class RootLog {
   readonly recent = new RecentChanges()
   /** The checkpoint from which the root was opened last; null: it was opened from slot 0. */
   opened: Checkpoint<CatalogState> | null
-  #committer: Committer<CatalogState> | null = null
+  #committer: CatalogCommitter | null = null
   #listener: LogListener | null = null
 
   private constructor(
@@ -109,7 +110,7 @@ export class RootLog {
     return root
   }
 
-  get committer(): Committer<CatalogState> {
+  get committer(): CatalogCommitter {
     assert(this.#committer !== null, 'a part of the log was read before the log was open')
     return this.#committer
   }

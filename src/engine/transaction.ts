@@ -9,11 +9,12 @@
  */
 import { applyOps } from '../catalog/apply.js'
 import { CommitTooLate } from '../catalog/creation-slots.js'
+import type { CatalogCommitted, CatalogEntry, CatalogPropose } from '../catalog/log-types.js'
 import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
 import { Namespace } from '../client/namespace.js'
-import type { CommitOptions, Committed, Json, Propose, SlotHeader } from '../commit/machine.js'
+import type { CommitOptions, SlotHeader } from '../commit/machine.js'
 import type { Slot } from '../commit/slot.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, ErrorCode, invalidInput, SheafError, unsupported } from '../errors.js'
@@ -147,15 +148,9 @@ class Draft implements Root {
     return this.#state
   }
 
-  async commit(propose: Propose<CatalogState>, options?: CommitOptions): Promise<Committed<CatalogState>>
-  async commit(
-    propose: Propose<CatalogState, null>,
-    options?: CommitOptions,
-  ): Promise<Committed<CatalogState> | null>
-  async commit(
-    propose: Propose<CatalogState, null>,
-    options: CommitOptions = {},
-  ): Promise<Committed<CatalogState> | null> {
+  async commit(propose: CatalogPropose, options?: CommitOptions): Promise<CatalogCommitted>
+  async commit(propose: CatalogPropose<null>, options?: CommitOptions): Promise<CatalogCommitted | null>
+  async commit(propose: CatalogPropose<null>, options: CommitOptions = {}): Promise<CatalogCommitted | null> {
     await this.refresh(options.signal)
     if (options.idempotency !== undefined) {
       throw invalidInput('a call inside of a transaction takes no idempotencyKey')
@@ -167,12 +162,12 @@ class Draft implements Root {
     const proposal = propose(this.#state, { ...at, transactionId, firstBlob })
     if (proposal === null) return null
     const { ops, blobs = [], req = [], need = [] } = proposal
-    this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
+    this.#state = applyOps(this.#state, ops, this.#txn, at)
     const newEntry = { txn: this.#txn, req, ops }
     this.#slot.entries.push(newEntry)
     this.#slot.blobs.push(...blobs)
     for (const feature of need) this.#need.add(feature)
-    for (const op of ops as unknown as readonly CatalogOp[]) {
+    for (const op of ops) {
       // A job that this transaction ends must not have ended before the commit.
       if (op.op === 'job')
         this.#noteRead(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
@@ -263,13 +258,13 @@ class Draft implements Root {
   async commitAll(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
-    const propose: Propose<CatalogState, null> = (state, { firstBlob }) => {
+    const propose: CatalogPropose<null> = (state, { firstBlob }) => {
       if (!this.holdsOn(state)) return null
-      const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
+      const ops = entries.flatMap(entry => entry.ops)
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
       const all = [...moved, ...this.#intermediateVersions()]
       const req = entries.flatMap(entry => entry.req)
-      return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
+      return { ops: all, blobs, req, need: [...this.#need] }
     }
     try {
       const committed = await this.#engine.root.commit(propose, { signal })
@@ -368,7 +363,7 @@ interface NamedObjects {
 
 /** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */
 class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
-  readonly entries: SlotHeader['entries'][number][] = []
+  readonly entries: CatalogEntry[] = []
   readonly blobs: Uint8Array[] = []
   readonly #number: number
 
@@ -387,7 +382,7 @@ class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
   }
 
   changes(): readonly Change[] {
-    const ops = this.entries.flatMap(({ ops }) => ops as unknown as readonly CatalogOp[])
+    const ops = this.entries.flatMap(({ ops }) => ops)
     return ops.filter(op => op.op === 'change')
   }
 

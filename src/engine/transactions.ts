@@ -1,8 +1,7 @@
 /** Handlers of the operations on transactions: finished commits, and jobs. */
-import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogEntry } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { decideAlterTransaction, viewTransaction } from '../catalog/transactions.js'
-import type { Entry } from '../commit/machine.js'
 import { SlotTrimmed } from '../commit/slots.js'
 import { formatTransactionId, parseTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, quote, SheafError } from '../errors.js'
@@ -85,31 +84,30 @@ export async function entryOf(
   engine: Engine,
   id: string,
   signal: AbortSignal | undefined,
-): Promise<{ readonly ts: number; readonly entry: Entry }> {
+): Promise<{ readonly ts: number; readonly entry: CatalogEntry }> {
   const position = parseTransactionId(id)
   if (position === null || position.slot < 1 || position.slot > engine.root.head) throw unknownTransaction(id)
   const { header } = await engine.versions.slots.get(position.slot, signal).catch(error => {
     throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
   })
-  const entry = header.entries.find(({ txn }) => txn === position.txn)
+  const entry = header.entries.find(({ txn }) => txn === position.txn) as CatalogEntry | undefined
   if (entry === undefined || formatTransactionId(position.slot, entry.txn) !== id)
     throw unknownTransaction(id)
   return { ts: header.ts, entry }
 }
 
 /** Return the operation with which the entry queues a job. */
-export function queuedIn({ ops }: Entry): JobQueuedOp | undefined {
-  for (const op of ops as unknown as readonly CatalogOp[]) {
+export function queuedIn({ ops }: CatalogEntry): JobQueuedOp | undefined {
+  for (const op of ops) {
     if (op.op === 'job' && op.state === 'Queued' && op.id === undefined) return op
   }
   return undefined
 }
 
-function factsOfEntry({ ops }: Entry): Record<string, string> {
-  const done = ops as unknown as readonly CatalogOp[]
-  const kinds = new Set(done.map(op => (op.op !== 'version' && 'kind' in op ? op.kind : op.op)))
+function factsOfEntry({ ops }: CatalogEntry): Record<string, string> {
+  const kinds = new Set(ops.map(op => (op.op !== 'version' && 'kind' in op ? op.kind : op.op)))
   const facts: Record<string, string> = { operation: [...kinds].join(' ') }
-  for (const op of done) {
+  for (const op of ops) {
     if (!('t' in op) || op.t === undefined) continue
     facts.table ??= op.t
     if (op.t !== facts.table || (op.op !== 'change' && op.op !== 'version')) continue

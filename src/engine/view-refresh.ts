@@ -1,10 +1,10 @@
 /** The job that refreshes a materialized view from its source. */
+import type { CatalogJobRun } from '../catalog/log-types.js'
 import { checkRows, versionOf } from '../catalog/lookup.js'
 import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
 import type { Json } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
-import type { JobRun } from '../jobs/job-kind.js'
 import { countRows } from '../manifest/layout.js'
 import { hasNumber } from '../manifest/runs.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
@@ -29,7 +29,7 @@ import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/vie
 import { commitJob, tableOf } from './job-attempts.js'
 
 /** Run a refresh: compute the rows of the view and commit them. Runs again if the view has changed. */
-export function refreshView(engine: Engine, job: JobRun<CatalogState>): Promise<void> {
+export function refreshView(engine: Engine, job: CatalogJobRun): Promise<void> {
   const { signal } = job
   return commitJob(engine, job, async () => {
     await engine.root.refresh(signal)
@@ -48,11 +48,10 @@ export function refreshView(engine: Engine, job: JobRun<CatalogState>): Promise<
         if (shows === null) return { ops: [recordResult('no_op', 0, latestOf(now)!)] }
         const req = [...requirementsOf(now), { viewSrc: now.uuid, src: now.view!.src as unknown as Json }]
         const op: ShowsOp = { op: 'shows', t: now.uuid, src: shows }
-        if (rows === null)
-          return { ops: [op as unknown as Json, recordResult('no_op', 0, latestOf(now)!)], req }
+        if (rows === null) return { ops: [op, recordResult('no_op', 0, latestOf(now)!)], req }
         const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
         const result = recordResult(rows.mode, rows.written, change.v)
-        return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
+        return { ops: [change, op, result], blobs, req }
       })
     } finally {
       await unpin()
@@ -63,10 +62,9 @@ export function refreshView(engine: Engine, job: JobRun<CatalogState>): Promise<
 type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
 
 /** Return an operation that records the result on the job. */
-function resultOf({ id }: JobRun<CatalogState>, result: Readonly<Record<string, string | number>>): Json {
+function resultOf({ id }: CatalogJobRun, result: Readonly<Record<string, string | number>>): TxnOp {
   const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
-  const op: TxnOp = { op: 'txn', id, set, unset: [] }
-  return op as unknown as Json
+  return { op: 'txn', id, set, unset: [] }
 }
 
 interface RefreshedView extends RefreshedRows {
@@ -98,7 +96,7 @@ async function refreshed(
   engine: Engine,
   state: CatalogState,
   head: TableHead,
-  job: JobRun<CatalogState>,
+  job: CatalogJobRun,
 ): Promise<Refreshed> {
   const { signal } = job
   const spec = job.spec as unknown as RefreshSpec

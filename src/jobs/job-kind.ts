@@ -1,8 +1,8 @@
 /** The interface of a kind of job. */
 import type { Json, Propose } from '../commit/machine.js'
 
-/** A kind of job. `S`: the state of the log. */
-export interface JobKind<S> {
+/** A kind of job. `S`: the state of the log; `Op`: its operations. */
+export interface JobKind<S, Op = unknown> {
   readonly name: string
   /**
    * Do the work, and commit its result by `job.commit`. Without a commit, the job ends without a change. An error ends
@@ -10,15 +10,15 @@ export interface JobKind<S> {
    *
    * A job may run more than once, but at most one run is committed. `run` must end soon after `signal` fires.
    */
-  run(job: JobRun<S>): Promise<void>
+  run(job: JobRun<S, Op>): Promise<void>
   /** If true, no two jobs of this kind run on one table at the same time, in any process. Default false. */
   readonly exclusive?: boolean
   /** What happens to a job whose process died or closes: it fails, or is queued again. */
   readonly onOrphan: 'fail' | 'requeue'
 }
 
-/** A running job, as its process sees it. `S`: the state of the log. */
-export interface JobRun<S> {
+/** A running job, as its process sees it. `S`: the state of the log; `Op`: its operations. */
+export interface JobRun<S, Op = unknown> {
   /** The transaction id of the commit that queued it. */
   readonly id: string
   readonly spec: Json
@@ -33,7 +33,7 @@ export interface JobRun<S> {
    * decides like any other (commit/machine), but only while the job still belongs to this run. Returns null if `propose`
    * returned null: then the job has not ended. Rejects with the error of `propose`.
    */
-  commit(propose: Propose<S, null>): Promise<'ended' | null>
+  commit(propose: Propose<S, Op, null>): Promise<'ended' | null>
 }
 
 /** The progress of a job. */

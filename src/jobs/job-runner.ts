@@ -36,12 +36,12 @@ import {
 } from './lease.js'
 import { ProgressMeter } from './progress-meter.js'
 
-interface JobRunnerOptions<S> {
-  readonly log: JobLog<S>
+interface JobRunnerOptions<S, Op> {
+  readonly log: JobLog<S, Op>
   readonly store: BlobStore
   readonly clock: Clock
   /** The kinds of jobs that this process runs. Other processes run the others. */
-  readonly kinds: readonly JobKind<S>[]
+  readonly kinds: readonly JobKind<S, Op>[]
   /** Number of jobs that run at the same time. Default 1. */
   readonly concurrency?: number
 }
@@ -79,11 +79,11 @@ class Refused {
 }
 
 /** Queues jobs, runs jobs, and ends jobs whose owners are lost. See the head of this file. */
-export class JobRunner<S> {
-  readonly #log: JobLog<S>
+export class JobRunner<S, Op = unknown> {
+  readonly #log: JobLog<S, Op>
   readonly #store: BlobStore
   readonly #clock: Clock
-  readonly #kinds: ReadonlyMap<string, JobKind<S>>
+  readonly #kinds: ReadonlyMap<string, JobKind<S, Op>>
   readonly #concurrency: number
   /** The runner's nonce, in each of its claims. */
   readonly #owner: string
@@ -101,7 +101,7 @@ export class JobRunner<S> {
   #polling = false
   #watching: Promise<void> | null = null
 
-  constructor(options: JobRunnerOptions<S>) {
+  constructor(options: JobRunnerOptions<S, Op>) {
     this.#log = options.log
     this.#store = options.store
     this.#clock = options.clock
@@ -130,12 +130,12 @@ export class JobRunner<S> {
   async queue(
     kind: string,
     spec: Json,
-    options: { readonly table?: string; readonly also?: Propose<S> } = {},
+    options: { readonly table?: string; readonly also?: Propose<S, Op> } = {},
   ): Promise<string> {
     assert(this.#kinds.has(kind), `no kind of job is named ${kind}`)
     this.#checkOpen()
     await this.#openPool()
-    const op = asJson(queuedOp(kind, spec, options.table))
+    const op = queuedOp(kind, spec, options.table)
     const committed = await this.#log.commit((state, at) => {
       const also = options.also?.(state, at)
       return { ...also, ops: [...(also?.ops ?? []), op] }
@@ -250,7 +250,7 @@ export class JobRunner<S> {
       const job = jobs.get(id)
       mustWait = job?.status === 'Queued' && this.#mustWait(jobs, job)
       if (job?.status !== 'Queued' || mustWait) return null
-      return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
+      return { ops: [claimedOp(job, this.#owner)], req: [asDependency(job)] }
     })
     // The job may be ours even if no claim was needed: an earlier attempt with an unknown outcome has landed.
     const job = this.#jobs?.get(id)
@@ -272,12 +272,12 @@ export class JobRunner<S> {
     await lease
   }
 
-  async #run(kind: JobKind<S>, local: LocalJob, claim: OpenJob): Promise<Outcome> {
+  async #run(kind: JobKind<S, Op>, local: LocalJob, claim: OpenJob): Promise<Outcome> {
     const { signal } = local.stop
     if (signal.aborted) return { kind: 'not begun' }
     const meter = new ProgressMeter(this.#clock)
     const { id, spec, table } = claim
-    const job: JobRun<S> = {
+    const job: JobRun<S, Op> = {
       id,
       spec,
       table,
@@ -295,7 +295,7 @@ export class JobRunner<S> {
     }
   }
 
-  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S>, outcome: Outcome): Promise<void> {
+  async #conclude(local: LocalJob, claim: OpenJob, kind: JobKind<S, Op>, outcome: Outcome): Promise<void> {
     if (outcome.kind === 'done') {
       // Does nothing if the run has committed a result.
       await this.#land(claim, () => ({ ops: [] }))
@@ -311,28 +311,28 @@ export class JobRunner<S> {
   }
 
   /** Commit the result of a run with the end of its job. Returns null if `propose` returned null. */
-  async #land(claim: OpenJob, propose: Propose<S, null>): Promise<'ended' | null> {
+  async #land(claim: OpenJob, propose: Propose<S, Op, null>): Promise<'ended' | null> {
     let isOutdated = false
     await this.#whileClaimed(claim, (state, at) => {
       const result = propose(state, at)
       isOutdated = result === null
-      return result && { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
+      return result && { ...result, ops: [...result.ops, endedOp(claim.id, 'Succeeded')] }
     })
     return isOutdated ? null : 'ended'
   }
 
   #fail(claim: OpenJob, error: unknown): Promise<void> {
-    return this.#whileClaimed(claim, () => ({ ops: [asJson(endedOp(claim.id, 'Failed', reasonOf(error)))] }))
+    return this.#whileClaimed(claim, () => ({ ops: [endedOp(claim.id, 'Failed', reasonOf(error))] }))
   }
 
   /** End a claim without a result. */
-  #giveBack(claim: OpenJob, onOrphan: JobKind<S>['onOrphan'], reason: string): Promise<void> {
+  #giveBack(claim: OpenJob, onOrphan: JobKind<S, Op>['onOrphan'], reason: string): Promise<void> {
     const op = onOrphan === 'requeue' ? queuedAgainOp(claim) : endedOp(claim.id, 'Failed', reason)
-    return this.#whileClaimed(claim, () => ({ ops: [asJson(op)] }))
+    return this.#whileClaimed(claim, () => ({ ops: [op] }))
   }
 
   /** Commit `propose` if the claim still holds. */
-  #whileClaimed(claim: OpenJob, propose: Propose<S, null>): Promise<void> {
+  #whileClaimed(claim: OpenJob, propose: Propose<S, Op | JobOp, null>): Promise<void> {
     return this.#persist((state, at) => {
       if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) return null
       const proposal = propose(state, at)
@@ -344,7 +344,7 @@ export class JobRunner<S> {
    * Commit, and retry as long as the log is overloaded or does not answer, until the runner closes. Repeating a commit
    * that may have landed is safe: the proposals of this file detect that, and return null.
    */
-  async #persist(propose: Propose<S, null>): Promise<void> {
+  async #persist(propose: Propose<S, Op | JobOp, null>): Promise<void> {
     for (let tries = 0; ; tries++) {
       try {
         await this.#log.commit((state, at) => refusing(propose, state, at))
@@ -464,7 +464,7 @@ export class JobRunner<S> {
 }
 
 /** Decide, and wrap what the decision throws. */
-function refusing<S>(propose: Propose<S, null>, state: S, at: ProposalPosition): Proposal | null {
+function refusing<S, Op>(propose: Propose<S, Op, null>, state: S, at: ProposalPosition): Proposal<Op> | null {
   try {
     return propose(state, at)
   } catch (error) {
@@ -497,10 +497,6 @@ function isTransient(error: unknown): boolean {
 /** A job as a dependency of an entry. */
 function asDependency({ id, epoch }: OpenJob): Json {
   return { job: id, epoch }
-}
-
-function asJson(op: JobOp): Json {
-  return op as unknown as Json
 }
 
 function reasonOf(error: unknown): string {

@@ -6,14 +6,13 @@
  *   names was named by one of these, or was written after them.
  * - What may be deleted follows from this alone (maintenance/trim). It depends on no clock, and not on how long a writer was suspended.
  */
-
 import { featuresOfBuilds } from '../catalog/index-builds.js'
+import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
 import { type CheckpointOp, checkpointsFeature, sweepFeature } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import { uploadsFeature } from '../catalog/uploads.js'
 import { type Checkpoint, type CheckpointNote, type Checkpoints, nameOf } from '../commit/checkpoints.js'
-import type { Committer } from '../commit/committer.js'
-import type { Committed, Fold, Json } from '../commit/machine.js'
+import type { Fold, Json } from '../commit/machine.js'
 import { type Packs, packsFeature } from '../commit/packs.js'
 import type { Slot } from '../commit/slot.js'
 import type { History } from '../manifest/history.js'
@@ -54,7 +53,7 @@ export class Tail {
 }
 
 interface CheckpointingOptions {
-  readonly committer: Committer<CatalogState>
+  readonly committer: CatalogCommitter
   readonly checkpoints: Checkpoints<CatalogState>
   readonly history: History
   readonly packs: Packs
@@ -132,11 +131,11 @@ export class Checkpointing implements MaintenanceTask {
    * Commit the name of a checkpoint. Returns null if the log has named another one since the state that the checkpoint holds: files that
    * this checkpoint names may be deleted.
    */
-  async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<Committed<CatalogState> | null> {
+  async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<CatalogCommitted | null> {
     const op: CheckpointOp = { op: 'checkpoint', name: nameOf(key) }
     const known = namesOf(before)
     return this.#options.committer.commit(state => {
-      return namesOf(state) === known ? { ops: [op as unknown as Json] } : null
+      return namesOf(state) === known ? { ops: [op] } : null
     })
   }
 
@@ -200,7 +199,7 @@ function namesOf({ checkpoints }: CatalogState): string {
   return checkpoints.map(({ name }) => name).join()
 }
 
-function isNaming(op: Json): boolean {
+function isNaming(op: unknown): boolean {
   return (op as { readonly op?: unknown }).op === 'checkpoint'
 }
 

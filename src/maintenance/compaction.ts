@@ -2,10 +2,8 @@
  * Compacts tables and keeps their indexes up to date. A table is due at once after many changes, and after a pause in its commits where
  * fewer changes wait.
  */
-import type { CatalogOp } from '../catalog/ops.js'
-import type { CatalogState } from '../catalog/state.js'
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
-import type { Committed } from '../commit/machine.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
@@ -48,8 +46,8 @@ export class Compaction implements MaintenanceTask {
     this.#options = options
   }
 
-  noteCommit({ entry, state }: Committed<CatalogState>): void {
-    for (const op of entry.ops as unknown as readonly CatalogOp[]) {
+  noteCommit({ entry, state }: CatalogCommitted): void {
+    for (const op of entry.ops) {
       if (op.op !== 'change' || op.kind === 'compaction') continue
       if (op.kind === 'index') {
         // Rows that were added or moved during the build are not in the index.

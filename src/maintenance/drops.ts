@@ -2,10 +2,8 @@
  * Deletes the files of tables that were dropped before the GC watermark. Tables that existed at the watermark or later, or that a
  * snapshot shows, stay readable. So a copy of a live root is whole if copying takes less than the age behind the watermark (S25).
  */
+import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import type { CatalogState } from '../catalog/state.js'
-import type { Committer } from '../commit/committer.js'
-import type { Json } from '../commit/machine.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteTableFiles } from '../write/delete-table-files.js'
@@ -16,7 +14,7 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 const pauseMs = 60 * 1000
 
 interface DropsOptions {
-  readonly committer: Committer<CatalogState>
+  readonly committer: CatalogCommitter
   readonly store: BlobStore
   readonly clock: Clock
   readonly pins: Pins
@@ -66,7 +64,7 @@ export class Drops implements MaintenanceTask {
     const op: CatalogOp = { op: 'dropped', location }
     await this.#options.committer.commit(state => {
       // Another process may have been first.
-      return state.drops.has(location) ? { ops: [op as unknown as Json] } : null
+      return state.drops.has(location) ? { ops: [op] } : null
     })
   }
 }

@@ -5,9 +5,8 @@
  * - They run in the background, in processes that commit, one task at a time. No call waits for them.
  * - A task that fails is tried again later. Nothing is lost, because the log holds the state.
  */
-import type { CatalogState } from '../catalog/state.js'
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
-import type { Committed } from '../commit/machine.js'
 import { orAborted, within } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 
@@ -16,7 +15,7 @@ export interface MaintenanceTask {
   /** What messages call the task. */
   readonly name: string
   /** Notes a commit of this process. Called after every commit, before `dueIn`. */
-  noteCommit?(committed: Committed<CatalogState>): void
+  noteCommit?(committed: CatalogCommitted): void
   /**
    * Return the milliseconds until the task has something to do: 0 for now, Infinity for not before another commit. Called after every
    * commit, so it costs microseconds.
@@ -81,7 +80,7 @@ export class Maintenance {
   }
 
   /** Note a commit, and begin the tasks that it made due. */
-  afterCommit(committed: Committed<CatalogState>): void {
+  afterCommit(committed: CatalogCommitted): void {
     for (const task of this.#tasks) task.noteCommit?.(committed)
     this.#begin()
   }

@@ -4,11 +4,10 @@
  * The clock of this process decides how old a version is. A process expires nothing while its clock is far ahead of the clock of another
  * process, as far as the times in slots show.
  */
-import type { CatalogOp, ExpireOp } from '../catalog/ops.js'
+import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
+import type { ExpireOp } from '../catalog/ops.js'
 import { decideExpire, expendableVersions, versionsOfJobs } from '../catalog/retention.js'
-import type { CatalogState, TableHead } from '../catalog/state.js'
-import type { Committer } from '../commit/committer.js'
-import type { Committed, Json } from '../commit/machine.js'
+import type { TableHead } from '../catalog/state.js'
 import type { History } from '../manifest/history.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import { countNumbers, type Run, type Runs } from '../manifest/runs.js'
@@ -32,7 +31,7 @@ const recordsMax = 1024
 const aheadMax = 60 * 60 * 1000
 
 interface RetentionOptions {
-  readonly committer: Committer<CatalogState>
+  readonly committer: CatalogCommitter
   readonly history: Pick<History, 'range'>
   readonly layouts: Pick<LayoutStore, 'forget'>
   readonly clock: Clock
@@ -66,10 +65,10 @@ export class Retention implements MaintenanceTask {
     this.#scanAt = options.clock.elapsed() + this.#pauseMs
   }
 
-  noteCommit({ entry, at }: Committed<CatalogState>): void {
+  noteCommit({ entry, at }: CatalogCommitted): void {
     const { keepVersionsMs } = this.#options
     this.#committed = true
-    for (const op of entry.ops as unknown as readonly CatalogOp[]) {
+    for (const op of entry.ops) {
       if (op.op === 'change' && op.base > 0) this.#note(op.t, at.ts + keepVersionsMs)
       else if (op.op === 'tag') this.#note(op.t, at.ts)
     }
@@ -203,9 +202,9 @@ export class Retention implements MaintenanceTask {
     const { committer, layouts, report } = this.#options
     const committed = await committer.commit(state => {
       const ops = this.#isAhead() ? [] : decideExpire(state, found)
-      return ops.length === 0 ? null : { ops: ops as unknown as readonly Json[] }
+      return ops.length === 0 ? null : { ops }
     })
-    for (const { t, runs } of (committed?.entry.ops ?? []) as unknown as readonly ExpireOp[]) {
+    for (const { t, runs } of (committed?.entry.ops ?? []) as readonly ExpireOp[]) {
       report({ kind: 'expired', table: t, versions: countNumbers(runs) })
       for (const [first, last] of runs) await layouts.forget(t, first, last, pacer)
     }

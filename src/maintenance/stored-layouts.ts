@@ -1,7 +1,6 @@
 /** Stores the manifests of versions from which later versions are replayed (manifest/layout-store). */
-import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
-import type { Committed } from '../commit/machine.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { MaintenanceTask } from './maintenance.js'
 
@@ -17,8 +16,8 @@ export class StoredLayouts implements MaintenanceTask {
     this.#state = state
   }
 
-  noteCommit({ entry, state }: Committed<CatalogState>): void {
-    for (const op of entry.ops as unknown as readonly CatalogOp[]) {
+  noteCommit({ entry, state }: CatalogCommitted): void {
+    for (const op of entry.ops) {
       if (op.op === 'change' && state.tables.get(op.t)?.start === op.v) this.#waiting.set(op.t, op.v)
     }
   }

@@ -7,12 +7,11 @@
  *   with which any running write of this process began.
  * - What existed at the watermark or later stays readable. So a copy of a live root is whole if copying takes less than that age (S25).
  */
+import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
 import type { SweepOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Holder } from '../client/optimized.js'
 import { slotKey } from '../commit/blob-log.js'
-import type { Committer } from '../commit/committer.js'
-import type { Committed, Json } from '../commit/machine.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Pins } from '../write/pins.js'
@@ -28,7 +27,7 @@ const pauseMsMin = 1000
 const pauseMsMax = 6 * 60 * 60 * 1000
 
 interface SweepOptions {
-  readonly committer: Committer<CatalogState>
+  readonly committer: CatalogCommitter
   readonly source: SweepSource
   readonly pins: Pins
   readonly underWay: UnderWay
@@ -56,7 +55,7 @@ export class Sweep implements MaintenanceTask {
     return this.#held
   }
 
-  noteCommit({ at }: Committed<CatalogState>): void {
+  noteCommit({ at }: CatalogCommitted): void {
     this.#noted = at.slot
   }
 
@@ -102,7 +101,7 @@ export class Sweep implements MaintenanceTask {
       // With an age of 0, everything before this very entry is old.
       const newest = keepOrphansMs === 0 ? at.slot : old
       const op: SweepOp = { op: 'sweep', floor: upTo(newest, state) }
-      return op.floor <= state.sweep.floor ? null : { ops: [op as unknown as Json] }
+      return op.floor <= state.sweep.floor ? null : { ops: [op] }
     })
     return committed !== null
   }

@@ -8,11 +8,10 @@
  * - Ages only delay. A slot goes when packs have replaced it for as long as unreferenced files stay; a page or pack goes when it was
  *   replaced as long ago. So a copy of a live root that takes less than this time is whole (S25).
  */
-
+import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { BlobLog } from '../commit/blob-log.js'
 import type { CheckpointNote, Checkpoints } from '../commit/checkpoints.js'
-import type { Committer } from '../commit/committer.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
@@ -23,7 +22,7 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-f]{8}\.slots)$/
 
 interface TrimOptions {
-  readonly committer: Pick<Committer<CatalogState>, 'state'>
+  readonly committer: Pick<CatalogCommitter, 'state'>
   readonly checkpoints: Checkpoints<CatalogState>
   readonly log: BlobLog
   readonly store: BlobStore

@@ -1,7 +1,7 @@
 /** Queues refreshes of views that follow their sources automatically. */
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { latestOf } from '../catalog/state.js'
-import type { Committed, Json } from '../commit/machine.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
@@ -27,7 +27,7 @@ export class ViewRefreshes implements MaintenanceTask {
     this.#clock = engine.clock
   }
 
-  noteCommit({ state }: Committed<CatalogState>): void {
+  noteCommit({ state }: CatalogCommitted): void {
     if (state.following.size === 0) this.#queued.clear()
     if (state.following.size === 0 || this.#due < Number.POSITIVE_INFINITY) return
     // Which views are outdated takes a look at each of them, so that is left to `work`.
@@ -75,7 +75,7 @@ export class ViewRefreshes implements MaintenanceTask {
       const head = state.tables.get(view)
       if (head === undefined || behindTarget(state, view) === null) return null
       const op = refreshOp(state, head, {})
-      if (typeof op !== 'string') return { ops: [op as unknown as Json] }
+      if (typeof op !== 'string') return { ops: [op] }
       waiting = op
       return null
     })

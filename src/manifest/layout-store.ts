@@ -356,7 +356,7 @@ export function changeIn(
 ): Change {
   const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
   assert(change !== undefined, `slot ${slot} holds no version ${version} of table ${uuid}`)
-  return change as unknown as Change
+  return change as Change
 }
 
 function isChangeOf(op: unknown, uuid: string, version: number): boolean {

@@ -41,7 +41,7 @@ export class RecentChanges {
       const slot = this.#slots[i]!
       const own: RecentChange[] = []
       for (const { ops } of slot.header.entries) {
-        for (const op of ops as unknown as readonly Change[]) {
+        for (const op of ops as readonly Change[]) {
           if (op.op === 'change' && op.t === table && op.v > after && op.v <= last)
             own.push({ change: op, slot })
         }

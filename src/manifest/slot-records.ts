@@ -11,13 +11,7 @@ export function eachRecord(
 ): void {
   const { slot, ts } = header
   for (const [entry, { txn, ops }] of header.entries.entries()) {
-    for (const op of ops as unknown as readonly (
-      | Change
-      | VersionOp
-      | TakenOp
-      | RegisterOp
-      | { readonly op: null }
-    )[]) {
+    for (const op of ops as readonly (Change | VersionOp | TakenOp | RegisterOp | { readonly op: null })[]) {
       switch (op.op) {
         case 'change':
           take(op.t, { version: op.v, slot, entry, ts, txn, kind: op.kind, start: op.start ?? 0 })

@@ -2,9 +2,10 @@
  * Commits of handlers. A decision is made on the state that its entry follows; a change that was prepared on an older
  * state is prepared again if another commit changed what it depends on.
  */
+import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
-import type { Committed, Json, Proposal, ProposalPosition } from '../commit/machine.js'
+import type { Json, Proposal, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
 import type { CallKey } from '../protocol/call-key.js'
@@ -39,7 +40,7 @@ export type Decide<R, N extends null = never> = (state: CatalogState, at: Propos
 interface Outcome<R> {
   readonly reply: R
   /** Null: there was nothing to do. */
-  readonly committed: Committed<CatalogState> | null
+  readonly committed: CatalogCommitted | null
 }
 
 /** Thrown when the call was committed before, under its idempotency key. */
@@ -89,13 +90,13 @@ export async function commit<R>(
 ): Promise<Outcome<R> | null> {
   const { signal, callKey } = options
   let decision: Decision<R> | null = null
-  const propose = (state: CatalogState, at: ProposalPosition): Proposal | null => {
+  const propose = (state: CatalogState, at: ProposalPosition): Proposal<CatalogOp> | null => {
     checkKey(state, callKey)
     decision = decide(state, at)
     if (decision === null || decision.ops.length === 0) return null
     const { ops, blobs, req, need, reply } = decision
     return {
-      ops: ops as unknown as readonly Json[],
+      ops,
       blobs: blobs ?? [],
       req: req ?? [],
       need: need ?? [],

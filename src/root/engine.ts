@@ -1,8 +1,7 @@
 /** An opened root: the parts that handlers work on. */
+import type { CatalogCommit, CatalogCommitted, CatalogJobRunner } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
-import type { Commit, Committed } from '../commit/machine.js'
 import type { SlotReader } from '../commit/slots.js'
-import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
@@ -25,7 +24,7 @@ export interface Root {
   readonly head: number
   refresh(signal?: AbortSignal): Promise<CatalogState>
   /** Commit, as `Committer.commit` does. */
-  readonly commit: Commit<CatalogState>
+  readonly commit: CatalogCommit
 }
 
 /** The versions of tables: their records, manifests and changes. */
@@ -63,9 +62,9 @@ export interface Engine {
   readonly source: TableSource
   readonly writers: TableWriters
   readonly retained: Retained
-  readonly jobs: JobRunner<CatalogState>
+  readonly jobs: CatalogJobRunner
   /** Notified of every commit; works in the background (maintenance/). */
-  readonly maintenance: { afterCommit(committed: Committed<CatalogState>): void }
+  readonly maintenance: { afterCommit(committed: CatalogCommitted): void }
   /** What has not ended: calls, and transactions of callers. */
   readonly running: { readonly calls: Activity; readonly transactions: Activity }
   /** Functions that can fill columns. */

@@ -1,5 +1,6 @@
 /** Checks the log slot by slot, replays it, and compares the checkpoints with the replayed state. */
 import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogEntry } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { slotKey } from '../commit/blob-log.js'
 import type { Checkpoint, FoundCheckpoint } from '../commit/checkpoints.js'
@@ -205,7 +206,8 @@ class Replay {
       fault = `its time ${ts} is before the time of the slot before, ${last}`
     try {
       for (const [entry, each] of entries.entries()) {
-        if (this.state !== null) this.state = catalogMachine.apply(this.state, each, { slot, entry, ts })
+        if (this.state !== null)
+          this.state = catalogMachine.apply(this.state, each as CatalogEntry, { slot, entry, ts })
       }
     } catch (error) {
       fault ??= `it cannot be applied: ${damageOf(error)}`

@@ -153,7 +153,7 @@ test('keys and their age survive', () => {
   const at = (slot: number) => ({ slot, entry: 0, ts: slot })
   let state = emptyCatalog
   for (let slot = 1; slot < 20; slot++) {
-    const ops = [{ op: 'namespace', id: [`n${slot}`], props: {} }]
+    const ops: CatalogOp[] = [{ op: 'namespace', id: [`n${slot}`], props: {} }]
     state = catalogMachine.apply(state, { txn: 't', key: `k${slot}`, hash: 'h', req: [], ops }, at(slot))
   }
   expect([...reload(state).keys]).toEqual([...state.keys])

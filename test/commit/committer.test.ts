@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { BlobLog } from '../../src/commit/blob-log.js'
 import type { CommitLog } from '../../src/commit/commit-log.js'
 import { Committer, type CommitterOptions } from '../../src/commit/committer.js'
-import type { Json, Machine } from '../../src/commit/machine.js'
+import type { Machine } from '../../src/commit/machine.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
@@ -203,7 +203,7 @@ describe('committing', () => {
     const log = memoryLog()
     const committer = await openOn(log)
     const op = { from: 0, add: 1, note: 'x', gone: undefined, date: new Date(0), nan: Number.NaN }
-    const { entry } = await committer.commit(() => ({ ops: [op as unknown as Json] }))
+    const { entry } = await committer.commit(() => ({ ops: [op] }))
     op.note = 'changed'
     expect(entry.ops).toEqual([{ from: 0, add: 1, note: 'x', date: '1970-01-01T00:00:00.000Z', nan: null }])
     expect(Object.keys(entry)).toEqual(['txn', 'req', 'ops'])
@@ -264,7 +264,7 @@ describe('a group', () => {
         throw failure
       }),
       committer.commit(() => ({ ops: [{ from: 99, add: 1, note: 'two' }] })),
-      committer.commit(() => ({ ops: [1n as unknown as Json] })),
+      committer.commit(() => ({ ops: [1n] })),
       committer.commit(add(1, 'three')),
     ])
     expect(results.map(({ status }) => status)).toEqual([

@@ -1,32 +1,27 @@
 /** A kind of job made for tests, through the operations: a job is a transaction that callers describe and cancel. */
 import { expect, test } from 'vitest'
+import type { CatalogJobKind, CatalogJobRun } from '../../src/catalog/log-types.js'
 import type { CatalogOp } from '../../src/catalog/ops.js'
-import type { CatalogState } from '../../src/catalog/state.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
-import type { Json } from '../../src/commit/machine.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { OpenedRoot } from '../../src/engine/opened-root.js'
-import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 
 /** Makes the namespace its spec names, in the entry that ends the job, once `work` is done. */
-function namespaceMaker(work: (job: JobRun<CatalogState>) => Promise<void>): JobKind<CatalogState> {
+function namespaceMaker(work: (job: CatalogJobRun) => Promise<void>): CatalogJobKind {
   return {
     name: 'make-namespace',
     onOrphan: 'fail',
     async run(job) {
       await work(job)
       const op: CatalogOp = { op: 'namespace', id: [job.spec as string], props: {} }
-      await job.commit(() => ({ ops: [op as unknown as Json] }))
+      await job.commit(() => ({ ops: [op] }))
     },
   }
 }
 
-async function open(
-  work: (job: JobRun<CatalogState>) => Promise<void>,
-  store = new MemoryStore('memory://'),
-) {
+async function open(work: (job: CatalogJobRun) => Promise<void>, store = new MemoryStore('memory://')) {
   const settings = {
     location: 'memory://',
     create: true,

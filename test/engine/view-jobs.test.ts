@@ -5,6 +5,7 @@ import { Namespace } from '../../src/client/namespace.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { connect } from '../../src/index.js'
+import type { Change } from '../../src/manifest/change.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { jobEnd, viewRequest } from '../suites/views.js'
@@ -313,7 +314,7 @@ test('a compaction of the source makes a refresh read no row; only other changes
   await source.add(rowsFrom(10n, 1))
   const { next } = engine.root.state.tables.get(uuid!)!
   const files = [{ blob: 0, bytes: blob.length, fields: [0, 1] }]
-  const compaction = {
+  const compaction: Change = {
     op: 'change',
     t: uuid!,
     v: 3,

@@ -4,7 +4,7 @@
  */
 import { BlobLog } from '../../src/commit/blob-log.js'
 import { Committer } from '../../src/commit/committer.js'
-import type { Entry, Genesis, Json, Machine, Position, Propose } from '../../src/commit/machine.js'
+import type { Entry, Genesis, Machine, Position, Propose } from '../../src/commit/machine.js'
 import { formatTransactionId } from '../../src/commit/transaction-id.js'
 import { assert, ErrorCode, SheafError } from '../../src/errors.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
@@ -44,7 +44,7 @@ export const machine: Machine<State> = {
   }),
   apply(state: State, entry: Entry, { slot }: Position): State {
     let { jobs, ended, counts, stale } = state
-    for (const op of entry.ops as unknown as readonly Op[]) {
+    for (const op of entry.ops as readonly Op[]) {
       if (op.op === 'count') {
         counts = counts.set(op.name, (counts.get(op.name) ?? 0) + 1)
         continue
@@ -146,7 +146,7 @@ export class World {
     const log = {
       jobs: (state: State) => state.jobs,
       refresh: (signal?: AbortSignal) => committer.refresh(signal),
-      commit: (propose: Propose<State, null>) => committer.commit(propose),
+      commit: (propose: Propose<State, unknown, null>) => committer.commit(propose),
     }
     runner = new JobRunner({
       log,
@@ -172,7 +172,7 @@ export class World {
     for (let slot = 1; slot <= committer.head; slot++) {
       const { entries } = (await committer.slots.get(slot)).header
       for (const { txn, ops } of entries) {
-        for (const op of ops as unknown as readonly Op[]) {
+        for (const op of ops as readonly Op[]) {
           if (op.op !== 'job' || (op.id ?? formatTransactionId(slot, txn)) !== id) continue
           said.push(op.state === 'Running' ? `Running ${op.epoch}` : op.state)
         }
@@ -190,7 +190,7 @@ export class World {
 export async function cancel(committer: Committer<State>, id: string): Promise<void> {
   await committer.commit(state => {
     if (!state.jobs.has(id)) throw new Error('too late')
-    return { ops: [endedOp(id, 'Canceled') as unknown as Json] }
+    return { ops: [endedOp(id, 'Canceled')] }
   })
 }
 

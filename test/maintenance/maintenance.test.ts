@@ -1,7 +1,6 @@
 /** What is done in the background, as seen in the store and by who opens the root next. */
 import { describe, expect, test } from 'vitest'
-import type { CatalogState } from '../../src/catalog/state.js'
-import type { Committed } from '../../src/commit/machine.js'
+import type { CatalogCommitted } from '../../src/catalog/log-types.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { Maintenance } from '../../src/maintenance/maintenance.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -273,7 +272,7 @@ class RecordingClock extends SeededClock {
 }
 
 describe('a maintenance task', () => {
-  const committed = {} as Committed<CatalogState>
+  const committed = {} as CatalogCommitted
 
   test('that fails waits twice as long each time, up to an hour, and is reported once until it succeeds', async () => {
     const clock = new SeededClock(1)

@@ -1,8 +1,8 @@
 /** Work of maintenance that looks at everything there is lets others go on meanwhile. */
 import { expect, test } from 'vitest'
+import type { CatalogCommitted } from '../../src/catalog/log-types.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
-import type { Committed } from '../../src/commit/machine.js'
 import { Compaction } from '../../src/maintenance/compaction.js'
 import { ViewRefreshes } from '../../src/maintenance/view-refreshes.js'
 import { PersistentMap } from '../../src/primitives/persistent-map.js'
@@ -48,7 +48,7 @@ function viewsUpToDate() {
 test('a commit reads no view', () => {
   const { looks, state } = viewsUpToDate()
   const task = new ViewRefreshes({ clock: new SeededClock(1) } as unknown as Engine)
-  task.noteCommit({ state } as Committed<CatalogState>)
+  task.noteCommit({ state } as CatalogCommitted)
   expect(looks.count).toBe(0)
   expect(task.dueIn()).toBe(500)
 })
@@ -60,9 +60,9 @@ test('up-to-date views are checked once, with pauses, and again when a table has
   await task.work(true, signal)
   expect(looks.count).toBe(2 * count)
   expect(clock.turns).toBeGreaterThan(count / 10)
-  task.noteCommit({ state } as Committed<CatalogState>)
+  task.noteCommit({ state } as CatalogCommitted)
   expect(task.dueIn()).toBe(Number.POSITIVE_INFINITY)
-  task.noteCommit({ state: { ...state, tables: { ...state.tables } } } as Committed<CatalogState>)
+  task.noteCommit({ state: { ...state, tables: { ...state.tables } } } as CatalogCommitted)
   expect(task.dueIn()).toBeLessThan(Number.POSITIVE_INFINITY)
 })
 

@@ -1,6 +1,6 @@
 /** A log written by hand: one slot per call, for everything that reads slots. */
 import { BlobLog } from '../../src/commit/blob-log.js'
-import type { Entry, Json } from '../../src/commit/machine.js'
+import type { Entry } from '../../src/commit/machine.js'
 import { encodeSlot, type Slot } from '../../src/commit/slot.js'
 import { Slots } from '../../src/commit/slots.js'
 import type { Change } from '../../src/manifest/change.js'
@@ -23,9 +23,7 @@ export class HandLog {
   /** Appends a slot of these entries, each with its operations. */
   async append(...entries: readonly (readonly Op[])[]): Promise<Slot> {
     const slot = ++this.head
-    const full = entries.map(
-      (ops, i): Entry => ({ txn: txnOf(slot, i), req: [], ops: ops as unknown as readonly Json[] }),
-    )
+    const full = entries.map((ops, i): Entry => ({ txn: txnOf(slot, i), req: [], ops }))
     const texts = full.map(entry => JSON.stringify(entry))
     const header = { need: [], slot, prev: '00000000', by: 'w', ts: firstTs + slot, entries: full }
     const encoded = encodeSlot(header, texts, [])

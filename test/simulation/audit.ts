@@ -10,8 +10,8 @@
  * - a state that was saved and loaded on the way is the same as one folded from the first slot;
  * - all processes, new and old, end with what the model says, and every row of every version can be read.
  */
-
 import { catalogMachine } from '../../src/catalog/apply.js'
+import type { CatalogEntry } from '../../src/catalog/log-types.js'
 import type { ExpireOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Entry, Genesis } from '../../src/commit/machine.js'
@@ -140,7 +140,7 @@ async function replay({ plan, disk, calls, callOf, besides, tell }: History) {
   for (let number = 1; number <= disk.head; number++) {
     const { header } = decodeSlot(await bytesOf(disk, number), number, catalogMachine.features)
     if (number === reloadedAt) reloaded = load(genesis, save(folded))
-    for (const [i, entry] of header.entries.entries()) {
+    for (const [i, entry] of (header.entries as readonly CatalogEntry[]).entries()) {
       const at = { slot: number, entry: i, ts: header.ts }
       folded = catalogMachine.apply(folded, entry, at)
       reloaded = catalogMachine.apply(reloaded, entry, at)

@@ -2,13 +2,12 @@
 import { catalogMachine } from '../../src/catalog/apply.js'
 import type { CatalogOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
-import type { Json } from '../../src/commit/machine.js'
 import type { Change } from '../../src/manifest/change.js'
 
 export const emptyCatalog: CatalogState = catalogMachine.initial({ root: 'root', format: 1 })
 
 export function commit(state: CatalogState, slot: number, ...ops: CatalogOp[]): CatalogState {
-  const entry = { txn: `txn-${slot}`, req: [], ops: ops as unknown as readonly Json[] }
+  const entry = { txn: `txn-${slot}`, req: [], ops }
   return catalogMachine.apply(state, entry, { slot, entry: 0, ts: 1_000 + slot })
 }
 

@@ -7,12 +7,12 @@ import { catalogMachine } from '../../src/catalog/apply.js'
 import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
 import { Checkpoints } from '../../src/commit/checkpoints.js'
-import type { Json } from '../../src/commit/machine.js'
 import { decodeSlot, encodeSlot } from '../../src/commit/slot.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { OpenedRoot } from '../../src/engine/opened-root.js'
 import { verifyOpen } from '../../src/engine/verify.js'
 import { connect, type Problem, verify } from '../../src/index.js'
+import type { Change } from '../../src/manifest/change.js'
 import { baseKey, decodeBase, encodeBase } from '../../src/manifest/layout-base.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
@@ -367,7 +367,7 @@ describe('numbers that do not add up:', () => {
           schema: null,
           next: { ...head.next, row: 6, frag: 2 },
           ...change,
-        } as unknown as Json,
+        } as Change,
       ],
       blobs: blobsOf(rows),
     }))
