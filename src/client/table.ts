@@ -447,7 +447,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * Throws `InvalidInput` or `SchemaValidation` if a value does not fit; then nothing is changed.
    *
    * ```js
-   * await table.alterColumns({ price: { type: 'float' }, 'meta.lang': { rename: 'language' } })
+   * await table.alterColumns({ price: { type: 'float32' }, 'meta.lang': { rename: 'language' } })
    * ```
    */
   async alterColumns(

@@ -99,7 +99,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     const [, { uuid }] = [...world.engine.root.state.tables][0]!
     await compactTable(world.engine, uuid, 'thorough', 1 << 20, new Pacer())
   }),
-  fc.constantFrom('int64', 'double').map(
+  fc.constantFrom('int64', 'float64').map(
     (type): Step =>
       async world => {
         const before = await indexed(world.table)
