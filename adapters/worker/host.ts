@@ -145,7 +145,9 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
   async function close(): Promise<void> {
     await namespace.close()
     post({ kind: 'closed' })
-    port.close()
+    // The port of a worker's parent cannot be closed in Deno.
+    if ('close' in port) port.close()
+    else process.exit()
   }
 
   port.on('message', (message: ToWorker) => {

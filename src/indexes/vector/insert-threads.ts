@@ -13,6 +13,7 @@ import {
   sharedSizes,
 } from '../../kernels/graph.js'
 import { orAborted } from '../../primitives/abort.js'
+import { threadFile } from '../../primitives/module-files.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { BuiltGraph } from './stored-graph.js'
 
@@ -50,7 +51,12 @@ export const Tally = {
   begun: 2,
 } as const
 
-const workerFile = new URL('./insert-worker.js', import.meta.url)
+/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+function startWorker(file: URL | string | null, workerData: InsertTask): Worker {
+  return file === null
+    ? new Worker(new URL('./insert-worker.js', import.meta.url), { workerData, execArgv: [] })
+    : new Worker(file, { workerData, execArgv: [] })
+}
 
 /**
  * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads cannot share
@@ -80,7 +86,7 @@ export async function insertByThreads(
   efConstruction: number,
   pacer: Pacer,
   onInserted: (rows: number) => void,
-  file: URL = workerFile,
+  file: URL | string | null = threadFile('insert-worker.js', import.meta.url),
 ): Promise<boolean> {
   pacer.signal?.throwIfAborted()
   const { rows, starts } = joined(partitions)
@@ -120,7 +126,7 @@ export async function insertByThreads(
           thread,
         }
         try {
-          const worker = new Worker(file, { workerData, execArgv: [] })
+          const worker = startWorker(file, workerData)
           let cause: unknown
           worker.on('message', report)
           worker.on('error', error => {

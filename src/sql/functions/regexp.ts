@@ -2,8 +2,8 @@
  * Regular expressions in time linear in the text, with RE2's algorithm. Only this file uses the package re2js, which is
  * loaded when the first pattern is compiled.
  */
-import { createRequire } from 'node:module'
-import { invalidInput, quote } from '../../errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../errors.js'
+import { externalHint, requirePackage } from '../../primitives/module-files.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
@@ -31,6 +31,15 @@ const compiledPatterns = new Map<string, Regexp>()
 type Package = typeof import('re2js')
 let loaded: Package | null = null
 
+function loadPackage(): Package {
+  try {
+    return requirePackage('re2js', import.meta.url) as Package
+  } catch (cause) {
+    const message = 'cannot load the package re2js, which matches regular expressions'
+    throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: externalHint, cause })
+  }
+}
+
 /**
  * Compile a pattern with flags of `imsxUu`. Throws `InvalidInput` for an invalid or too large pattern, and
  * `Unsupported` for features that need more than linear time.
@@ -55,7 +64,7 @@ function compile(pattern: string, flags: string): Regexp {
   const plain = flags === '' ? plainText(pattern) : null
   if (plain !== null && !plain.atStart && !plain.atEnd) return ofPlainText(plain.text)
   const { source, mayRescan, size } = toRe2(pattern, flags)
-  loaded ??= createRequire(import.meta.url)('re2js') as Package
+  loaded ??= loadPackage()
   const { RE2JS, RE2JSException } = loaded
   try {
     const compiled = RE2JS.compile(source)

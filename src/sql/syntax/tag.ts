@@ -8,6 +8,7 @@
  * - `"x"` is the name of a column, never a string (rule A-058).
  */
 import { invalidInput, quote, type SheafError, type SourceSpan } from '../../errors.js'
+import { sharedState } from '../../primitives/shared-state.js'
 import { syntaxError } from './excerpt.js'
 import { parseExpression } from './parse.js'
 import { Lexer } from './tokens.js'
@@ -50,7 +51,7 @@ interface Pieces {
 }
 
 /** All fragments that `sql` created. An object from a request is never taken for a fragment. */
-const fragments = new WeakMap<object, Pieces>()
+const fragments = sharedState('sql fragments', () => new WeakMap<object, Pieces>())
 
 /** The template tag for SQL expressions with values: `` table.countRows(sql`year > ${year}`) ``. */
 export const sql: SqlTag = Object.defineProperties(tag, {

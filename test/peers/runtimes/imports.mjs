@@ -1,0 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as sheaf from 'sheaf'
+import * as files from 'sheaf/files'
+import * as http from 'sheaf/http'
+import * as protocol from 'sheaf/protocol'
+import * as worker from 'sheaf/worker'
+import parts from './every-part.cjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'sheaf-runtime-'))
+console.log(await parts.everyPart({ sheaf, http, worker, files, protocol }, folder))
+rmSync(folder, { recursive: true })
