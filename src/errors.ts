@@ -199,18 +199,40 @@ export class SheafError extends Error {
     this.hint = options.hint
     this.at = options.at
     this.transactionId = options.transactionId
-    captureStack(this)
+    // Capture the stack again: the name is known now, and the frames of the caller must not be cut off.
+    capture(this, this.constructor)
   }
 }
 shareClass(SheafError, 'SheafError')
 
-/** Capture the stack again: the name is known now, and the frames of the caller must not be cut off. */
-function captureStack(error: SheafError): void {
+/** Set `target.stack` to the frames that called the function `above`. */
+function capture(target: object, above: unknown): void {
   const { stackTraceLimit: limit } = traced
   if (limit === undefined || limit === 0 || traced.captureStackTrace === undefined) return
   if (isLimitWritable) traced.stackTraceLimit = Math.max(limit, maxFrames)
-  traced.captureStackTrace(error, error.constructor)
+  traced.captureStackTrace(target, above)
   if (isLimitWritable) traced.stackTraceLimit = limit
+}
+
+/** Errors that have the frames of a caller. An error that ends several calls gets those of the first. */
+const withCaller = new WeakSet<SheafError>()
+
+/**
+ * Append the frames of the caller to the stack of an error that comes from elsewhere: another thread, a server, or a
+ * commit of several calls. Returns the error. Call this in the `catch` block of an async function that the caller
+ * awaits: only there V8 knows the callers.
+ */
+export function addCallerFrames(error: unknown): unknown {
+  if (!(error instanceof SheafError) || withCaller.has(error)) return error
+  withCaller.add(error)
+  const here: { stack?: string } = {}
+  capture(here, addCallerFrames)
+  // The first line is the header.
+  const frames = here.stack?.split('\n').slice(1) ?? []
+  const outermost = frames.at(-1)
+  if (outermost === undefined || error.stack === undefined || error.stack.endsWith(outermost)) return error
+  error.stack += `\n${frames.join('\n')}`
+  return error
 }
 
 /** Create an `InvalidInput` error: a request that can never succeed as sent. */
