@@ -101,7 +101,9 @@ async function write(input, inputOptions, outputOptions) {
     checks: { ineffectiveDynamicImport: false },
     ...inputOptions,
   })
-  await bundle.write({ comments: false, ...outputOptions })
+  // Webpack knows the worker threads of Node by this name only.
+  const paths = { 'node:worker_threads': 'worker_threads' }
+  await bundle.write({ comments: false, paths, ...outputOptions })
   await bundle.close()
 }
 
@@ -128,7 +130,7 @@ const replacements = [
   // An ES module of the package would be another copy than the one that the program requires.
   { from: "import('apache-arrow')", to: "Promise.resolve(require('apache-arrow'))" },
   // Here a plain `require` works, and bundlers see it.
-  { from: "requirePackage('re2js', import.meta.url)", to: "require('re2js')" },
+  { from: "createRequire(import.meta.url)('re2js')", to: "require('re2js')" },
   ...['insert-worker', 'list-worker', 'lz4-worker', 'engine-worker'].map(name => ({
     from: `new URL('./${name}.js', import.meta.url)`,
     to: `new URL('../lib/${name}.js', import.meta.url)`,

@@ -2,17 +2,20 @@
  * Finds files and packages at run time, from the module that needs them. This also works if a bundler packed Sheaf into a program,
  * as long as the package is in `node_modules` of that program.
  */
-import { createRequire } from 'node:module'
+import nodeModule from 'node:module'
+
+/** Not imported by its name, because webpack replaces calls of the import by what it knows when it builds. */
+const { createRequire } = nodeModule
 
 /** What to do if a file or package cannot be found, because a bundler packed Sheaf into a program. */
 export const externalHint = 'if a bundler packed sheaf into your program, mark sheaf as external'
 
 /**
  * Return functions that resolve and load packages from the calling module, best first. `moduleUrl`: `import.meta.url` of the calling
- * module. Bundlers that write CommonJS leave it undefined, and others put the path on the build machine there; then `__filename` is the
- * file of the bundle.
+ * module. In a bundle it may be undefined (esbuild, CommonJS), or a path of the build machine (webpack); then `__filename` is the file of
+ * the bundle.
  */
-function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
+export function requiresOf(moduleUrl: string | undefined): NodeJS.Require[] {
   const places = [moduleUrl, typeof __filename === 'string' ? __filename : undefined]
   return places.filter(place => place !== undefined).map(place => createRequire(place))
 }
@@ -30,19 +33,6 @@ export function threadFile(name: string, moduleUrl: string | undefined): string 
     if (path !== null) return path
   }
   return null
-}
-
-/** Load a CommonJS package. Throws the error of Node if it cannot be loaded. */
-export function requirePackage(name: string, moduleUrl: string | undefined): unknown {
-  let cause: unknown
-  for (const load of requiresOf(moduleUrl)) {
-    try {
-      return load(name)
-    } catch (error) {
-      cause = error
-    }
-  }
-  throw cause
 }
 
 function found(resolve: () => string): string | null {

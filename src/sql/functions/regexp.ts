@@ -2,8 +2,9 @@
  * Regular expressions in time linear in the text, with RE2's algorithm. Only this file uses the package re2js, which is
  * loaded when the first pattern is compiled.
  */
+import { createRequire } from 'node:module'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../errors.js'
-import { externalHint, requirePackage } from '../../primitives/module-files.js'
+import { externalHint, requiresOf } from '../../primitives/module-files.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
@@ -33,11 +34,25 @@ let loaded: Package | null = null
 
 function loadPackage(): Package {
   try {
-    return requirePackage('re2js', import.meta.url) as Package
-  } catch (cause) {
-    const message = 'cannot load the package re2js, which matches regular expressions'
-    throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: externalHint, cause })
+    // Webpack packs what is required in this form.
+    return createRequire(import.meta.url)('re2js') as Package
+  } catch {
+    return loadFromBundle()
   }
+}
+
+/** Load the package if a bundler packed this module, but not the package. */
+function loadFromBundle(): Package {
+  let cause: unknown
+  for (const load of requiresOf(import.meta.url)) {
+    try {
+      return load('re2js') as Package
+    } catch (error) {
+      cause = error
+    }
+  }
+  const message = 'cannot load the package re2js, which matches regular expressions'
+  throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: externalHint, cause })
 }
 
 /**

@@ -1,3 +1,5 @@
+/** Uses every part, imported. */
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +10,10 @@ import * as protocol from 'sheaf/protocol'
 import * as worker from 'sheaf/worker'
 import parts from './every-part.cjs'
 
-const folder = mkdtempSync(join(tmpdir(), 'sheaf-runtime-'))
-console.log(await parts.everyPart({ sheaf, http, worker, files, protocol }, folder))
-rmSync(folder, { recursive: true })
+async function main() {
+  const folder = mkdtempSync(join(tmpdir(), 'sheaf-runtime-'))
+  console.log(await parts.everyPart({ sheaf, http, worker, files, protocol }, { assert, join }, folder))
+  rmSync(folder, { recursive: true })
+}
+
+main()

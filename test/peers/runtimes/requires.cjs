@@ -1,3 +1,5 @@
+/** Uses every part, required. */
+const assert = require('node:assert/strict')
 const { mkdtempSync, rmSync } = require('node:fs')
 const { tmpdir } = require('node:os')
 const { join } = require('node:path')
@@ -10,7 +12,7 @@ const { everyPart } = require('./every-part.cjs')
 
 async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-runtime-'))
-  console.log(await everyPart({ sheaf, http, worker, files, protocol }, folder))
+  console.log(await everyPart({ sheaf, http, worker, files, protocol }, { assert, join }, folder))
   rmSync(folder, { recursive: true })
 }
 
