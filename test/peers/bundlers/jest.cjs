@@ -1,4 +1,4 @@
-/** Runs under Jest without flags: CommonJS, and a global object of its own for each file. */
+/** Run by Jest without flags: CommonJS, and a global object of its own for each file. */
 const assert = require('node:assert/strict')
 const { mkdtempSync, rmSync } = require('node:fs')
 const { tmpdir } = require('node:os')
@@ -8,7 +8,7 @@ const files = require('sheaf/files')
 const http = require('sheaf/http')
 const protocol = require('sheaf/protocol')
 const worker = require('sheaf/worker')
-const { everyPart } = require('./every-part.cjs')
+const { everyPart } = require('../runtimes/every-part.cjs')
 
 test('every part works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-jest-'))
