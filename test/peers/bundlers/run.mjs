@@ -41,10 +41,15 @@ async function esbuild(file, format, outfile, more) {
   return outfile
 }
 
-async function rollup(file, folder) {
+async function rollup(file, folder, more = []) {
   const resolve = load('@rollup/plugin-node-resolve').nodeResolve({ exportConditions: ['node'] })
   const plugins = [resolve, load('@rollup/plugin-commonjs')()]
-  const bundle = await load('rollup').rollup({ input: file, external: [/^node:/], plugins, onwarn() {} })
+  const bundle = await load('rollup').rollup({
+    input: file,
+    external: [/^node:/, ...more],
+    plugins,
+    onwarn() {},
+  })
   await bundle.write({
     dir: folder,
     format: 'es',
@@ -56,7 +61,7 @@ async function rollup(file, folder) {
 
 async function rolldown(file, folder) {
   const { rolldown } = await import(load.resolve('rolldown'))
-  const bundle = await rolldown({ input: file, platform: 'node', logLevel: 'silent', external: ['jose'] })
+  const bundle = await rolldown({ input: file, platform: 'node', logLevel: 'silent' })
   await bundle.write({
     dir: folder,
     format: 'es',
@@ -66,13 +71,14 @@ async function rolldown(file, folder) {
   return join(folder, 'program.mjs')
 }
 
-function webpack(file, folder) {
+function webpack(file, folder, more) {
   const options = {
     target: 'node',
     mode: 'production',
     optimization: { minimize: false },
     entry: file,
     output: { path: folder, filename: 'program.cjs' },
+    ...more,
   }
   return new Promise((resolve, reject) => {
     load('webpack')(options, (error, stats) => {
@@ -89,6 +95,7 @@ const all = `${parts}, regular expressions, worker`
 const some = `${parts}, no regular expressions, no worker`
 const noWorker = `${parts}, regular expressions, no worker`
 const external = { external: ['sheaf', 'sheaf/*'] }
+const anyEntry = /^sheaf($|\/)/
 
 /** `alone`: what passes without the package; null if it is external. */
 const bundles = [
@@ -104,6 +111,12 @@ const bundles = [
     alone: null,
     build: to => esbuild(input.imports, 'cjs', join(to, 'program.cjs'), external),
   },
+  {
+    name: 'webpack, sheaf external',
+    alone: null,
+    build: to => webpack(input.imports, to, { externals: [anyEntry], externalsType: 'commonjs' }),
+  },
+  { name: 'rollup, sheaf external', alone: null, build: to => rollup(input.imports, to, [anyEntry]) },
   { name: 'webpack', alone: all, build: to => webpack(input.imports, to) },
   { name: 'webpack, require', alone: noWorker, build: to => webpack(input.requires, to) },
   { name: 'rollup', alone: some, build: to => rollup(input.imports, to) },
