@@ -1,5 +1,5 @@
 /** Sends calls to an engine in another thread or process, and carries out calls that come from there. */
-import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
+import { addCallerFrames, ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
 import { refuseMore } from '../src/protocol/arguments.js'
 import {
   type ArrowBody,
@@ -69,7 +69,11 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const { memory: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
-    return counted(send({ name, request, body, options }))
+    try {
+      return await counted(send({ name, request, body, options }))
+    } catch (error) {
+      throw addCallerFrames(error)
+    }
   }
 
   return {

@@ -7,7 +7,7 @@
  * than its first answer.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const entries = {
@@ -16,8 +16,8 @@ const entries = {
   http: 'dist/adapters/http/public.js',
   worker: 'dist/adapters/worker/public.js',
   files: 'dist/adapters/files/public.js',
-  // The worker client loads this entry as './main.js'.
-  main: 'dist/adapters/worker/main.js',
+  // The worker client loads this entry from its own folder: './engine-worker.js'.
+  'engine-worker': 'dist/adapters/worker/engine-worker.js',
   cli: 'dist/adapters/cli/main.js',
 }
 
@@ -89,39 +89,105 @@ function chunksOf(input) {
   }
 }
 
-rmSync('dist/lib', { recursive: true, force: true })
-for (const input of [entries, ...threads]) {
+const external = [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js']
+
+async function write(input, inputOptions, outputOptions) {
   const bundle = await rolldown({
-    input: input === entries ? { ...entries, ...builders } : input,
-    external: [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js'],
+    input,
+    external,
     platform: 'node',
     preserveEntrySignatures: 'allow-extension',
     logLevel: 'warn',
     // The index imports some modules at once that a process with only a client imports lazily.
     checks: { ineffectiveDynamicImport: false },
+    ...inputOptions,
   })
-  await bundle.write({
-    dir: 'dist/lib',
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: 'shared-[name]-[hash].js',
-    comments: false,
-    codeSplitting: {
-      groups: [{ debugName: 'by entries', name: chunksOf(input) }],
-      includeDependenciesRecursively: false,
-    },
-  })
+  // Webpack knows the worker threads of Node by this name only.
+  const paths = { 'node:worker_threads': 'worker_threads' }
+  await bundle.write({ comments: false, paths, ...outputOptions })
   await bundle.close()
 }
+
+rmSync('dist/lib', { recursive: true, force: true })
+for (const input of [entries, ...threads]) {
+  await write(
+    input === entries ? { ...entries, ...builders } : input,
+    {},
+    {
+      dir: 'dist/lib',
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: 'shared-[name]-[hash].js',
+      codeSplitting: {
+        groups: [{ debugName: 'by entries', name: chunksOf(input) }],
+        includeDependenciesRecursively: false,
+      },
+    },
+  )
+}
+
+/** What the CommonJS build says instead of the ES modules. Each text must be found. */
+const replacements = [
+  // An ES module of the package would be another copy than the one that the program requires.
+  { from: "import('apache-arrow')", to: "Promise.resolve(require('apache-arrow'))" },
+  // Here a plain `require` works, and bundlers see it.
+  { from: "createRequire(import.meta.url)('re2js')", to: "require('re2js')" },
+  ...['insert-worker', 'list-worker', 'lz4-worker', 'engine-worker'].map(name => ({
+    from: `new URL('./${name}.js', import.meta.url)`,
+    to: `new URL('../lib/${name}.js', import.meta.url)`,
+  })),
+]
+
+function replacing(left = new Set(replacements)) {
+  return {
+    name: 'text for CommonJS',
+    transform(code) {
+      const here = replacements.filter(({ from }) => code.includes(from))
+      for (const replacement of here) left.delete(replacement)
+      return here.reduce((text, { from, to }) => text.replaceAll(from, to), code)
+    },
+    buildEnd() {
+      if (left.size > 0) throw new Error(`not found: ${[...left].map(({ from }) => from).join(', ')}`)
+    },
+  }
+}
+
+/**
+ * The same exports as CommonJS, for `require('sheaf')`. Worker threads and the program `sheaf` always run the ES modules.
+ *
+ * The package p-queue has no CommonJS build, so this build contains it. The package jose has none either. It stays a dynamic import,
+ * which CommonJS may use: it is optional, and only servers that check tokens load it.
+ */
+const required = Object.fromEntries(
+  ['index', 'protocol', 'http', 'worker', 'files'].map(name => [name, entries[name]]),
+)
+const isEntry = id => Object.values(required).some(path => resolve(path) === id)
+const chunkOf = chunksOf(required)
+rmSync('dist/cjs', { recursive: true, force: true })
+await write(
+  required,
+  { external: external.filter(name => name !== 'p-queue'), plugins: [replacing()] },
+  {
+    dir: 'dist/cjs',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: 'shared-[name]-[hash].cjs',
+    codeSplitting: {
+      // The chunk of an entry has nothing else, so that it exports the names of the entry and no others.
+      groups: [{ debugName: 'by entries', name: (id, graph) => (isEntry(id) ? null : chunkOf(id, graph)) }],
+      includeDependenciesRecursively: false,
+    },
+  },
+)
 
 /**
  * Copy the exported declarations and those that they import, and no others: users see what they can import, and install half as
  * many bytes. A tab replaces four spaces of indentation: the declarations of the operations are nested deeply, and a quarter of
  * their bytes is indentation.
  */
-function copyTypes(exports) {
+function copyTypes(files) {
   rmSync('dist/types', { recursive: true, force: true })
-  const left = Object.values(exports).map(({ types }) => types.replace('dist/types', 'dist'))
+  const left = files.map(file => file.replace('dist/types', 'dist'))
   const seen = new Set()
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (seen.has(file)) continue
@@ -138,4 +204,20 @@ function copyTypes(exports) {
   }
 }
 
-copyTypes(JSON.parse(readFileSync('package.json', 'utf8')).exports)
+/**
+ * Write the declarations of the CommonJS build. Only one file per export: it hands on the declarations of the ES modules. TypeScript older
+ * than 5.8 reports that as an error (TS1479), although the names are the same in both builds.
+ */
+function writeRequiredTypes(exports) {
+  for (const { import: imported, require: required } of exports) {
+    const target = relative(dirname(required.types), imported.types.replace(/\.d\.ts$/, '.js')).replaceAll(
+      '\\',
+      '/',
+    )
+    writeFileSync(required.types, `// @ts-ignore\nexport * from '${target}'\n`)
+  }
+}
+
+const exports = Object.values(JSON.parse(readFileSync('package.json', 'utf8')).exports)
+copyTypes(exports.map(entry => entry.import.types))
+writeRequiredTypes(exports)

@@ -70,7 +70,7 @@ function build() {
 /**
  * Run the tests with real clients, whose packages are in folders of their own. If packages cannot be installed, for lack of a
  * network or of a build for this platform, the tests are reported as skipped, which is not a failure.
- * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs, whose clients are not written in JavaScript.
+ * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs: clients in other languages, other runtimes, bundlers.
  */
 function testPeers(options) {
   const folder = join(root, 'test', 'peers')

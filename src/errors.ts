@@ -3,8 +3,9 @@
  *
  * Codes 0-23 and their HTTP statuses are those of the Lance Namespace error model (`code`, `error`, `detail`,
  * `instance`). `kind` is the last segment of the wire field `type`. Messages are lower-case sentences that name the
- * offending value. Codes are stable API, messages are not.
+ * offending value. Codes and names are stable API, messages are not.
  */
+import { shareClass } from './primitives/shared-state.js'
 
 /**
  * The error codes, by name. Compare `error.code` with them.
@@ -51,6 +52,13 @@ export const ErrorCode = {
 
 /** One of the error codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
+
+/** The name of an error code. */
+type ErrorName = keyof typeof ErrorCode
+
+const names: ReadonlyMap<ErrorCode, ErrorName> = new Map(
+  (Object.keys(ErrorCode) as ErrorName[]).map(name => [ErrorCode[name], name]),
+)
 
 /**
  * The category of an error. Several codes share a category; `commit-state-unknown` says that a commit may have
@@ -144,8 +152,20 @@ export function statusOf(code: ErrorCode): number {
 }
 
 /**
+ * The most frames in the stack of an error. Node's default is 10, and more functions of Sheaf than that may be between
+ * the caller and the error.
+ */
+const maxFrames = 50
+
+/** The part of V8's stack trace API that errors use. */
+const traced: { stackTraceLimit?: number; captureStackTrace?(error: object, above: unknown): void } = Error
+
+/** Whether `Error.stackTraceLimit` can be changed. Not with `--frozen-intrinsics`. */
+const isLimitWritable = Object.getOwnPropertyDescriptor(traced, 'stackTraceLimit')?.writable === true
+
+/**
  * Every error that Sheaf throws, except the reason of an aborted signal and errors of the caller's own callbacks. An
- * error of another class is a bug in Sheaf.
+ * error of another class is a bug in Sheaf. `stack` contains the line of the caller that awaited the call.
  *
  *     try {
  *       await ns.openTable('docs')
@@ -155,7 +175,8 @@ export function statusOf(code: ErrorCode): number {
  *     }
  */
 export class SheafError extends Error {
-  override readonly name = 'SheafError'
+  /** The name of the code: `ColumnNotFound`. */
+  override readonly name: ErrorName
   /** What went wrong. Compare with `ErrorCode`. */
   readonly code: ErrorCode
   /** The HTTP status. */
@@ -171,13 +192,47 @@ export class SheafError extends Error {
 
   constructor(code: ErrorCode, message: string, options: SheafErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = names.get(code) ?? 'Internal'
     this.code = code
     this.status = options.status ?? statusOf(code)
     this.kind = options.kind ?? byStatus[this.status] ?? (this.status < 500 ? 'bad-request' : 'server-error')
     this.hint = options.hint
     this.at = options.at
     this.transactionId = options.transactionId
+    // Capture the stack again: the name is known now, and the frames of the caller must not be cut off.
+    capture(this, this.constructor)
   }
+}
+shareClass(SheafError, 'SheafError')
+
+/** Set `target.stack` to the frames that called the function `above`. */
+function capture(target: object, above: unknown): void {
+  const { stackTraceLimit: limit } = traced
+  if (limit === undefined || limit === 0 || traced.captureStackTrace === undefined) return
+  if (isLimitWritable) traced.stackTraceLimit = Math.max(limit, maxFrames)
+  traced.captureStackTrace(target, above)
+  if (isLimitWritable) traced.stackTraceLimit = limit
+}
+
+/** Errors that have the frames of a caller. An error that ends several calls gets those of the first. */
+const withCaller = new WeakSet<SheafError>()
+
+/**
+ * Append the frames of the caller to the stack of an error that comes from elsewhere: another thread, a server, or a
+ * commit of several calls. Returns the error. Call this in the `catch` block of an async function that the caller
+ * awaits: only there V8 knows the callers.
+ */
+export function addCallerFrames(error: unknown): unknown {
+  if (!(error instanceof SheafError) || withCaller.has(error)) return error
+  withCaller.add(error)
+  const here: { stack?: string } = {}
+  capture(here, addCallerFrames)
+  // The first line is the header.
+  const frames = here.stack?.split('\n').slice(1) ?? []
+  const outermost = frames.at(-1)
+  if (outermost === undefined || error.stack === undefined || error.stack.endsWith(outermost)) return error
+  error.stack += `\n${frames.join('\n')}`
+  return error
 }
 
 /** Create an `InvalidInput` error: a request that can never succeed as sent. */

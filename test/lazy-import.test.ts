@@ -23,7 +23,6 @@ test('a failed import says what to do, and is tried again', async () => {
     return { word: 'here' }
   })
   await expect(asked()).rejects.toMatchObject({
-    name: 'SheafError',
     code: ErrorCode.ServiceUnavailable,
     hint: 'restart the process',
     cause: { message: 'no such file' },

@@ -1,6 +1,7 @@
 /** Opens the sources of files: a path, or bytes in chunks. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { types } from 'node:util'
 import { createGunzip } from 'node:zlib'
 import { invalidInput, quote } from '../../src/errors.js'
 import { eachOrAborted } from '../../src/primitives/abort.js'
@@ -66,7 +67,7 @@ async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGe
   try {
     yield* unzip
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = types.isNativeError(error) && 'code' in error ? String(error.code) : ''
     if (!code.startsWith('Z_')) throw error
     throw invalidInput(`${quote(path)} is not a complete gzip file: ${(error as Error).message}`, {
       cause: error,

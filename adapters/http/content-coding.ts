@@ -1,5 +1,6 @@
 /** Content codings (RFC 9110, 8.4) of bodies: gzip by Node, zstd by src/arrow/zstd.ts. */
 import { pipeline, Readable, type Transform } from 'node:stream'
+import { types } from 'node:util'
 import zlib from 'node:zlib'
 import { brokenZstd, ZstdBlocks } from '../../src/arrow/zstd.js'
 import { invalidInput, quote, SheafError } from '../../src/errors.js'
@@ -60,7 +61,7 @@ async function* unzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 }
 
 function isZlibError(cause: unknown): cause is NodeJS.ErrnoException {
-  return cause instanceof Error && /^Z_/.test((cause as NodeJS.ErrnoException).code ?? '')
+  return types.isNativeError(cause) && /^Z_/.test((cause as NodeJS.ErrnoException).code ?? '')
 }
 
 async function* zstdDecoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

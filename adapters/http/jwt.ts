@@ -45,6 +45,19 @@ const algorithms = [
 /** How far the clocks of issuer and server may differ, seconds. */
 const clockTolerance = 5
 
+/** Import `jose`, or what `load` returns. The import is in a `try`, because only there bundlers accept that a package is missing. */
+async function importJose(load: (() => Promise<object>) | undefined): Promise<object> {
+  try {
+    if (load !== undefined) return await load()
+    return await import('jose')
+  } catch (cause) {
+    throw invalidInput('auth.jwt needs the package "jose", which cannot be loaded', {
+      hint: 'npm install jose',
+      cause,
+    })
+  }
+}
+
 /**
  * Return a function that verifies tokens. A valid token is signed by a key of `jwksUrl`, names a subject (`sub`), has an expiry (`exp`),
  * and has not expired. Any other token throws Unauthenticated; keys that are not available throw ServiceUnavailable.
@@ -53,19 +66,15 @@ const clockTolerance = 5
  */
 export async function tokenVerifier(
   { jwksUrl, issuer, audience, databasesClaim }: JwtOptions,
-  load: () => Promise<object> = () => import('jose'),
+  load?: () => Promise<object>,
 ): Promise<VerifyToken> {
   const url = URL.canParse(jwksUrl) ? new URL(jwksUrl) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalidInput(`auth.jwt.jwksUrl must be an http or https URL, got ${quote(jwksUrl)}`)
   }
   // The signatures of this package do not use the types of `jose`, because users without tokens do not install it.
-  const { createRemoteJWKSet, errors, jwtVerify } = (await load().catch(cause => {
-    throw invalidInput('auth.jwt needs the package "jose", which cannot be loaded', {
-      hint: 'npm install jose',
-      cause,
-    })
-  })) as typeof import('jose')
+  const jose = (await importJose(load)) as typeof import('jose')
+  const { createRemoteJWKSet, errors, jwtVerify } = jose
   const keys = createRemoteJWKSet(url)
   const demands = {
     algorithms,

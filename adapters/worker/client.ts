@@ -4,13 +4,14 @@ import type { ConnectOptions } from '../../src/client/connect-options.js'
 import { connectFields } from '../../src/client/connect-options.js'
 import { Namespace } from '../../src/client/namespace.js'
 import { checkRootPath } from '../../src/client/root-path.js'
-import { invalidInput, quote } from '../../src/errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { externalHint, threadFile } from '../../src/primitives/module-files.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { integer, options } from '../../src/protocol/shape.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 import { Directory } from './directory.js'
-import type { WorkerTask } from './main.js'
+import type { WorkerTask } from './engine-worker.js'
 import { type StartWorker, Team } from './team.js'
 
 /** The options of `connect` that are plain data. Stores, clocks, functions and tokenizers cannot be sent to another thread. */
@@ -82,6 +83,17 @@ export async function openWorkers(
   return new Namespace(team.operations, () => team.close(), team.features)
 }
 
+function fileNotFound(cause: unknown): SheafError {
+  return new SheafError(
+    ErrorCode.ServiceUnavailable,
+    'cannot find the file that worker threads of Sheaf run',
+    {
+      hint: externalHint,
+      cause,
+    },
+  )
+}
+
 /** Return a function that starts workers. Only the first may write. A worker that replaces another must not create the root again. */
 function workerStarter(task: Omit<WorkerTask, 'sharing'>, workerCount: number): StartWorker {
   const { options } = task
@@ -95,6 +107,14 @@ function workerStarter(task: Omit<WorkerTask, 'sharing'>, workerCount: number): 
       options: { ...options, ...others, ...((again || workerIndex > 0) && { create: false }) },
       ...(port && { sharing: { port, workerIndex, workerCount, pins } }),
     }
-    return new Worker(new URL('./main.js', import.meta.url), { workerData, transferList: port ? [port] : [] })
+    const started = { workerData, transferList: port ? [port] : [] }
+    const file = threadFile('engine-worker.js', import.meta.url)
+    if (file !== null) return new Worker(file, started)
+    try {
+      // Bundlers look for this form of `new Worker`.
+      return new Worker(new URL('./engine-worker.js', import.meta.url), started)
+    } catch (cause) {
+      throw fileNotFound(cause)
+    }
   }
 }

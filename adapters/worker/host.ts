@@ -174,6 +174,8 @@ class Hosting {
   async #close(): Promise<void> {
     await this.#namespace.close()
     this.post({ kind: 'closed' })
-    this.#port.close()
+    // The port of a worker's parent cannot be closed in Deno.
+    if ('close' in this.#port) this.#port.close()
+    else process.exit()
   }
 }

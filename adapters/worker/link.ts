@@ -5,6 +5,7 @@ import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
 import { whenAborted } from '../../src/primitives/abort.js'
 import { deferred } from '../../src/primitives/deferred.js'
+import { externalHint } from '../../src/primitives/module-files.js'
 import type { ArrowBody, ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { inPieces } from '../bytes.js'
@@ -22,6 +23,9 @@ import {
 
 /** How long a worker with nothing left to do may take to exit by itself, milliseconds. */
 const exitMs = 2_000
+
+/** Codes of the error of a worker whose file does not exist. */
+const missingFileCodes: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])
 
 /**
  * How a call fails if its worker dies. `nothing`: the plain error. `unknown`: a write whose outcome is unknown. `gone`: the snapshot or
@@ -308,7 +312,10 @@ export class WorkerLink {
   /** Reject all pending calls, and every later one. */
   #end(message: string, cause?: unknown): void {
     if (this.#death !== undefined) return
-    this.#death = new SheafError(ErrorCode.ServiceUnavailable, message, { cause })
+    const hint = missingFileCodes.has((cause as NodeJS.ErrnoException | undefined)?.code)
+      ? externalHint
+      : undefined
+    this.#death = new SheafError(ErrorCode.ServiceUnavailable, message, { hint, cause })
     for (const [id, { fate, reject }] of this.#pending) {
       this.#takePending(id)
       reject(this.#lost(fate, this.#death, true))

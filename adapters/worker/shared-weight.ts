@@ -16,7 +16,7 @@ export function weigh(memory: Shareable): void {
 
 /** Return the shared buffer of a memory. */
 export function bufferOf(memory: Shareable): SharedArrayBuffer {
-  return memory instanceof SharedArrayBuffer ? memory : memory.buffer
+  return 'buffer' in memory ? memory.buffer : memory
 }
 
 /** The types of the oldest supported Node lack resizable buffers. */

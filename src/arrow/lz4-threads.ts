@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { orAborted } from '../primitives/abort.js'
+import { threadFile } from '../primitives/module-files.js'
 
 /** The message to a thread. The answer is the frame, or null if the frame would not be shorter than `mostBytes`. */
 export interface Lz4Task {
@@ -22,9 +23,16 @@ interface Thread {
   job: Job | null
 }
 
+/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+function startWorker(file: URL | string | null): Worker {
+  return file === null
+    ? new Worker(new URL('./lz4-worker.js', import.meta.url), { execArgv: [] })
+    : new Worker(file, { execArgv: [] })
+}
+
 /** A pool of LZ4 threads. */
 export class Lz4Threads {
-  readonly #file: URL
+  readonly #file: URL | string | null
   readonly #maxThreads: number
   readonly #threads = new Set<Thread>()
   readonly #waiting: Job[] = []
@@ -35,7 +43,7 @@ export class Lz4Threads {
   /** `maxThreads`: the most threads; default: the processors, at most 4. `file`: the program of a thread. */
   constructor(
     maxThreads = Math.min(4, availableParallelism()),
-    file = new URL('./lz4-worker.js', import.meta.url),
+    file: URL | string | null = threadFile('lz4-worker.js', import.meta.url),
   ) {
     this.#maxThreads = maxThreads
     this.#file = file
@@ -99,7 +107,7 @@ export class Lz4Threads {
   #start(): Thread | null {
     let worker: Worker
     try {
-      worker = new Worker(this.#file, { execArgv: [] })
+      worker = startWorker(this.#file)
     } catch {
       this.#isUnavailable = this.#threads.size === 0
       return null

@@ -12,7 +12,7 @@ import { equalSchemas } from '../arrow/same-type.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
-import { invalidInput, quote, schemaMismatch } from '../errors.js'
+import { addCallerFrames, invalidInput, quote, schemaMismatch } from '../errors.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
@@ -67,7 +67,7 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
     await source.close()
-    throw error
+    throw addCallerFrames(error)
   }
 }
 

@@ -3,6 +3,7 @@
  * because heap state is stored in the instance. A fault inside becomes a `SheafError` and does not end the process.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
+import { sharedState } from '../primitives/shared-state.js'
 import { sharedWasmBase64, wasmBase64 } from './wasm.generated.js'
 
 /** The functions of `wasm/module.ts`. All addresses are offsets into the instance's memory. */
@@ -208,21 +209,20 @@ const pageBytes = 65_536
  */
 export const kernelsMax = 4096
 
-/** The most memories of this thread. */
-let maxMemories = kernelsMax
+/** The memories of this thread: `open` of at most `most`. */
+const memories = sharedState('kernel memories', () => ({ open: 0, most: kernelsMax }))
 
 /** Divide the memories among the `threads` threads of this process that open memories. */
 export function shareKernels(threads: number): void {
-  maxMemories = Math.floor(kernelsMax / threads)
+  memories.most = Math.floor(kernelsMax / threads)
 }
 
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
 let compiledShared: object | null | undefined
-let openMemories = 0
 /** A memory is freed when its buffer is unreachable. */
 const freedMemories = new FinalizationRegistry<void>(() => {
-  openMemories--
+  memories.open--
 })
 
 /**
@@ -256,11 +256,11 @@ function newMemory<M extends { readonly buffer: ArrayBufferLike }>(
   bytes: number,
   make: (pages: { initial: number; maximum: number }) => M,
 ): M | null {
-  if (openMemories >= maxMemories) return null
+  if (memories.open >= memories.most) return null
   const pages = Math.ceil(bytes / pageBytes)
   try {
     const memory = make({ initial: pages, maximum: pages })
-    openMemories++
+    memories.open++
     freedMemories.register(memory.buffer, undefined)
     return memory
   } catch (error) {

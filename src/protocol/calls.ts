@@ -1,6 +1,6 @@
 /** Calls of operations in this process: their types, which follow from the table of operations, and the check of requests. */
 import type { SharedMemory } from '../arrow/budget.js'
-import { invalidInput, quote, unsupported } from '../errors.js'
+import { addCallerFrames, invalidInput, quote, unsupported } from '../errors.js'
 import { refuseMore } from './arguments.js'
 import { CallKey, canonicalJson, digestOf } from './call-key.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
@@ -169,7 +169,11 @@ function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', c
     const options = parse(serverCallShape, rest[0] ?? {}, name)
     const parsed = parseRequest(name, request, options)
     options.signal?.throwIfAborted()
-    return handler(context, parsed, ...body, handlerOptions(entry, name, parsed, options))
+    try {
+      return await handler(context, parsed, ...body, handlerOptions(entry, name, parsed, options))
+    } catch (error) {
+      throw addCallerFrames(error)
+    }
   }
 }
 

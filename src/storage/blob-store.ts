@@ -15,6 +15,7 @@
  * - Every call ends: a store that waits for a network sets its own timeouts.
  */
 import { ErrorCode, SheafError } from '../errors.js'
+import { shareClass } from '../primitives/shared-state.js'
 import type { MaybePromise } from '../primitives/task.js'
 import type { Processes } from './processes.js'
 
@@ -30,6 +31,7 @@ export class Ambiguous extends SheafError {
     })
   }
 }
+shareClass(Ambiguous, 'Ambiguous')
 
 /** The size and age of a blob. `size` is in bytes. */
 export interface BlobInfo {

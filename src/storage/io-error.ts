@@ -1,4 +1,5 @@
 /** Converts errors of the operating system into errors that tell the caller what to do. */
+import { types } from 'node:util'
 import { ErrorCode, quote, SheafError } from '../errors.js'
 
 interface Cause {
@@ -28,9 +29,12 @@ const causes: Readonly<Record<string, Cause>> = {
   EIO: { code: ErrorCode.ServiceUnavailable, what: 'the device reported an error' },
 }
 
-/** Return the system's code of an error thrown by node:fs, or undefined. */
+/**
+ * Return the system's code of an error thrown by node:fs, or undefined. Under Jest, errors of Node are not instances of
+ * the `Error` of the test.
+ */
 export function systemCode(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = types.isNativeError(error) && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : undefined
 }
 

@@ -3,6 +3,7 @@ import { assert, corrupted, invalidInput } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
+import { sharedState } from '../primitives/shared-state.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import { checkKey, checkPrefix } from './key.js'
 import { checkRange } from './range.js'
@@ -17,7 +18,7 @@ interface Blob {
 const scheme = 'memory://'
 
 /** Stores with a name, kept until the process ends. */
-const named = new Map<string, MemoryStore>()
+const named = sharedState('memory roots', () => new Map<string, MemoryStore>())
 
 /** A store in memory, for tests and temporary data. */
 export class MemoryStore implements BlobStore {

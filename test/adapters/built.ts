@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const dist = new URL('../../dist/', import.meta.url)
 
-/** Path of one of the files that the package ships: `index`, `http`, `worker`, `main` (what a worker runs), `cli`. */
+/** Path of one of the files that the package ships: `index`, `http`, `worker`, `engine-worker` (what a worker runs), `cli`. */
 export function shipped(entry: string): string {
   return fileURLToPath(new URL(`lib/${entry}.js`, dist))
 }

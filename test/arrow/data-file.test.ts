@@ -66,7 +66,6 @@ function layoutOf(bytes = file): FileLayout {
 
 const corrupted = (words: RegExp) =>
   expect.objectContaining({
-    name: 'SheafError',
     code: ErrorCode.Internal,
     message: expect.stringMatching(words),
   })

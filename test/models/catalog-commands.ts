@@ -73,7 +73,7 @@ abstract class Call<R> implements Command {
     } catch (refused) {
       if (!(refused instanceof Refused)) throw refused
       const error = await failure(send(real.ops, { idempotencyKey: key }))
-      expect(error, error.stack ?? '').toMatchObject({ name: 'SheafError', code: refused.code })
+      expect(error, error.stack ?? '').toMatchObject({ code: refused.code })
       await compare(model, real, this.touches)
       return
     }

@@ -76,7 +76,7 @@ describe('FileStore on a failing disk', () => {
       await store.put('d/before', one)
       failures.set(call, code)
       const error = await store.putIfAbsent('d/k', one).catch(error => error)
-      expect(error).toMatchObject({ name: 'SheafError', code: wire, cause: { code } })
+      expect(error).toMatchObject({ code: wire, cause: { code } })
       expect(error.message).toContain(`cannot write "d/k"`)
       expect(error.message).toContain(code)
       expect(error.message).not.toContain('/home/me')

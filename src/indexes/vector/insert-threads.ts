@@ -14,6 +14,7 @@ import {
 } from '../../kernels/graph.js'
 import { orAborted } from '../../primitives/abort.js'
 import { deferred } from '../../primitives/deferred.js'
+import { threadFile } from '../../primitives/module-files.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { BuiltGraph } from './stored-graph.js'
 
@@ -51,7 +52,12 @@ export const Tally = {
   begun: 2,
 } as const
 
-const workerFile = new URL('./insert-worker.js', import.meta.url)
+/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+function startWorker(file: URL | string | null, workerData: InsertTask): Worker {
+  return file === null
+    ? new Worker(new URL('./insert-worker.js', import.meta.url), { workerData, execArgv: [] })
+    : new Worker(file, { workerData, execArgv: [] })
+}
 
 /**
  * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads cannot share
@@ -75,7 +81,7 @@ interface Insertion {
   /** Called with the number of rows that have just been inserted. */
   onInserted(rows: number): void
   /** The module that the threads run. Only tests set it. */
-  readonly file?: URL
+  readonly file?: URL | string | null
 }
 
 /**
@@ -87,7 +93,12 @@ interface Insertion {
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,
   { shape, places, entries }: Pick<BuiltGraph, 'shape' | 'places' | 'entries'>,
-  { partitions, efConstruction, onInserted, file = workerFile }: Insertion,
+  {
+    partitions,
+    efConstruction,
+    onInserted,
+    file = threadFile('insert-worker.js', import.meta.url),
+  }: Insertion,
   pacer: Pacer,
 ): Promise<boolean> {
   pacer.signal?.throwIfAborted()
@@ -117,7 +128,7 @@ export async function insertByThreads(
 /** The threads of one call of `insertByThreads`. */
 class InsertThreads {
   readonly #tasks: readonly InsertTask[]
-  readonly #file: URL
+  readonly #file: URL | string | null
   readonly #onInserted: (rows: number) => void
   readonly #tally: Uint32Array
   readonly #rows: number
@@ -129,7 +140,7 @@ class InsertThreads {
   #alive: number
   #isOver = false
 
-  constructor(tasks: readonly InsertTask[], file: URL, onInserted: (rows: number) => void) {
+  constructor(tasks: readonly InsertTask[], file: URL | string | null, onInserted: (rows: number) => void) {
     const { tally, rows } = tasks[0]!
     this.#tasks = tasks
     this.#file = file
@@ -162,7 +173,7 @@ class InsertThreads {
 
   #start(thread: number): void {
     try {
-      const worker = new Worker(this.#file, { workerData: this.#tasks[thread], execArgv: [] })
+      const worker = startWorker(this.#file, this.#tasks[thread]!)
       let cause: unknown
       worker.on('message', () => this.#report())
       worker.on('error', error => {

@@ -12,6 +12,7 @@ import {
   trainEachHere,
 } from '../../kernels/clusters.js'
 import { orAborted } from '../../primitives/abort.js'
+import { threadFile } from '../../primitives/module-files.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type CallArgs, type CallName, type CallResult, ListWork, oneByOne } from './list-work.js'
 
@@ -36,7 +37,12 @@ export interface ListWorkers {
   close(): Promise<void>
 }
 
-const workerFile = new URL('./list-worker.js', import.meta.url)
+/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+function startWorker(file: URL | string | null): Worker {
+  return file === null
+    ? new Worker(new URL('./list-worker.js', import.meta.url), { execArgv: [] })
+    : new Worker(file, { execArgv: [] })
+}
 
 /**
  * Start `threads` worker threads, or fewer if not all can be started. If `threads` is 1 or no thread can be started, the calling thread
@@ -45,7 +51,7 @@ const workerFile = new URL('./list-worker.js', import.meta.url)
 export async function openListWorkers(
   threads: number,
   pacer: Pacer,
-  file = workerFile,
+  file: URL | string | null = threadFile('list-worker.js', import.meta.url),
 ): Promise<ListWorkers> {
   if (threads > 1) {
     const started = await startThreads(threads, pacer, file)
@@ -72,7 +78,11 @@ interface Thread {
   readonly sent: Call[]
 }
 
-async function startThreads(threads: number, pacer: Pacer, file: URL): Promise<Threads | null> {
+async function startThreads(
+  threads: number,
+  pacer: Pacer,
+  file: URL | string | null,
+): Promise<Threads | null> {
   const started = new Threads(pacer)
   try {
     await orAborted(Promise.all(Array.from({ length: threads }, () => started.start(file))), pacer.signal)
@@ -101,10 +111,10 @@ class Threads implements ListWorkers {
   }
 
   /** Start a thread. Resolves when the thread is ready or could not be started. */
-  async start(file: URL): Promise<void> {
+  async start(file: URL | string | null): Promise<void> {
     let worker: Worker
     try {
-      worker = new Worker(file, { execArgv: [] })
+      worker = startWorker(file)
     } catch {
       return
     }

@@ -3,7 +3,8 @@
  * loaded when the first pattern is compiled.
  */
 import { createRequire } from 'node:module'
-import { invalidInput, quote } from '../../errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../errors.js'
+import { externalHint, requiresOf } from '../../primitives/module-files.js'
 import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
@@ -31,6 +32,29 @@ const compiledPatterns = new Map<string, Regexp>()
 type Package = typeof import('re2js')
 let loaded: Package | null = null
 
+function loadPackage(): Package {
+  try {
+    // Webpack packs what is required in this form.
+    return createRequire(import.meta.url)('re2js') as Package
+  } catch {
+    return loadFromBundle()
+  }
+}
+
+/** Load the package if a bundler packed this module, but not the package. */
+function loadFromBundle(): Package {
+  let cause: unknown
+  for (const load of requiresOf(import.meta.url)) {
+    try {
+      return load('re2js') as Package
+    } catch (error) {
+      cause = error
+    }
+  }
+  const message = 'cannot load the package re2js, which matches regular expressions'
+  throw new SheafError(ErrorCode.ServiceUnavailable, message, { hint: externalHint, cause })
+}
+
 /**
  * Compile a pattern with flags of `imsxUu`. Throws `InvalidInput` for an invalid or too large pattern, and
  * `Unsupported` for features that need more than linear time.
@@ -55,7 +79,7 @@ function compile(pattern: string, flags: string): Regexp {
   const plain = flags === '' ? plainText(pattern) : null
   if (plain !== null && !plain.atStart && !plain.atEnd) return ofPlainText(plain.text)
   const { source, mayRescan, size } = toRe2(pattern, flags)
-  loaded ??= createRequire(import.meta.url)('re2js') as Package
+  loaded ??= loadPackage()
   const { RE2JS, RE2JSException } = loaded
   try {
     const compiled = RE2JS.compile(source)

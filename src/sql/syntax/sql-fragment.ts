@@ -1,5 +1,7 @@
 /** What the template tag `sql` (`tag.ts`) creates. Apart from the tag, because clients need no parser to send a fragment. */
 
+import { sharedState } from '../../primitives/shared-state.js'
+
 /** An expression and the values of its parameters `$1`, `$2`, ... Frozen. Only `sql` creates fragments. */
 export interface SqlFragment {
   /** The expression without comments. Names that were in double quotes are in backticks. */
@@ -16,7 +18,7 @@ interface Pieces {
 }
 
 /** All fragments that `sql` created. An object from a request is never taken for a fragment. */
-const fragments = new WeakMap<object, Pieces>()
+const fragments = sharedState('sql fragments', () => new WeakMap<object, Pieces>())
 
 /** Create a fragment from the text between its parameters. The caller has checked that the text is one expression. */
 export function makeFragment(pieces: Pieces, parameters: readonly unknown[]): SqlFragment {

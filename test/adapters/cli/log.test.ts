@@ -57,7 +57,6 @@ test('an error is logged with its cause, and with its stack if it is unexpected'
   const error = new SheafError(ErrorCode.Internal, 'this is a bug', { hint: 'report it', cause })
   const { error: described } = JSON.parse(logged('json', { status: 500, error }))
   expect(described).toMatchObject({
-    name: 'SheafError',
     code: 18,
     message: 'this is a bug',
     hint: 'report it',

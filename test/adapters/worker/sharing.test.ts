@@ -204,7 +204,7 @@ describe('several workers', () => {
     const hire = (workerIndex: number) => {
       const port = directory.join()
       const workerData = { path, options: { readOnly: true }, sharing: { port, workerIndex, workerCount: 3 } }
-      workers[workerIndex] = new Worker(shipped('main'), { workerData, transferList: [port] })
+      workers[workerIndex] = new Worker(shipped('engine-worker'), { workerData, transferList: [port] })
       return workers[workerIndex]
     }
     const team = await Team.open(path, hire, { workers: 3 })
