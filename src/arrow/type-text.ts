@@ -166,7 +166,8 @@ class Parser {
         const element = plain.get(given[1] ?? 'float32')
         const isNumber = element?.kind === 'float' || element?.kind === 'int'
         if (given.length > 2 || size === null || size === 0 || !isNumber) throw wrong()
-        const child: Field = { name: 'item', type: element, nullable: false }
+        // As in Lance. No write stores a vector of floats with a null in it (arrow/bad-vectors).
+        const child: Field = { name: 'item', type: element, nullable: element.kind === 'float' }
         return { kind: 'fixed_size_list', size, child }
       }
     }

@@ -327,7 +327,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       })
 
       test.each(['float16', 'float64', 'float32'])('A-104 vectors of %s', async type => {
-        await table.alterColumns({ vector: { type: `fixed_size_list:${type}:2` } })
+        await table.alterColumns({ vector: { type: `vector(2, ${type})` } })
         const hits = await table.search([0, 1]).column('vector').limit(2).toArray()
         expect(hits.map(({ id, _distance }) => [id, _distance])).toEqual([
           [2, 0],

@@ -261,7 +261,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
           ns.transaction(async () => {}),
           Promise.resolve().then(() => ns.table('a').delete('true')),
         ]
-        for (const call of calls) expect(await failure(call)).toMatchObject(refused)
+        for (const error of await Promise.all(calls.map(failure))) expect(error).toMatchObject(refused)
         // What it leaves behind is outside once it is over.
         const over = new Promise<void>(resolve => {
           go = resolve

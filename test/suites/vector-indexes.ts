@@ -120,7 +120,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
         return [await shown(at), await uses(at), (await recall(at)) >= 0.95]
       }
       const whole = [['IVF_RQ ready 1200+0'], true, true]
-      await table.alterColumns({ v: { type: `fixed_size_list:float64:${dim}` } })
+      await table.alterColumns({ v: { type: `vector(${dim}, float64)` } })
       expect(await shown()).toEqual(['IVF_RQ stale 0+1200'])
       expect(await recall(table)).toBe(1)
       await table.restore(version)
