@@ -63,7 +63,7 @@ beforeAll(async () => {
 })
 afterAll(() => ns.close())
 
-const search = () => table.search()
+const search = () => table.query()
 const merge = () => table.mergeInsert('id').whenNotMatchedInsertAll()
 const take = () => table.takeRowIds([0])
 const added = () => table.diff(1, 1).added
@@ -127,6 +127,7 @@ const tableMethods = {
   resumeUpload: [name, options],
   scan: [options],
   slice: [name],
+  query: [],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],
   takeOffsets: [[[0], 'array', 'map']],

@@ -221,7 +221,7 @@ export class Search<out R extends object = Row> {
    * (see `groupBy`).
    *
    * ```js
-   * table.search().select({ id: 'id', total: 'price * amount' })
+   * table.query().select({ id: 'id', total: 'price * amount' })
    * ```
    */
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
@@ -239,7 +239,7 @@ export class Search<out R extends object = Row> {
    * number of rows to read.
    *
    * ```js
-   * table.search().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
+   * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
    * ```
    */
   groupBy(...keys: readonly string[]): Search<R> {

@@ -316,22 +316,36 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin a search: by a vector, by words (as `fullText`), or, without an argument, a scan in row order. No request
-   * is sent until the rows are read.
+   * Begin a query: a scan of all rows in row order, which further steps filter, order, group or search by words. No
+   * request is sent until the rows are read.
+   *
+   * ```js
+   * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
+   * ```
+   */
+  query(): Search<R> {
+    return new Search<R>(this.#operations, this.#request())
+  }
+
+  /**
+   * Begin a search by a vector, or by words (as `fullText`). `query` reads rows without a search. No request is sent
+   * until the rows are read.
    *
    * Several vectors are one query if the column holds lists of vectors: the distance of a row is the sum, over the
    * query's vectors, of the distance to the row's nearest vector. On a column of single vectors, each vector is a
    * query of its own, and `query_index` gives its number.
    */
-  search(): Search<R>
-  /** Search by a vector. `_distance` is the distance to the query. */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
   /** Search by words. `_score` is the BM25 score. */
   search(words: string): Search<R & { readonly _score: number }>
   search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
   search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {
+    if (given.length === 0) {
+      throw invalidInput('search needs a vector or words to search for', {
+        hint: 'write query() to read rows without a search',
+      })
+    }
     const request = this.#request()
-    if (given.length === 0) return new Search<R>(this.#operations, request)
     const query = parse(queryShape, given[0], 'search')
     if (typeof query === 'string') return new Search<object>(this.#operations, request).fullText(query)
     const searched = isVectorList(query) ? { multi_vector: query } : { single_vector: query }
@@ -684,7 +698,8 @@ takeNoMore(Table.prototype, {
   delete: 3,
   update: 4,
   mergeInsert: Number.POSITIVE_INFINITY,
-  search: [1, 'say more by steps: search(vector).column(name), search().fullText(text, { columns })'],
+  query: 0,
+  search: [1, 'say more by steps: search(vector).column(name), query().fullText(text, { columns })'],
   scan: 1,
   slice: 1,
   takeRowIds: [1, 'give the ids in an array'],

@@ -97,7 +97,7 @@ test('a table made with one has typed rows, which are what their types say', asy
   const ns = await connect('memory://')
   const docs = await ns.createTable('docs', rows, { schema })
   expectTypeOf(docs).toEqualTypeOf<Table<RowOf<typeof schema>>>()
-  const [first, second] = await docs.search().toArray()
+  const [first, second] = await docs.query().toArray()
   expectTypeOf(first!.vector).toEqualTypeOf<Float32Array>()
   const expected: readonly Doc[] = [
     {
@@ -142,13 +142,13 @@ test('a search has typed results with its selected and added columns', async () 
     readonly _distance: number
   }>()
   expect(row).toEqual({ id: 1, title: null, _distance: 0 })
-  const [numbered] = await docs.search().withRowId().select(['word']).toArray()
+  const [numbered] = await docs.query().withRowId().select(['word']).toArray()
   expectTypeOf(numbered!).branded.toEqualTypeOf<{ readonly word: string; readonly _rowid: number }>()
   expect(Object.keys(numbered!)).toEqual(['word', '_rowid'])
-  expectTypeOf(docs.search().where('id > 1')).toEqualTypeOf<Search<RowOf<typeof schema>>>()
-  expectTypeOf(docs.search().select({ twice: 'id * 2' })).toEqualTypeOf<Search>()
-  expectTypeOf(docs.search().select(['id', 'nothing'])).toEqualTypeOf<Search>()
-  expectTypeOf(docs.search().toArray({ int64: 'bigint' })).toEqualTypeOf<Promise<Row[]>>()
+  expectTypeOf(docs.query().where('id > 1')).toEqualTypeOf<Search<RowOf<typeof schema>>>()
+  expectTypeOf(docs.query().select({ twice: 'id * 2' })).toEqualTypeOf<Search>()
+  expectTypeOf(docs.query().select(['id', 'nothing'])).toEqualTypeOf<Search>()
+  expectTypeOf(docs.query().toArray({ int64: 'bigint' })).toEqualTypeOf<Promise<Row[]>>()
   await ns.close()
 })
 
@@ -170,7 +170,7 @@ test('rows give the type of the rows that are read', async () => {
     readonly points: readonly number[]
     readonly by: { readonly at: Date }
   }>()
-  const [row] = await table.search().toArray()
+  const [row] = await table.query().toArray()
   expect(row).toEqual({ id: 1, vector: Float32Array.of(1), points: [2], by: { at: new Date(0) } })
   await ns.close()
 })
@@ -180,7 +180,7 @@ test('without a type any row is accepted', async () => {
   const loose: readonly object[] = [{ id: 1 }]
   const table = await ns.createTable('t', loose)
   expectTypeOf(table).toEqualTypeOf<Table>()
-  const [row] = await table.search().select(['id']).toArray()
+  const [row] = await table.query().select(['id']).toArray()
   expectTypeOf(row!.id).toBeUnknown()
   expect(row!.id).toBe(1)
   const plain: Schema = schema
@@ -194,7 +194,7 @@ test('rows of a search have the added columns, which may be null in a hybrid sea
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [], { schema })
   const near = table.search([1, 2])
-  const matching = table.search().fullText('a')
+  const matching = table.query().fullText('a')
   const both = near.fullText('a').select(['id'])
   expectTypeOf<RowsOf<typeof near>['_distance']>().toEqualTypeOf<number>()
   expectTypeOf<RowsOf<typeof matching>['_score']>().toEqualTypeOf<number>()

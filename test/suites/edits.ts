@@ -29,11 +29,11 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
     afterEach(() => opened.close())
 
     const all = async (columns: readonly string[], of: Table = table) => {
-      const found = await of.search().select(columns).orderBy('id').toArray()
+      const found = await of.query().select(columns).orderBy('id').toArray()
       return found.map(row => columns.map(column => row[column]))
     }
     const idsOf = async (where: string) => {
-      return (await table.search().where(where).withRowId().toArray()).map(row => row._rowid)
+      return (await table.query().where(where).withRowId().toArray()).map(row => row._rowid)
     }
 
     describe('update', () => {
@@ -481,7 +481,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
 
     test('a text with a number of the column is that number, any other is refused', async () => {
       await table.update({ n: '9007199254740993', price: '1.25' }, 'id = 1')
-      const [row] = await table.search().where('id = 1').toArray({ int64: 'bigint' })
+      const [row] = await table.query().where('id = 1').toArray({ int64: 'bigint' })
       expect(row).toMatchObject({ n: 9007199254740993n, price: 1.25 })
       for (const n of ['1.5', 'x', '', '9223372036854775808']) {
         expect([13, 20]).toContain((await failure(table.update({ n }, 'id = 1'))).code)

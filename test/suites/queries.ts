@@ -26,7 +26,7 @@ export function queriesSuite({ name, open }: Door): void {
     describe('select', () => {
       test('A-061 expressions by name, in their order, over the columns of the table and those of the query', async () => {
         const rows = await shop
-          .search()
+          .query()
           .select({ double: 'price * 2', id: 'id', tag: 'tags[1]', at: '_rowoffset + 10', row: '_rowid' })
           .limit(2)
           .toArray()
@@ -128,12 +128,12 @@ export function queriesSuite({ name, open }: Door): void {
         const scratch = await root.ns.createTable('scratch', [{ x: 1 }, { x: 2 }, { x: 3 }])
         await scratch.add([{ x: 4 }, { x: 5 }])
         await scratch.delete('x = 2 or x = 4')
-        expect(await scratch.search().select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual([
+        expect(await scratch.query().select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual([
           { x: 1, o: 0 },
           { x: 3, o: 1 },
           { x: 5, o: 2 },
         ])
-        const taken = scratch.search().where('_rowoffset in (0, 2)').select(['x'])
+        const taken = scratch.query().where('_rowoffset in (0, 2)').select(['x'])
         expect(await taken.toArray()).toEqual([{ x: 1 }, { x: 5 }])
       })
 
@@ -142,29 +142,29 @@ export function queriesSuite({ name, open }: Door): void {
           expect(
             await failure(
               shop
-                .search()
+                .query()
                 .select({ [name]: 'id' })
                 .toArray(),
             ),
           ).toMatchObject({ code: 13 })
         }
-        const itself = shop.search().select({ _rowid: '_rowid' }).withRowId().limit(1)
+        const itself = shop.query().select({ _rowid: '_rowid' }).withRowId().limit(1)
         expect(await itself.toArray()).toEqual([{ _rowid: 0 }])
         const many = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`c${i}`, 'id']))
-        expect(await failure(shop.search().select(many).toArray())).toMatchObject({
+        expect(await failure(shop.query().select(many).toArray())).toMatchObject({
           code: 13,
           message: '1001 expressions are selected, more than 1000',
         })
-        expect(() => shop.search().select({})).toThrow('select names no column')
-        expect(() => shop.search().select([])).toThrow('select names no column')
-        expect(() => shop.search().orderBy()).toThrow('orderBy names no column')
+        expect(() => shop.query().select({})).toThrow('select names no column')
+        expect(() => shop.query().select([])).toThrow('select names no column')
+        expect(() => shop.query().orderBy()).toThrow('orderBy names no column')
       })
 
       test('an error in an expression names its column and its position', async () => {
-        const error = await failure(shop.search().select({ ok: 'id', bad: 'prise + 1' }).toArray())
+        const error = await failure(shop.query().select({ ok: 'id', bad: 'prise + 1' }).toArray())
         expect(error).toMatchObject({ code: 12, hint: expect.stringContaining('"price"') })
         expect(error.message).toMatch(/^column "bad": no column named "prise"/)
-        const broken = await failure(shop.search().select({ bad: 'price +' }).toArray())
+        const broken = await failure(shop.query().select({ bad: 'price +' }).toArray())
         expect(broken).toMatchObject({ code: 13 })
       })
     })
@@ -173,7 +173,7 @@ export function queriesSuite({ name, open }: Door): void {
       const ids = async (...keys: readonly (string | Order)[]) =>
         (
           await shop
-            .search()
+            .query()
             .select(['id'])
             .orderBy(...keys)
             .toArray()
@@ -188,7 +188,7 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('limit and offset apply after the order', async () => {
-        const found = shop.search().where('price > 0').orderBy({ column: 'price', ascending: false })
+        const found = shop.query().where('price > 0').orderBy({ column: 'price', ascending: false })
         expect(await found.select(['price']).offset(1).limit(1).toArray()).toEqual([{ price: 2.5 }])
         const twice = found.select({ id: 'id', cents: 'price * -100' }).orderBy('cents').limit(2)
         expect(await twice.toArray()).toEqual([
@@ -236,17 +236,17 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('types without an order, and volatile expressions, are refused', async () => {
-        const random = shop.search().select({ r: 'random()' }).orderBy('r')
+        const random = shop.query().select({ r: 'random()' }).orderBy('r')
         expect(await failure(random.toArray())).toMatchObject({ code: 0 })
-        expect(await failure(shop.search().orderBy('tags').toArray())).toMatchObject({ code: 20 })
-        expect(await failure(shop.search().orderBy('prise').toArray())).toMatchObject({ code: 12 })
+        expect(await failure(shop.query().orderBy('tags').toArray())).toMatchObject({ code: 20 })
+        expect(await failure(shop.query().orderBy('prise').toArray())).toMatchObject({ code: 12 })
       })
     })
 
     describe('groups', () => {
       test('a row per key with its aggregates', async () => {
         const rows = await shop
-          .search()
+          .query()
           .select({
             city: 'city',
             n: 'count(*)',
@@ -267,7 +267,7 @@ export function queriesSuite({ name, open }: Door): void {
 
       test('keys are expressions too, and an order may name a key that is not selected', async () => {
         const rows = shop
-          .search()
+          .query()
           .select({ odd: 'id % 2 = 1', n: 'count(*)' })
           .groupBy('id % 2 = 1')
           .orderBy({ column: 'odd', ascending: false })
@@ -275,7 +275,7 @@ export function queriesSuite({ name, open }: Door): void {
           { odd: true, n: 3 },
           { odd: false, n: 2 },
         ])
-        const byKey = shop.search().select({ n: 'count(*)' }).groupBy('city').orderBy('city').limit(2)
+        const byKey = shop.query().select({ n: 'count(*)' }).groupBy('city').orderBy('city').limit(2)
         expect(await byKey.toArray()).toEqual([{ n: 1 }, { n: 2 }])
       })
 
@@ -287,16 +287,16 @@ export function queriesSuite({ name, open }: Door): void {
           last: 'max(at)',
           cities: 'count(distinct city)',
         }
-        expect(await shop.search().select(all).toArray()).toEqual([
+        expect(await shop.query().select(all).toArray()).toEqual([
           { n: 5, mean: 1.75, least: 'Aachen', last: new Date(4000), cities: 3 },
         ])
-        expect(await shop.search().where('id > 99').select(all).toArray()).toEqual([
+        expect(await shop.query().where('id > 99').select(all).toArray()).toEqual([
           { n: 0, mean: null, least: null, last: null, cities: 0 },
         ])
       })
 
       test('distinct rows are returned once', async () => {
-        const cities = shop.search().select(['city']).distinct()
+        const cities = shop.query().select(['city']).distinct()
         expect(await cities.orderBy('city').toArray()).toEqual([
           { city: 'Aachen' },
           { city: 'Bonn' },
@@ -304,7 +304,7 @@ export function queriesSuite({ name, open }: Door): void {
           { city: null },
         ])
         expect(await cities.limit(2).toArray()).toEqual([{ city: 'Bonn' }, { city: 'Köln' }])
-        const sizes = shop.search().select({ n: 'count(*)' }).groupBy('city').distinct().orderBy('n')
+        const sizes = shop.query().select({ n: 'count(*)' }).groupBy('city').distinct().orderBy('n')
         expect(await sizes.toArray()).toEqual([{ n: 1 }, { n: 2 }])
       })
 
@@ -317,7 +317,7 @@ export function queriesSuite({ name, open }: Door): void {
       ] as const)('%o is refused', async (columns, keys, message) => {
         const refused = await failure(
           shop
-            .search()
+            .query()
             .select(columns)
             .groupBy(...keys)
             .toArray(),
@@ -326,9 +326,9 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('row ids are not allowed in groups', async () => {
-        const groups = shop.search().select({ city: 'city' }).groupBy('city').withRowId()
+        const groups = shop.query().select({ city: 'city' }).groupBy('city').withRowId()
         expect(await failure(groups.toArray())).toMatchObject({ code: 13 })
-        expect(await failure(shop.search().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
+        expect(await failure(shop.query().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
       })
 
       test('columns may have any name', async () => {
@@ -337,14 +337,14 @@ export function queriesSuite({ name, open }: Door): void {
           { '#0': 'b', '#key0': 'z', city: 'C', v: 2 },
         ])
         const rows = odd
-          .search()
+          .query()
           .select({ c: 'city', k: '`#0`', n: 'count(*)', total: 'sum(v)' })
           .groupBy('city', '`#0`')
         expect(await rows.toArray()).toEqual([
           { c: 'B', k: 'a', n: 1, total: 1 },
           { c: 'C', k: 'b', n: 1, total: 2 },
         ])
-        expect(await failure(odd.search().select({ k: '`#key0`' }).groupBy('city').toArray())).toMatchObject({
+        expect(await failure(odd.query().select({ k: '`#key0`' }).groupBy('city').toArray())).toMatchObject({
           code: 13,
         })
       })
@@ -359,7 +359,7 @@ export function queriesSuite({ name, open }: Door): void {
       expect(await shop.countRows(sql`city = ${city}`)).toBe(0)
       expect(await shop.countRows(sql`city in ${['Bonn', 'Köln']} and price > ${2}`)).toBe(1)
       const cheap = sql`price < ${2}`
-      const found = shop.search().where(sql`${cheap} and "city" = ${'Köln'}`)
+      const found = shop.query().where(sql`${cheap} and "city" = ${'Köln'}`)
       expect(await found.select(['id']).toArray()).toEqual([{ id: 2 }])
       expect(await shop.delete(sql`id = ${4n}`)).toMatchObject({ rows: 1 })
     })
@@ -368,12 +368,12 @@ export function queriesSuite({ name, open }: Door): void {
       const { sql } = root
       const columns = { id: 'id', more: sql`price + ${100}`, text: sql`${"it's"} || city` }
       const bonn = sql`city = ${'Bonn'} AND id > ${1}`
-      const first = await shop.search().select(columns).where(bonn).toArray()
-      expect(first).toEqual(await shop.search().where(bonn).select(columns).toArray())
+      const first = await shop.query().select(columns).where(bonn).toArray()
+      expect(first).toEqual(await shop.query().where(bonn).select(columns).toArray())
       const plain = { id: 'id', more: 'price + 100', text: "'it''s' || city" }
-      expect(first).toEqual(await shop.search().where("city = 'Bonn' AND id > 1").select(plain).toArray())
+      expect(first).toEqual(await shop.query().where("city = 'Bonn' AND id > 1").select(plain).toArray())
       expect(first.length).toBeGreaterThan(0)
-      expect(() => shop.search().select(columns).where('id = ?', [1])).toThrow(
+      expect(() => shop.query().select(columns).where('id = ?', [1])).toThrow(
         /cannot be combined with fragments of the tag sql/,
       )
     })
@@ -390,27 +390,27 @@ export function queriesSuite({ name, open }: Door): void {
 
       test('have the requested number of rows, a few at a time', async () => {
         const names = ['id']
-        const some = shop.search().where('id <> 2').select(names)
+        const some = shop.query().where('id <> 2').select(names)
         expect(await collect(some, 2)).toEqual([
           { names, ids: [1, 3] },
           { names, ids: [4, 5] },
         ])
         expect((await collect(some.offset(1).limit(2), 1)).map(batch => batch.ids)).toEqual([[3], [4]])
-        expect(await collect(shop.search().where('id > 99').select(names), 2)).toEqual([])
+        expect(await collect(shop.query().where('id > 99').select(names), 2)).toEqual([])
         const nearest = shop.search([0, 5]).limit(3).select(names)
         expect((await collect(nearest, 2)).map(batch => batch.ids)).toEqual([[5, 4], [3]])
       })
 
       test('also of groups', async () => {
-        const counted = shop.search().select({ id: 'count(*)' })
+        const counted = shop.query().select({ id: 'count(*)' })
         expect(await collect(counted, 2)).toEqual([{ names: ['id'], ids: [5] }])
-        const cities = shop.search().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
+        const cities = shop.query().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
         expect((await collect(cities, 3)).map(batch => batch.ids)).toEqual([[2, 3, 4], [5]])
       })
 
       test('keep the row position if it is selected', async () => {
         const places: unknown[] = []
-        for await (const batch of shop.search().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
+        for await (const batch of shop.query().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
           for (const row of batch) places.push(Number(row!._rowoffset))
         }
         expect(places).toEqual([0, 1, 2, 3, 4])
@@ -423,12 +423,12 @@ export function queriesSuite({ name, open }: Door): void {
           for await (const _ of search.batches({ rows: 1, signal: controller.signal }))
             controller.abort(reason)
         }
-        expect(await failure(read(shop.search()))).toBe(reason)
+        expect(await failure(read(shop.query()))).toBe(reason)
       })
 
       test('are all of one version, with any commits in between', async () => {
         const ids: number[] = []
-        for await (const batch of shop.search().batches({ rows: 2 })) {
+        for await (const batch of shop.query().batches({ rows: 2 })) {
           expect(batch.schema.fields.map(field => field.name)).toEqual(Object.keys(goods[0]!))
           ids.push(...[...batch].map(row => Number(row!.id)))
           await shop.delete(`id = ${6 - ids.length}`)
@@ -439,7 +439,7 @@ export function queriesSuite({ name, open }: Door): void {
     })
 
     test('explain prints the filter as it is executed', async () => {
-      const search = shop.search().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
+      const search = shop.query().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
       expect(await search.orderBy('at').limit(3).explain()).toBe(
         [
           'Project: price AS p',
@@ -457,7 +457,7 @@ export function queriesSuite({ name, open }: Door): void {
     })
 
     test('A-075 analyze executes a query, and reports each step', async () => {
-      const search = shop.search().where('id < 4').select(['id']).limit(2)
+      const search = shop.query().where('id < 4').select(['id']).limit(2)
       expect((await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed')).toBe(
         [
           'Analyze: metrics=[output_rows=2, elapsed]',
