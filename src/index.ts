@@ -35,6 +35,7 @@ export {
   Namespace,
 } from './client/namespace.js'
 export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
+export type { Order } from './client/order-keys.js'
 export type { RowsOptions } from './client/rows-options.js'
 export {
   type Columns,
@@ -50,7 +51,6 @@ export {
   type BatchesOptions,
   type FoundByText,
   type FuseOptions,
-  type Order,
   Search,
   type Selected,
 } from './client/search.js'

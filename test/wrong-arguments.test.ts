@@ -179,6 +179,8 @@ const searchMethods = {
   postfilter: [],
   withRowId: [],
   toArray: [options],
+  first: [options],
+  count: [options],
   toArrow: [options],
   toIpc: [options],
   batches: [options],

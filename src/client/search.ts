@@ -1,7 +1,9 @@
 /** Search: an immutable query builder. Each step returns a new search; a method such as `toArray` runs the query. */
+import type { Batch } from '../arrow/column.js'
 import type { ArrowBatch, ArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput } from '../errors.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
@@ -27,17 +29,21 @@ import {
   integer,
   oneOf,
   string,
-  withHints,
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
+import { countMatches } from './count-matches.js'
 import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
+import type { Condition } from './join-conditions.js'
+import { type Order, orderFields } from './order-keys.js'
 import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
+
+const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
 
@@ -55,16 +61,6 @@ export interface BatchesOptions extends CallOptions {
 
 export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
 
-/** A sort key of `Search.orderBy`. */
-export interface Order {
-  /** A column of the answer or of the table. */
-  readonly column: string
-  /** Whether the smallest value comes first. Default true. */
-  readonly ascending?: boolean | undefined
-  /** Whether NULL comes before all values. Default false. */
-  readonly nullsFirst?: boolean | undefined
-}
-
 /** How a hybrid search joins the results of the vector search and the text search. */
 export interface FuseOptions {
   /** Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default, with `k` 60. */
@@ -74,25 +70,6 @@ export interface FuseOptions {
   /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), independent of the offset. */
   readonly candidates?: number | undefined
 }
-
-export const orderShape = withHints(
-  declare<Order>()({ column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean }, { column: true }),
-  {
-    desc: 'ascending: false',
-    descending: 'ascending: false',
-    asc: 'ascending',
-    direction: 'ascending: false',
-    order: 'ascending: false',
-    nulls: 'nullsFirst',
-  },
-)
-
-const orderKeys = array(
-  either<string | Order>(
-    { is: value => typeof value === 'string', shape: string('nonEmpty') },
-    { is: value => typeof value === 'object' && value !== null, shape: orderShape },
-  ),
-)
 
 /** Bounds of `Search.nprobes`. */
 interface ProbesOptions {
@@ -180,35 +157,48 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
   : R & { readonly _score: number }
 
 /**
- * A search. Each step returns a new search; the query runs when the rows are read. If a step is given twice, the last
- * one counts, except that a second `where` or `fullText` is refused. `R` is the type of the rows, as far as it is
- * known at compile time.
+ * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
+ * twice, the last one counts, with two exceptions: conditions of several `where` are joined with AND, and a second
+ * `fullText` is refused. `R` is the type of the rows, as far as it is known at compile time.
+ *
+ * A query is an async iterable of its rows. A scan reads and holds one page of rows at a time, as `batches` does. All
+ * rows are of one version.
+ *
+ * ```js
+ * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
+ * ```
  */
-export class Search<out R extends object = Row> {
+export class Search<out R extends object = Row> implements AsyncIterable<R> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
   /** The caller's fusion function. Null: the operation fuses the results. */
   readonly #fuse: FuseRows | null
+  /** The conditions of every `where` after the first. They are joined when the query runs. */
+  readonly #conditions: readonly Condition[]
 
   constructor(
     operations: Operations,
     request: Omit<QueryRequest, 'k'> & { readonly k?: number },
     fuse: FuseRows | null = null,
+    conditions: readonly Condition[] = [],
   ) {
     this.#operations = operations
     this.#request = request
     this.#fuse = fuse
+    this.#conditions = conditions
   }
 
   /**
    * Keep only rows for which `filter` is true: SQL with values for `?`, `$1` and `:name` from `parameters`, or a
-   * fragment made by the tag `sql`. Throws `InvalidInput` for a second `where`; join the conditions with AND.
+   * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
+   * parameters; expressions of `select` use those of the first.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
-    if (this.#request.filter !== undefined) {
-      throw invalidInput('where is given twice', { hint: 'join the conditions by AND, in one where' })
+    if (this.#request.filter === undefined) {
+      return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
     }
-    return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
+    const conditions = [...this.#conditions, filterFields('where', filter, parameters)]
+    return new Search<R>(this.#operations, this.#request, this.#fuse, conditions)
   }
 
   /**
@@ -253,12 +243,17 @@ export class Search<out R extends object = Row> {
   }
 
   /**
-   * Order the rows by columns of the answer or of the table: by the first key, then by the next. NULL comes last
-   * unless `nullsFirst` is set, NaN is the greatest number, text is ordered by code point. Equal rows stay in row
-   * order.
+   * Order the rows by columns of the answer or of the table: by the first key, then by the next. A key is a column
+   * name, optionally followed by `asc` or `desc`, then by `nulls first` or `nulls last`; or an object. A name with
+   * blanks is written in double quotes or backticks. NULL comes last unless the key says otherwise, NaN is the greatest
+   * number, text is ordered by code point. Equal rows stay in row order.
    *
    * With a text search or a `distanceRange`, all matching rows are ordered, and `limit` counts the first of them. A
    * vector search without a range is refused.
+   *
+   * ```js
+   * table.query().orderBy('year desc', 'id')
+   * ```
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
     if (keys.length === 0) {
@@ -267,15 +262,7 @@ export class Search<out R extends object = Row> {
       })
     }
     refuseArray('orderBy', keys)
-    const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
-      const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
-      return {
-        column_name: column,
-        ...(ascending !== undefined && { ascending }),
-        ...(nullsFirst !== undefined && { nulls_first: nullsFirst }),
-      }
-    })
-    return this.#with({ order_by })
+    return this.#with({ order_by: orderFields(keys) })
   }
 
   /**
@@ -407,7 +394,7 @@ export class Search<out R extends object = Row> {
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null)
+    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
   }
 
   /**
@@ -471,6 +458,40 @@ export class Search<out R extends object = Row> {
     return rowObjects(readReply(reply).batches, options)
   }
 
+  /** Return the first row, or null if there is none. Skips the rows of `offset`. Takes the options of `toArray`. */
+  async first(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R | null>
+  async first(options: RowsOptions): Promise<Row | null>
+  async first(given: RowsOptions = {}): Promise<object | null> {
+    const options = parse(rowsShape, given, 'first')
+    const [row = null] = await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options)
+    return row
+  }
+
+  /**
+   * Count the rows that match. The default limit of a text search does not apply; a limit that was set caps the number,
+   * and rows of `offset` do not count. With groups or distinct rows, counts the rows of the answer.
+   *
+   * Throws `InvalidInput` for a vector search without `distanceRange` and for a hybrid search, which return a number of
+   * nearest rows.
+   */
+  async count(options: CallOptions = {}): Promise<number> {
+    const call = parse(callShape, options, 'count')
+    if (this.#fuse !== null) throw onlyRows()
+    return countMatches(this.#operations, await this.#resolvedRequest(), this.#request.k, call)
+  }
+
+  /** Yield the rows, as objects. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    if (this.#fuse !== null) {
+      yield* await this.toArray()
+      return
+    }
+    for await (const piece of this.#pieces(batchRows, {})) {
+      const { rowObjects } = await importReplies()
+      for (const row of await rowObjects([piece], {})) yield row as R
+    }
+  }
+
   /** Return the rows as a table of apache-arrow. */
   async toArrow(options: CallOptions = {}): Promise<ArrowTable> {
     const reply = await this.#run(parse(callShape, options, 'toArrow'))
@@ -495,6 +516,14 @@ export class Search<out R extends object = Row> {
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
+    for await (const piece of this.#pieces(rows, call)) {
+      const { arrowBatch } = await importReplies()
+      yield await arrowBatch(piece.schema, piece)
+    }
+  }
+
+  /** Yield the answer, at most `rows` rows at a time. A scan is read page by page. */
+  async *#pieces(rows: number, call: CallOptions): AsyncGenerator<Batch, void, undefined> {
     const resolved = this.#resolvedRequest()
     const request = resolved instanceof Promise ? await resolved : resolved
     const pacer = new Pacer(call.signal)
@@ -502,9 +531,8 @@ export class Search<out R extends object = Row> {
     const isPaged = paged instanceof Promise ? await paged : paged
     const pages = isPaged ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
-      const { arrowBatch, pieces, readReply } = await importReplies()
-      const { schema, batches } = readReply(page)
-      for await (const piece of pieces(batches, rows, pacer)) yield await arrowBatch(schema, piece)
+      const { pieces, readReply } = await importReplies()
+      yield* pieces(readReply(page).batches, rows, pacer)
     }
   }
 
@@ -539,20 +567,27 @@ export class Search<out R extends object = Row> {
     const isUnlimited = !isSearch || distinct === true || isOfGroups(this.#request)
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
-      return Object.assign({}, this.#request, { vector, k })
+      const request = Object.assign({}, this.#request, { vector, k })
+      if (this.#conditions.length === 0) return request
+      return whenResolved(importJoinConditions(), ({ joinConditions }) =>
+        Object.assign(request, joinConditions(request, this.#conditions)),
+      )
     })
   }
 
   #run(options: CallOptions): MaybePromise<ArrowReply> {
-    if (this.#fuse !== null) {
-      throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
-    }
+    if (this.#fuse !== null) throw onlyRows()
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
     // Properties after a spread in an object literal take ten times as long; small queries notice.
-    return new Search<T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse)
+    return new Search<T>(
+      this.#operations,
+      Object.assign({}, this.#request, more),
+      this.#fuse,
+      this.#conditions,
+    )
   }
 }
 
@@ -578,9 +613,15 @@ takeNoMore(Search.prototype, {
   postfilter: 0,
   withRowId: 0,
   toArray: 1,
+  first: 1,
+  count: 1,
   toArrow: 1,
   toIpc: 1,
   batches: 1,
   explain: 1,
   analyze: 1,
 })
+
+function onlyRows() {
+  return invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
+}

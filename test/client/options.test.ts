@@ -27,6 +27,7 @@ import {
   createViewShape,
   dropNamespaceShape,
 } from '../../src/client/namespace.js'
+import { orderShape } from '../../src/client/order-keys.js'
 import { rowsShape } from '../../src/client/rows-options.js'
 import {
   batchesShape,
@@ -34,7 +35,6 @@ import {
   fullTextShape,
   fuseShape,
   highlightShape,
-  orderShape,
   probesShape,
 } from '../../src/client/search.js'
 import { addShape, backfillShape, refreshShape, updateFieldMetadataShape } from '../../src/client/table.js'
@@ -162,6 +162,8 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'postfilter()': none,
     'withRowId()': none,
     'toArray(given)': [[rowsShape, o => search().toArray(o)]],
+    'first(given)': [[rowsShape, o => search().first(o)]],
+    'count(options)': [[callShape, o => search().count(o)]],
     'toArrow(options)': [[callShape, o => search().toArrow(o)]],
     'toIpc(options)': [[callShape, o => search().toIpc(o)]],
     'batches(options)': [[batchesShape, o => search().batches(o).next()]],
@@ -437,8 +439,8 @@ test('a function or tokenizer made by a class may have names of its own', async 
 describe('an option of another engine gets an error with the name of Sheaf’s option', () => {
   const cases: readonly (readonly [what: string, call: () => unknown, hint: string])[] = [
     ['orderBy({ desc })', () => search().orderBy({ column: 'id', desc: true } as never), 'ascending: false'],
-    ["orderBy('id DESC')", () => t.query().orderBy('id DESC').toArray(), 'set ascending: false'],
-    ["orderBy('id asc')", () => t.query().orderBy('id asc').toArray(), 'set ascending: true'],
+    ["orderBy('id descending')", () => search().orderBy('id descending'), "write orderBy('year desc')"],
+    ["orderBy('id, name')", () => search().orderBy('id, name'), "write orderBy('year desc')"],
     ["orderBy(['id'])", () => search().orderBy(['id'] as never), 'write orderBy("id")'],
     [
       "mergeInsert(['id', 'name'])",

@@ -378,6 +378,171 @@ export function queriesSuite({ name, open }: Door): void {
       )
     })
 
+    test('conditions of several where are joined by AND, each with its own parameters', async () => {
+      const { sql } = root
+      const found = async (...conditions: readonly unknown[]) => {
+        let query = shop.query().select(['id'])
+        for (const [filter, values] of conditions as [string, never][]) query = query.where(filter, values)
+        return (await query.toArray()).map(row => row.id)
+      }
+      const forms = [
+        ['city = ? OR city = ?', ['Bonn', 'Köln']],
+        ['city = $2 OR city = $1', ['Köln', 'Bonn']],
+        ['city = :a OR city = :b', { a: 'Bonn', b: 'Köln' }],
+        [sql`city = ${'Bonn'} OR city = ${'Köln'}`],
+        ["city = 'Bonn' OR city = 'Köln' -- the two"],
+      ] as const
+      const later = [
+        ['id > ? AND id < ?', [1, 3]],
+        ['id > $1 AND id < $2 AND id <> $2', [1, 3]],
+        ['id > :a AND id < :b', { a: 1, b: 3 }],
+        [sql`id > ${1} AND id < ${3}`],
+        ['id > 1 AND id < 3'],
+      ] as const
+      for (const first of forms) {
+        for (const second of later) {
+          expect([first, second, await found(first, second)]).toEqual([first, second, [2]])
+        }
+      }
+      expect(await found(['id > ?', [1]], ['id < ?', [5]], ['id <> ?', [3]])).toEqual([2, 4])
+      const computed = shop.query().where('id > $1', [3]).where('id < $1', [5]).select({ id: 'id + $1' })
+      expect(await computed.toArray()).toEqual([{ id: 7 }])
+      expect(await computed.count()).toBe(1)
+    })
+
+    test.each([
+      ['too few', 'id = ? OR id = ?', [1], 'no value is given for parameter 2'],
+      ['too many', 'id = ?', [1, 2], '2 parameters are given, 1 are used'],
+      ['an unused name', 'id = :a', { a: 1, b: 2 }, '"b" is given'],
+      ['no values', 'id = $1', undefined, 'no value is given for $1'],
+      ['another kind', 'id = :a', [1], 'the values are an array; :a needs an object'],
+      ['a text that is not one expression', 'id = 1) OR (id = 2', undefined, ''],
+    ])('%s: refused in the first and in the second of two conditions', async (_, filter, values, message) => {
+      const one: readonly unknown[] = ['id > ?', [0]]
+      for (const conditions of [
+        [one, [filter, values]],
+        [[filter, values], one],
+      ]) {
+        const [first, second] = conditions as [string, never][]
+        const error = await failure(
+          shop
+            .query()
+            .where(...first!)
+            .where(...second!)
+            .toArray(),
+        )
+        expect(error).toMatchObject({ code: 13 })
+        if (conditions[0] === one) expect(error.message).toContain(message)
+      }
+    })
+
+    test('a query is an async iterable of its rows, all of one version', async () => {
+      const ids: unknown[] = []
+      for await (const row of shop.query().where('id <> 2').offset(1)) {
+        ids.push(row.id)
+        await shop.delete('id = 5')
+      }
+      expect(ids).toEqual([3, 4, 5])
+      const found: unknown[] = []
+      for await (const row of shop.search([0, 1]).limit(2).select(['id'])) found.push(row)
+      expect(found).toEqual(await shop.search([0, 1]).limit(2).select(['id']).toArray())
+      for await (const { id } of shop.query()) {
+        expect(id).toBe(1)
+        break
+      }
+      await expect(async () => {
+        for await (const _ of shop.query().select(['nothing']));
+      }).rejects.toMatchObject({ code: 12 })
+    })
+
+    test('a scan of many rows is read page by page', async () => {
+      const rows = Array.from({ length: 20_000 }, (_, i) => ({ i }))
+      const table = await root.ns.createTable('many', rows)
+      let next = 0
+      for await (const { i } of table.query()) {
+        if (i !== next) expect(i).toBe(next)
+        if (next++ === 9000) await table.delete('true')
+      }
+      expect(next).toBe(20_000)
+    })
+
+    test('first is the first row or null', async () => {
+      const query = shop.query().select(['id'])
+      expect(await query.first()).toEqual({ id: 1 })
+      expect(await query.offset(3).limit(2).first({ int64: 'bigint' })).toEqual({ id: 4n })
+      expect(await query.offset(5).first()).toBeNull()
+      expect(await query.limit(0).first()).toBeNull()
+      expect(await query.orderBy('price desc').first()).toEqual({ id: 4 })
+      expect(await shop.search([0, 5]).select(['id']).first()).toEqual({ id: 5, _distance: 0 })
+    })
+
+    test('count is the number of matches after the offset, up to the limit', async () => {
+      expect(await shop.query().count()).toBe(5)
+      const bonn = shop.query().where('city = ?', ['Bonn'])
+      expect(await bonn.count()).toBe(2)
+      expect(await bonn.select({ n: 'price * 2' }).orderBy('n').count()).toBe(2)
+      expect(await bonn.limit(1).count()).toBe(1)
+      expect(await bonn.offset(1).count()).toBe(1)
+      expect(await bonn.offset(9).count()).toBe(0)
+      expect(await shop.query().select(['city']).distinct().count()).toBe(4)
+      expect(await shop.query().select({ n: 'count(*)' }).groupBy('city').limit(3).count()).toBe(3)
+      expect(await shop.query().select({ n: 'count(*)' }).count()).toBe(1)
+      expect(await (await shop.checkout(1)).query().count()).toBe(5)
+
+      const words = Array.from({ length: 30 }, (_, i) => ({ i, text: i % 3 === 0 ? 'wheat' : 'wheat rye' }))
+      const notes = await root.ns.createTable('notes', words)
+      const wheat = notes.search('wheat')
+      expect(await wheat.count()).toBe(30)
+      expect(await wheat.where('i < ?', [20]).where('i >= ?', [5]).count()).toBe(15)
+      expect(await wheat.limit(10).count()).toBe(10)
+      expect(await wheat.select(['i']).orderBy('i').highlight().withRowId().count()).toBe(30)
+      expect(await notes.search('rye').offset(5).count()).toBe(15)
+    })
+
+    test('count of nearest rows is refused without a distance range', async () => {
+      expect(await shop.search([0, 1]).distanceRange(0, 5).count()).toBe(3)
+      const nearest = await failure(shop.search([0, 1]).count())
+      expect(nearest).toMatchObject({ code: 13, hint: expect.stringContaining('distanceRange') })
+      expect(nearest.message).toContain('count: ')
+      expect(await failure(shop.search([0, 1]).fullText('Bonn').count())).toMatchObject({ code: 13 })
+    })
+
+    test('orderBy takes a direction and a place of NULL', async () => {
+      const ids = async (...keys: never[]) =>
+        (
+          await shop
+            .query()
+            .orderBy(...keys)
+            .select(['id'])
+            .toArray()
+        ).map(row => row.id)
+      const by = (...keys: readonly unknown[]) => ids(...(keys as never[]))
+      expect(await by('price desc')).toEqual([4, 1, 2, 5, 3])
+      expect(await by('price  DESC Nulls First')).toEqual([3, 4, 1, 2, 5])
+      expect(await by('price asc nulls last')).toEqual([5, 2, 1, 4, 3])
+      expect(await by('price nulls first')).toEqual([3, 5, 2, 1, 4])
+      expect(await by('city desc', 'id desc')).toEqual([2, 3, 1, 5, 4])
+      expect(await by('"price" desc')).toEqual(await by('`price` desc'))
+      const odd = await root.ns.createTable('odd', [
+        { 'a desc': 1, 'b"c`d': 2 },
+        { 'a desc': 2, 'b"c`d': 1 },
+      ])
+      const column = async (query: ReturnType<typeof odd.query>) =>
+        (await query.toArray()).map(row => row['a desc'])
+      expect(await column(odd.query().orderBy('"a desc" desc'))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('`a desc`'))).toEqual([1, 2])
+      expect(await column(odd.query().orderBy({ column: 'a desc', ascending: false }))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('"b""c`d"'))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('`b"c``d` desc'))).toEqual([1, 2])
+    })
+
+    test.each(['price down', 'price desc, id', 'price desc asc', 'nulls first price', 'a b', '"open', ' '])(
+      'orderBy(%j) is refused with the right form',
+      text => {
+        expect(() => shop.query().orderBy(text)).toThrow(/orderBy/)
+      },
+    )
+
     describe('batches', () => {
       async function collect(search: ReturnType<Table['search']>, rows: number) {
         const batches: { readonly names: string[]; readonly ids: number[] }[] = []
