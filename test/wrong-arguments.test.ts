@@ -36,6 +36,7 @@ type Kind =
   | 'number'
   | 'fraction'
   | 'bigint'
+  | 'boolean'
   | 'array'
   | 'object'
   | 'function'
@@ -127,6 +128,8 @@ const tableMethods = {
   resumeUpload: [name, options],
   scan: [options],
   slice: [name],
+  upsert: [rows, [{ on: 'id' }]],
+  get: [[1, 'text', 'blank', 'number', 'fraction', 'bigint', 'boolean', 'date'], options],
   query: [],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],

@@ -5,9 +5,9 @@ import { parse } from '../protocol/parse.js'
 import { array, boolean, options as declare, either, string, withHints } from '../protocol/shape.js'
 
 /** A sort key of `Search.orderBy`. */
-export interface Order {
+export interface Order<N extends string = string> {
   /** A column of the answer or of the table. */
-  readonly column: string
+  readonly column: N
   /** Whether the smallest value comes first. Default true. */
   readonly ascending?: boolean | undefined
   /** Whether NULL comes before all values. Default false. */

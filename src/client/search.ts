@@ -38,6 +38,7 @@ import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
 import type { Condition } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
+import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
 import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
@@ -141,12 +142,6 @@ export const highlightShape = declare<SearchHighlightOptions>()({
   snippets: integer(1),
 })
 
-/** Rows reduced to the selected columns, plus the columns that a search adds. */
-export type Selected<R extends object, K extends PropertyKey> = Pick<R, keyof R & (K | AddedColumn)>
-
-/** The columns that a search adds. */
-type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
-
 /** Rows of a text search. In a hybrid search, a row that only one of the searches found has null for the other's score. */
 export type FoundByText<R extends object> = R extends { readonly _distance: number }
   ? { readonly [K in keyof R as K extends '_distance' ? never : K]: R[K] } & {
@@ -168,7 +163,7 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
  * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
  * ```
  */
-export class Search<out R extends object = Row> implements AsyncIterable<R> {
+export class Search<out R extends object = Row, out T extends object = R> implements AsyncIterable<R> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
   /** The caller's fusion function. Null: the operation fuses the results. */
@@ -193,12 +188,12 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
    * parameters; expressions of `select` use those of the first.
    */
-  where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
+  where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
     if (this.#request.filter === undefined) {
       return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
     }
     const conditions = [...this.#conditions, filterFields('where', filter, parameters)]
-    return new Search<R>(this.#operations, this.#request, this.#fuse, conditions)
+    return new Search<R, T>(this.#operations, this.#request, this.#fuse, conditions)
   }
 
   /**
@@ -214,9 +209,17 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * table.query().select({ id: 'id', total: 'price * amount' })
    * ```
    */
-  select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
-  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search
-  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search<object> {
+  select<S extends object, U extends object, const C extends Readonly<Record<string, string | SqlFragment>>>(
+    this: Search<S, U>,
+    columns: C,
+  ): Search<Computed<S, C, U>, U>
+  select<S extends object, U extends object, const K extends SelectedName<S, U>>(
+    this: Search<S, U>,
+    columns: readonly K[],
+  ): Search<Selected<S, K, U>, U>
+  select(
+    columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
+  ): Search<object, object> {
     return this.#with<object>(selectedFields('select', columns, this.#request.parameters))
   }
 
@@ -232,13 +235,13 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
    * ```
    */
-  groupBy(...keys: readonly string[]): Search<R> {
+  groupBy(...keys: readonly string[]): Search<R, T> {
     refuseArray('groupBy', keys)
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */
-  distinct(): Search<R> {
+  distinct(): Search<R, T> {
     return this.#with({ distinct: true })
   }
 
@@ -255,7 +258,11 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * table.query().orderBy('year desc', 'id')
    * ```
    */
-  orderBy(...keys: readonly (string | Order)[]): Search<R> {
+  orderBy<S extends object, U extends object>(
+    this: Search<S, U>,
+    ...keys: readonly (OrderText<S, U> | Order<OrderedName<S, U>>)[]
+  ): Search<S, U>
+  orderBy(...keys: readonly (string | Order)[]): Search<R, T> {
     if (keys.length === 0) {
       throw invalidInput('orderBy names no column', {
         hint: 'leave orderBy out if the order does not matter',
@@ -269,12 +276,12 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * Limit the rows of the answer. Default: 10 for a search by vector or text; no limit for scans, groups and distinct
    * rows.
    */
-  limit(k: number): Search<R> {
+  limit(k: number): Search<R, T> {
     return this.#with({ k: parse(fields.k.shape, k, 'limit') })
   }
 
   /** Skip this number of rows. Default 0. */
-  offset(offset: number): Search<R> {
+  offset(offset: number): Search<R, T> {
     return this.#with({ offset: parse(fields.offset.shape, offset, 'offset') })
   }
 
@@ -284,7 +291,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * index; without an index `l2`, for lists of vectors `cosine`. An index answers only for its own distance type; for
    * another one, every row is measured.
    */
-  distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
+  distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R, T> {
     return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
@@ -292,12 +299,12 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * Choose the vector column to search, or a field of a struct by its path (`image.embedding`). Only needed if
    * several columns have the dimension of the query vector.
    */
-  column(name: string): Search<R> {
+  column(name: string): Search<R, T> {
     return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }
 
   /** Keep only rows with `lower <= _distance < upper`. */
-  distanceRange(lower?: number, upper?: number): Search<R> {
+  distanceRange(lower?: number, upper?: number): Search<R, T> {
     if (lower === undefined && upper === undefined) {
       throw invalidInput('distanceRange needs a lower bound, an upper bound, or both')
     }
@@ -313,7 +320,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * partitions to search while rows are missing (0, the default: no limit); with `max`, an answer may have fewer rows
    * than match. Default: the number that the index was tuned to when it was built.
    */
-  nprobes(n: number | ProbesOptions): Search<R> {
+  nprobes(n: number | ProbesOptions): Search<R, T> {
     const count = parse(probes, n, 'nprobes')
     if (typeof count === 'number') return this.#with({ nprobes: count })
     const { min, max } = count
@@ -327,7 +334,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * Set how many candidates a graph search of an HNSW index keeps; at least the number of rows asked for. Default:
    * the number that the index was tuned to when it was built.
    */
-  ef(n: number): Search<R> {
+  ef(n: number): Search<R, T> {
     return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })
   }
 
@@ -336,7 +343,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * index was tuned to, and more until the nearest rows no longer change. A smaller `n` is faster and finds fewer of
    * the nearest rows. Returned distances are always exact.
    */
-  refineFactor(n: number): Search<R> {
+  refineFactor(n: number): Search<R, T> {
     return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })
   }
 
@@ -349,7 +356,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * index are read row by row, and analyzed with the default options of an index; with `requireIndex` they are
    * refused.
    */
-  fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>> {
+  fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>, T> {
     if (this.#request.full_text_query !== undefined) {
       throw invalidInput('a text to look for is given twice', {
         hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
@@ -377,10 +384,10 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * A function receives the rows of both searches and returns how relevant each is. Its rows are returned by
    * `toArray` only, ordered by relevance. A second `fuse` replaces the first.
    */
-  fuse(by: FuseOptions): Search<R>
+  fuse(by: FuseOptions): Search<R, T>
   /** Set a function that joins the rows of both searches. `candidates`: rows of each search that it receives. */
-  fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
-  fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
+  fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R, T>
+  fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R, T> {
     const fusionOption = parse(fuseBy, by, 'fuse')
     const functionOptions = parse(candidatesShape, options, 'fuse')
     const isFunction = typeof fusionOption === 'function'
@@ -394,7 +401,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
+    return new Search<R, T>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
   }
 
   /**
@@ -404,7 +411,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    */
   highlight(
     options: SearchHighlightOptions = {},
-  ): Search<R & { readonly _highlights: Readonly<Record<string, string | null>> }> {
+  ): Search<R & { readonly _highlights: Readonly<Record<string, string | null>> }, T> {
     const { columns, snippetLength, ...marks } = parse(highlightShape, options, 'highlight')
     const highlight = {
       ...marks,
@@ -415,7 +422,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
   }
 
   /** Measure every row instead of using a vector index: the answer is exact. */
-  bypassVectorIndex(): Search<R> {
+  bypassVectorIndex(): Search<R, T> {
     return this.#with({ bypass_vector_index: true })
   }
 
@@ -423,7 +430,7 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * Search indexed rows only. Without an index, nothing is found. For vectors, it has no effect together with
    * `bypassVectorIndex`, which measures every row.
    */
-  fastSearch(): Search<R> {
+  fastSearch(): Search<R, T> {
     return this.#with({ fast_search: true })
   }
 
@@ -432,18 +439,21 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
    * search by vector or by text, `limit` and `offset` count rows before the filter: pages are pages of one list, and
    * an empty page need not be the last. In a hybrid search, they count the candidates that pass the filter.
    */
-  postfilter(): Search<R> {
+  postfilter(): Search<R, T> {
     return this.#with({ prefilter: false })
   }
 
   /** Add `_rowid`. */
-  withRowId(): Search<R & { readonly _rowid: number }> {
+  withRowId(): Search<R & { readonly _rowid: number }, T> {
     return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
   /** Return the rows as objects. Throws for int64 values beyond 2^53 unless `int64` is `bigint` or `string`. */
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
-  async toArray(options: RowsOptions): Promise<Row[]>
+  async toArray<S extends object, U extends object, const O extends RowsOptions>(
+    this: Search<S, U>,
+    options: O,
+  ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
@@ -460,7 +470,10 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
 
   /** Return the first row, or null if there is none. Skips the rows of `offset`. Takes the options of `toArray`. */
   async first(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R | null>
-  async first(options: RowsOptions): Promise<Row | null>
+  async first<S extends object, U extends object, const O extends RowsOptions>(
+    this: Search<S, U>,
+    options: O,
+  ): Promise<RowsAs<S, O> | null>
   async first(given: RowsOptions = {}): Promise<object | null> {
     const options = parse(rowsShape, given, 'first')
     const [row = null] = await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options)
@@ -580,9 +593,9 @@ export class Search<out R extends object = Row> implements AsyncIterable<R> {
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
-  #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
+  #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
     // Properties after a spread in an object literal take ten times as long; small queries notice.
-    return new Search<T>(
+    return new Search<S, T>(
       this.#operations,
       Object.assign({}, this.#request, more),
       this.#fuse,

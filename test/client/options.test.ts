@@ -37,7 +37,14 @@ import {
   highlightShape,
   probesShape,
 } from '../../src/client/search.js'
-import { addShape, backfillShape, refreshShape, updateFieldMetadataShape } from '../../src/client/table.js'
+import {
+  addShape,
+  backfillShape,
+  getShape,
+  refreshShape,
+  updateFieldMetadataShape,
+  upsertShape,
+} from '../../src/client/table.js'
 import { createIndexShape, waitForIndexShape } from '../../src/client/table-indexes.js'
 import { scanShape, sliceShape } from '../../src/client/table-scan.js'
 import { commitUploadShape, partShape, uploadShape } from '../../src/client/table-upload.js'
@@ -101,6 +108,8 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'slice(token)': none,
     'resumeUpload(id, options)': [[callShape, o => t.resumeUpload('u', o)]],
     'query()': none,
+    'get(key, options)': [[getShape, o => t.get(1, o)]],
+    'upsert(data, options)': [[upsertShape, o => t.upsert([], o)]],
     'search(...given)': none,
     'takeRowIds(ids)': none,
     'takeOffsets(offsets)': none,

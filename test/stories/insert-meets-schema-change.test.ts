@@ -7,7 +7,7 @@ import { connect, type Namespace, type Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 
 const rows = [{ id: 1n, name: 'one', price: 1.5 }]
-const columns = ['id', 'name', 'price']
+const columns = ['id', 'name', 'price'] as const
 
 /** Inserts `count` rows, of which the bytes arrive when `meanwhile` is done. */
 async function insertDuring(

@@ -312,6 +312,7 @@ export function changesSuite({ name, open }: Door): void {
       const reading = new Set([
         'constructor',
         'query',
+        'get',
         'search',
         'scan',
         'slice',

@@ -304,7 +304,16 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         const row = { 'row-id': 1, k: 1, a: { b: 1 }, v: 'new' }
         const merge = wide.mergeInsert('`row-id`', '`k`').whenMatchedUpdateAll()
         expect(await merge.execute([row])).toMatchObject({ updated: 1 })
-        expect((await failure(wide.mergeInsert('a.b').whenMatchedUpdateAll().execute([row]))).code).toBe(0)
+        expect(
+          (
+            await failure(
+              wide
+                .mergeInsert('a.b' as never)
+                .whenMatchedUpdateAll()
+                .execute([row]),
+            )
+          ).code,
+        ).toBe(0)
         expect((await failure(wide.mergeInsert('`x`').whenMatchedUpdateAll().execute([row]))).code).toBe(12)
       })
 
@@ -372,7 +381,8 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
           { id: 2, at: new Date(5), kind: 'b', x: 1.5 },
           { id: 3, at: new Date(6), kind: 'a', x: 2.5 },
         ])
-        const upsert = (...on: [string, ...string[]]) => events.mergeInsert(...on).whenMatchedUpdateAll()
+        const upsert = (...on: ['kind' | 'at' | 'x', ...'kind'[]]) =>
+          events.mergeInsert(...on).whenMatchedUpdateAll()
         expect(await upsert('kind').execute([{ kind: 'a', x: 9 }])).toMatchObject({ updated: 2 })
         expect(await upsert('at').execute([{ at: new Date(5), x: 8 }])).toMatchObject({ updated: 2 })
         expect(await upsert('x', 'kind').execute([{ kind: 'b', x: 8, id: 20 }])).toMatchObject({ updated: 1 })

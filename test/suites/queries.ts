@@ -543,6 +543,52 @@ export function queriesSuite({ name, open }: Door): void {
       },
     )
 
+    test('get returns the row with a key, or null', async () => {
+      expect(await shop.get(2)).toMatchObject({ id: 2, city: 'Köln' })
+      expect(await shop.get(2n, { int64: 'bigint' })).toMatchObject({ id: 2n })
+      expect(await shop.get(9)).toBeNull()
+      expect(await shop.get('Bonn', { on: 'city' })).toMatchObject({ id: 1 })
+      expect(await shop.get("B'onn", { on: 'city' })).toBeNull()
+      expect(await (await shop.checkout(1)).get(1)).toMatchObject({ id: 1 })
+      expect(await failure(shop.get(null as never))).toMatchObject({ code: 13 })
+      expect(await failure(shop.get(1, { on: 'sku' }))).toMatchObject({ code: 12 })
+      const keyed = await root.ns.createTable('keyed', [{ 'the key': 'a', n: 1 }])
+      expect(await keyed.get('a', { on: 'the key' })).toEqual({ 'the key': 'a', n: 1 })
+      const error = await failure((keyed as Table).get('a'))
+      expect(error).toMatchObject({ code: 13, hint: expect.stringContaining("{ on: 'sku' }") })
+      expect(error.message).toBe('get: the table has no column "id"')
+    })
+
+    test('upsert inserts rows, and updates the rows with the same key, in one version', async () => {
+      const stock = await root.ns.createTable('stock', [
+        { place: 'a', sku: 1, n: 1, note: 'x' },
+        { place: 'b', sku: 1, n: 2, note: 'y' },
+      ])
+      const rows = [
+        { place: 'a', sku: 1, n: 10 },
+        { place: 'a', sku: 2, n: 20 },
+      ]
+      expect(await stock.upsert(rows, { on: ['place', 'sku'] })).toEqual({
+        version: 2,
+        inserted: 1,
+        updated: 1,
+      })
+      expect(await stock.query().orderBy('n').toArray()).toEqual([
+        { place: 'b', sku: 1, n: 2, note: 'y' },
+        { place: 'a', sku: 1, n: 10, note: 'x' },
+        { place: 'a', sku: 2, n: 20, note: null },
+      ])
+      expect(await stock.upsert([{ n: 2, note: 'z' }], { on: 'n' })).toMatchObject({
+        inserted: 0,
+        updated: 1,
+      })
+      expect(await stock.get('z', { on: 'note' })).toMatchObject({ place: 'b' })
+      expect(await failure(stock.upsert(rows, {} as never))).toMatchObject({ code: 13 })
+      expect(await failure(stock.upsert(rows, { on: [] }))).toMatchObject({ code: 13 })
+      expect(await failure((stock as Table).upsert(rows, { on: 'id' }))).toMatchObject({ code: 12 })
+      expect(await failure((await stock.checkout(1)).upsert(rows, { on: 'sku' }))).toMatchObject({ code: 13 })
+    })
+
     describe('batches', () => {
       async function collect(search: ReturnType<Table['search']>, rows: number) {
         const batches: { readonly names: string[]; readonly ids: number[] }[] = []
