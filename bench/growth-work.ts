@@ -81,7 +81,7 @@ export const calls: Readonly<Record<string, Call>> = {
     ask: async (table, asked) =>
       idsOf(
         await table
-          .search()
+          .query()
           .where('key = ?', [drawnKey(asked)])
           .toArray(),
       ),
@@ -90,7 +90,7 @@ export const calls: Readonly<Record<string, Call>> = {
     isIndexed: true,
     async ask(table, asked) {
       const keys = Array.from({ length: 100 }, () => drawnKey(asked))
-      return idsOf(await table.search().where(`key IN (${keys.join()})`).toArray())
+      return idsOf(await table.query().where(`key IN (${keys.join()})`).toArray())
     },
   },
   'take 10 by offset, all columns': {
@@ -143,7 +143,7 @@ function words(operator: 'or' | 'and'): Call {
   return {
     isIndexed: true,
     async ask(table, { data, i }) {
-      const found = table.search().fullText({ match: data.words[i]!, operator })
+      const found = table.query().fullText({ match: data.words[i]!, operator })
       return idsOf(await found.select(['id']).limit(10).toArray())
     },
   }

@@ -69,7 +69,7 @@ async function worn(
   const [asItIs] = [sizeOf(wornFolder)]
   await ns.optimize()
   const fresh = await connect(freshFolder)
-  const rows = await table.search().toArray()
+  const rows = await table.query().toArray()
   const freshTable = await fresh.createTable('t', rows as never)
   await fresh.optimize()
   const sizes = { worn: sizeOf(wornFolder), fresh: sizeOf(freshFolder) }
@@ -122,9 +122,9 @@ const questions: readonly (readonly [string, (table: Table) => Promise<number>])
   [
     'rows of a filter',
     async table =>
-      (await table.search().where('group = 13').select(['id', 'text']).limit(100).toArray()).length,
+      (await table.query().where('group = 13').select(['id', 'text']).limit(100).toArray()).length,
   ],
-  ['one row by key', async table => (await table.search().where('id = 77').toArray()).length],
+  ['one row by key', async table => (await table.query().where('id = 77').toArray()).length],
 ]
 
 function sizeOf(folder: string): { readonly files: number; readonly bytes: number } {
@@ -215,7 +215,7 @@ async function manyFragments(ns: Namespace, name: string, rows: number, fragment
 
 /** What any user can do: read all of it, and write it. */
 async function copy(ns: Namespace, table: Table, name: string): Promise<void> {
-  await ns.createTable(name, table.search().batches())
+  await ns.createTable(name, table.query().batches())
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -235,7 +235,7 @@ async function latencies(table: Table, work: () => Promise<unknown>) {
   const took: number[] = []
   while (!isOver) {
     const id = Math.floor(random() * rows)
-    took.push(await timed(() => table.search().where('id = ?', [id]).select(['id', 'text']).toArray()))
+    took.push(await timed(() => table.query().where('id = ?', [id]).select(['id', 'text']).toArray()))
     await new Promise(resolve => setTimeout(resolve, 5))
   }
   await working

@@ -94,7 +94,7 @@ const works = {
   'scan all columns': onTable(async table => {
     let count = 0
     let bytes = 0
-    for await (const batch of table.search().batches()) {
+    for await (const batch of table.query().batches()) {
       count += batch.numRows
       bytes +=
         batch.getChild('text').data[0].values.length + batch.getChild('vector').data[0].children[0].length
@@ -104,7 +104,7 @@ const works = {
   'count a filter': onTable(table => table.countRows("score < 0.25 AND text LIKE '%7'")),
   'filter, 1 % of the rows': onTable(async table => {
     let sum = 0
-    for (const { id } of await table.search().where('score < 0.01').select(['id']).toArray()) sum += id
+    for (const { id } of await table.query().where('score < 0.01').select(['id']).toArray()) sum += id
     return sum
   }),
   'search by vector': onTable(async table => {
@@ -118,18 +118,18 @@ const works = {
   }),
   'group by': onTable(async table => {
     const groups = await table
-      .search()
+      .query()
       .groupBy('id % 10')
       .select({ digit: 'id % 10', n: 'count(*)', most: 'max(score)' })
       .toArray()
     return groups.map(({ n }) => n)
   }),
   'the first 1,000 in an order': onTable(async table => {
-    const found = await table.search().orderBy('score').limit(1000).toArray()
+    const found = await table.query().orderBy('score').limit(1000).toArray()
     return found.map(({ id }) => id)
   }),
   'the first tenth in an order': onTable(async table => {
-    const search = table.search().orderBy('score').select(['id', 'text'])
+    const search = table.query().orderBy('score').select(['id', 'text'])
     const ids = (await search.limit(Math.floor(rows / 10)).toArrow()).getChild('id')
     return [ids.length, String(ids.get(0)), String(ids.get(ids.length - 1))]
   }),

@@ -76,8 +76,8 @@ async function fewRows(
       return found
     },
   })
-  const oneOf = (from: Pick<Table, 'search'>) => async (id: number) => {
-    return (await from.search().where('id = ?', [id]).select(['id', 'text']).toArray())[0]
+  const oneOf = (from: Pick<Table, 'query'>) => async (id: number) => {
+    return (await from.query().where('id = ?', [id]).select(['id', 'text']).toArray())[0]
   }
   const one = await race({
     title: `${queries} x one row of ${rows} by its key`,
@@ -91,13 +91,13 @@ async function fewRows(
     warmups: rounds,
   })
   const hundred = (i: number) => Array.from({ length: 100 }, (_, k) => ((k * 7919 + i) % rows) * 7)
-  const inList = (name: string, from: Pick<Table, 'search'>): Contestant => {
+  const inList = (name: string, from: Pick<Table, 'query'>): Contestant => {
     let i = 0
     return {
       name,
       async run() {
         const list = hundred(i++).join()
-        return (await from.search().where(`id IN (${list})`).select(['id', 'text']).toArray()).length
+        return (await from.query().where(`id IN (${list})`).select(['id', 'text']).toArray()).length
       },
     }
   }

@@ -238,7 +238,7 @@ async function fetching(
 ): Promise<CaseResult> {
   const [first, last] = middle(rows)
   const filter = `id BETWEEN ${first} AND ${last} AND flag`
-  const search = table.search().where(filter).select(['id', 'x', 'cat'])
+  const search = table.query().where(filter).select(['id', 'x', 'cat'])
   const plain = () => {
     const found: { id: number; x: number; cat: string }[] = []
     for (const { rows, id, x, cat, flag } of pieces) {

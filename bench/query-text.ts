@@ -106,7 +106,7 @@ async function opening(folder: string, query: string): Promise<CaseResult> {
   const answers: string[] = []
   for (let i = 0; i < 2; i++) {
     const asked = performance.now()
-    const rows = await texts.search().fullText(query).select(['id']).limit(10).toArray()
+    const rows = await texts.query().fullText(query).select(['id']).limit(10).toArray()
     times.push(performance.now() - asked)
     answers.push(String(rows[0]?.id))
   }
@@ -143,8 +143,8 @@ async function asking(
   const all = words3.map((match): TextQuery => ({ match, operator: 'and' }))
   const inARow = phrases2.map((phrase): TextQuery => ({ phrase }))
   const near = misspelt.map((match): TextQuery => ({ match, fuzziness: 1 }))
-  const on = (table: Pick<Table, 'search'>) => () => table.search()
-  const passing = (share: number) => () => texts.search().where('share < ?', [share])
+  const on = (table: Pick<Table, 'query'>) => () => table.query()
+  const passing = (share: number) => () => texts.query().where('share < ?', [share])
   const cases: CaseResult[] = []
   const ask = async (title: string, ways: readonly TextWay[], times = rounds) => {
     cases.push(await answered(`${title}, ${ways[0]!.queries.length} queries, k 10`, ways, times))

@@ -79,7 +79,7 @@ async function singleCalls(root: string, queries: Queries, { fewRows, rounds }: 
   const worker = await connectWorker(root, { readOnly: true })
   const asks: Record<string, (ns: Namespace) => () => Promise<Answer>> = {
     'a row by its id': ns => {
-      const search = ns.table('few').search().where('id = 77').select(['id'])
+      const search = ns.table('few').query().where('id = 77').select(['id'])
       return async () => (await search.toArray()).map(({ id }) => Number(id))
     },
     [`the 10 nearest of ${fewRows} vectors`]: ns => {

@@ -38,7 +38,7 @@ function describeRecord({ manifest_path, ...record }: VersionInfo): unknown {
 async function describeVersion(table: Table, version: number): Promise<unknown> {
   const at = await table.checkout(version)
   const schema = await at.schema()
-  const rows = await at.search().withRowId().toArray({ int64: 'string' })
+  const rows = await at.query().withRowId().toArray({ int64: 'string' })
   const vector = schema.fields.find(({ type }) => type.kind === 'fixed_size_list')
   const size = vector?.type.kind === 'fixed_size_list' ? vector.type.size : 0
   const nearest =

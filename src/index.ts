@@ -2,7 +2,6 @@
 export type { BadVectors } from './arrow/bad-vectors.js'
 export type { ArrowBatch } from './arrow/to-arrow.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
-export type { Assignments } from './client/assignments.js'
 export type { ChangesOptions, TableChange } from './client/changes.js'
 export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './client/column-fields.js'
 export type { ConnectOptions } from './client/connect-options.js'
@@ -35,6 +34,8 @@ export {
   Namespace,
 } from './client/namespace.js'
 export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
+export type { Order } from './client/order-keys.js'
+export type { Assignments, Selected } from './client/row-types.js'
 export type { RowsOptions } from './client/rows-options.js'
 export {
   type Columns,
@@ -50,16 +51,16 @@ export {
   type BatchesOptions,
   type FoundByText,
   type FuseOptions,
-  type Order,
   Search,
-  type Selected,
 } from './client/search.js'
 export type { RootStats } from './client/stats.js'
 export {
   type AddOptions,
   type BackfillOptions,
+  type GetOptions,
   type RefreshOptions,
   Table,
+  type UpsertOptions,
   type VersionInfo,
 } from './client/table.js'
 export type { IngestOptions, Progress, Row, RowInput, TableData, TableInput } from './client/table-data.js'

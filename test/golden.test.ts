@@ -58,7 +58,7 @@ describe.each(readdirSync(folder))('%s', name => {
       const ns = await connect(root, { readOnly: true })
       const table = await ns.openTable('a')
       expect(await table.countRows('id BETWEEN 30000 AND 30029')).toBe(10)
-      const plan = await table.search().where('id BETWEEN 30000 AND 30029').select(['mixed']).analyze()
+      const plan = await table.query().where('id BETWEEN 30000 AND 30029').select(['mixed']).analyze()
       expect(plan).toContain('rows_decided_by_zones=11808')
       await ns.close()
     })
@@ -67,9 +67,9 @@ describe.each(readdirSync(folder))('%s', name => {
     test('lookups by scalar indexes find the rows', async () => {
       const ns = await connect(root, { readOnly: true })
       const table = await ns.openTable('a')
-      const rows = await table.search().withRowId().toArray()
+      const rows = await table.query().withRowId().toArray()
       for (const [where, passes] of Object.entries(lookups)) {
-        const search = table.search().where(where).withRowId()
+        const search = table.query().where(where).withRowId()
         expect(await search.explain()).toContain('ScalarIndexQuery')
         const passing = rows.filter(passes)
         expect(passing, where).not.toEqual([])

@@ -36,6 +36,7 @@ type Kind =
   | 'number'
   | 'fraction'
   | 'bigint'
+  | 'boolean'
   | 'array'
   | 'object'
   | 'function'
@@ -63,7 +64,7 @@ beforeAll(async () => {
 })
 afterAll(() => ns.close())
 
-const search = () => table.search()
+const search = () => table.query()
 const merge = () => table.mergeInsert('id').whenNotMatchedInsertAll()
 const take = () => table.takeRowIds([0])
 const added = () => table.diff(1, 1).added
@@ -127,6 +128,9 @@ const tableMethods = {
   resumeUpload: [name, options],
   scan: [options],
   slice: [name],
+  upsert: [rows, [{ on: 'id' }]],
+  get: [[1, 'text', 'blank', 'number', 'fraction', 'bigint', 'boolean', 'date'], options],
+  query: [],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],
   takeOffsets: [[[0], 'array', 'map']],
@@ -178,6 +182,8 @@ const searchMethods = {
   postfilter: [],
   withRowId: [],
   toArray: [options],
+  first: [options],
+  count: [options],
   toArrow: [options],
   toIpc: [options],
   batches: [options],

@@ -16,7 +16,7 @@ import { Pacer } from '../../src/primitives/pacer.js'
 import { isPlain, plainOf, plainValue } from './write-value.js'
 
 /**
- * Rows to write: the result of `search().batches()`, or row objects. All items are record batches with one schema, or all are objects with
+ * Rows to write: the result of `query().batches()`, or row objects. All items are record batches with one schema, or all are objects with
  * the columns of the first. A table of apache-arrow stands for its batches.
  */
 export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | Row>

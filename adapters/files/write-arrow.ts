@@ -26,7 +26,7 @@ export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShap
 /**
  * Write rows as an uncompressed Arrow IPC file, batch by batch; the dictionaries come last.
  *
- * `rows`: the result of `search().batches()`, or row objects. Without rows, the file has the columns of `schema`, or none.
+ * `rows`: the result of `query().batches()`, or row objects. Without rows, the file has the columns of `schema`, or none.
  * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; the error of the rows;
  *   `signal.reason`.
  */

@@ -24,10 +24,10 @@ export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), s
  * - null is an empty cell. Dates and times are ISO 8601, binary is base64. Vectors, lists, structs, maps and intervals are JSON.
  * - Without rows and batches there is no header row.
  *
- * `rows`: the result of `search().batches()`, or row objects with the columns of the first.
+ * `rows`: the result of `query().batches()`, or row objects with the columns of the first.
  *
  * ```js
- * await writeCsv('docs.csv', table.search().batches())
+ * await writeCsv('docs.csv', table.query().batches())
  * ```
  * @throws InvalidInput for what CSV cannot represent (no columns, dates beyond the year 275,760) and for values that are not rows; the
  *   error of the rows; `signal.reason`.

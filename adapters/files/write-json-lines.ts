@@ -16,7 +16,7 @@ import {
  * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows gives the same rows back. Integers have all
  * their digits. Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings. A map is an array of pairs.
  *
- * `rows`: the result of `search().batches()`, or row objects with the columns of the first.
+ * `rows`: the result of `query().batches()`, or row objects with the columns of the first.
  * @throws InvalidInput for what JSON cannot represent (dates beyond the year 275,760) and for values that are not rows; the error of the
  *   rows; `signal.reason`.
  */

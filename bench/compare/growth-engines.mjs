@@ -29,7 +29,7 @@ export const engines = {
           await (refineFactor === undefined ? search : search.refineFactor(refineFactor)).toArray(),
         )
       },
-      byKey: key => table.search().where('key = ?', [key]).toArray(),
+      byKey: key => table.query().where('key = ?', [key]).toArray(),
       offsets: offsets => table.takeOffsets(offsets).toArray(),
       update: async (key, g) => (await table.update({ g }, 'key = ?', [key])).rows,
       append: async row => void (await table.add([row])),

@@ -98,8 +98,8 @@ async function sheaf(path, rows) {
   await table.createIndex('id', { type: 'BTREE' })
   await table.waitForIndex(['id_idx'])
   return {
-    one: id => table.search().where('id = ?', [id]).toArray(),
-    hundred: ids => table.search().where(`id IN (${ids.join()})`).toArray(),
+    one: id => table.query().where('id = ?', [id]).toArray(),
+    hundred: ids => table.query().where(`id IN (${ids.join()})`).toArray(),
     update: async id => (await table.update({ text: 'changed' }, 'id = ?', [id])).rows,
     remove: id => table.delete('id = ?', [id]),
     merge: source => table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(source),

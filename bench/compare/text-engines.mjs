@@ -16,7 +16,7 @@ async function sheaf(documents, folder) {
   const { name } = await table.createIndex('text', { type: 'FTS', withPosition: true })
   await table.waitForIndex(name)
   const ask = queryOf => async text => {
-    const rows = await table.search().fullText(queryOf(text)).select(['id']).limit(10).toArray()
+    const rows = await table.query().fullText(queryOf(text)).select(['id']).limit(10).toArray()
     return rows.map(({ id }) => id)
   }
   return {

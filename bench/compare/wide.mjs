@@ -43,8 +43,8 @@ export function sheaf({ hasKey = false } = {}) {
     const rows = async asked => (await asked.toArray()).map(({ id, text, vector }) => [id, text, vector])
     return {
       tally: async () => [await table.countRows(), await table.countRows("text = 'changed'")],
-      one: id => rows(table.search().where('id = ?', [id])),
-      hundred: ids => rows(table.search().where(`id IN (${ids.join()})`)),
+      one: id => rows(table.query().where('id = ?', [id])),
+      hundred: ids => rows(table.query().where(`id IN (${ids.join()})`)),
       offsets: offsets => rows(table.takeOffsets(offsets)),
       updateOne: id => table.update({ text: 'changed' }, `id = ${id}`),
       updateMany: i => table.update({ text: 'changed' }, `id % 100 = ${i}`),

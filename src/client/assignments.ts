@@ -2,10 +2,8 @@
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
-import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
-
-/** For each column, a value, or an expression over the old row (`` sql`price * 2` ``). */
-export type Assignments = Readonly<Record<string, ParameterValue | SqlFragment>>
+import { isSqlFragment, textFrom } from '../sql/syntax/sql-fragment.js'
+import type { Assignments } from './row-types.js'
 
 export function updateFields(set: Assignments): {
   readonly updates: readonly (readonly [string, string])[]

@@ -6,6 +6,7 @@ import { kindsKeepingRows } from '../protocol/change-kind.js'
 import { parse } from '../protocol/parse.js'
 import { options as declare, given, integer } from '../protocol/shape.js'
 import { type Diff, diffOf } from './diff.js'
+import type { Row } from './table-data.js'
 
 /** Options of `Table.changes`. */
 export interface ChangesOptions extends CallOptions {
@@ -31,7 +32,7 @@ export const changesShape = declare<ChangesOptions>()(
 )
 
 /** A version, and its difference to `previous`. */
-export interface TableChange extends Diff {
+export interface TableChange<out R extends object = Row> extends Diff<R> {
   /** The version. */
   readonly version: number
   /** The version to compare with: the one before `version`, or `since`. Versions between the two were deleted. */
@@ -56,12 +57,12 @@ const defaultPollMs = 500
  * Yield every later version of a table, in order; then wait for new versions until the signal aborts. `watch` is
  * absent if the client must poll.
  */
-export async function* tableChanges(
+export async function* tableChanges<R extends object>(
   operations: Operations,
   id: readonly string[],
   watch: Watch | undefined,
   options: ChangesOptions,
-): AsyncGenerator<TableChange, void, undefined> {
+): AsyncGenerator<TableChange<R>, void, undefined> {
   const { since, pollMs = defaultPollMs, ...call } = parse(changesShape, options, 'changes')
   let previous = since
   for await (const _ of watch === undefined ? ticks(pollMs, call.signal) : watch(call)) {
@@ -73,7 +74,7 @@ export async function* tableChanges(
       }
       // It may have been deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
-      const diff = diffOf(operations, id, previous, version)
+      const diff = diffOf<R>(operations, id, previous, version)
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
       previous = version

@@ -8,9 +8,11 @@ import { type CallOptions, callShape, type Operations } from '../protocol/calls.
 import { parse } from '../protocol/parse.js'
 import { either, integer, string } from '../protocol/shape.js'
 import { importReplies } from './import-replies.js'
-import { callOptions, type RowObject, type RowsOptions, rowsShape } from './rows-options.js'
+import type { RowsAs } from './row-types.js'
+import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import type { SchemaDifference } from './schema-difference.js'
 import { type BatchesOptions, batchesShape } from './search.js'
+import type { Row } from './table-data.js'
 import { takenAtOnce } from './take.js'
 import type { VersionOrTag, VersionPair } from './version-pair.js'
 
@@ -20,9 +22,9 @@ const importVersionPair = lazyImport(() => import('./version-pair.js'))
 type PairOf = () => Promise<VersionPair>
 
 /** A row that differs, as it is in both versions. */
-export interface ChangedRow {
-  readonly before: RowObject
-  readonly after: RowObject
+export interface ChangedRow<out R extends object = Row> {
+  readonly before: R
+  readonly after: R
 }
 
 /** A batch of rows that differ, in both versions. */
@@ -33,24 +35,24 @@ export interface ChangedBatch {
 }
 
 /** The difference between the versions `from` and `to`. Each part is read on demand. */
-export interface Diff {
+export interface Diff<out R extends object = Row> {
   /** Rows that only `to` has: its columns and `_rowid`, ordered by `_rowid`. */
-  readonly added: DiffRows
+  readonly added: DiffRows<R>
   /** Rows that only `from` has, in the same form. */
-  readonly removed: DiffRows
+  readonly removed: DiffRows<R>
   /** Rows of both versions that differ in a column of both versions, even if the column was renamed. */
-  readonly changed: ChangedRows
+  readonly changed: ChangedRows<R>
   /** Compare the columns. Rows do not count as changed because of columns that only one version has. */
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
 /** Compare two versions in any order. Tags are resolved when something is read. */
-export function diffOf(
+export function diffOf<R extends object>(
   operations: Operations,
   id: readonly string[],
   from: VersionOrTag,
   to: VersionOrTag,
-): Diff {
+): Diff<R> {
   for (const version of [from, to]) parse(versionShape, version, 'diff: the version')
   let made: VersionPair | undefined
   const pair: PairOf = async () => {
@@ -59,9 +61,9 @@ export function diffOf(
     return made
   }
   return {
-    added: new DiffRows(pair, 'added'),
-    removed: new DiffRows(pair, 'removed'),
-    changed: new ChangedRows(pair),
+    added: new DiffRows<R>(pair, 'added'),
+    removed: new DiffRows<R>(pair, 'removed'),
+    changed: new ChangedRows<R>(pair),
     async schema(options) {
       const call = options && parse(callShape, options, 'schema')
       return (await pair()).schema(call)
@@ -76,7 +78,7 @@ export const versionShape = either<VersionOrTag>(
 )
 
 /** Rows of one version that the other version does not have. */
-export class DiffRows {
+export class DiffRows<out R extends object = Row> {
   readonly #pair: PairOf
   readonly #what: 'added' | 'removed'
 
@@ -92,7 +94,14 @@ export class DiffRows {
   }
 
   /** Return the rows as objects. */
-  async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
+  async toArray(
+    options?: RowsOptions & { readonly int64?: 'number' | undefined },
+  ): Promise<(R & { readonly _rowid: number })[]>
+  async toArray<S extends object, const O extends RowsOptions>(
+    this: DiffRows<S>,
+    options: O,
+  ): Promise<RowsAs<S & { readonly _rowid: number }, O>[]>
+  async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const { rowObjects } = await importReplies()
     return rowObjects(this.#batches(callOptions(options)), options)
@@ -118,7 +127,7 @@ export class DiffRows {
 takeNoMore(DiffRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
 /** Rows that both versions have, with different values. */
-export class ChangedRows {
+export class ChangedRows<out R extends object = Row> {
   readonly #pair: PairOf
 
   constructor(pair: PairOf) {
@@ -135,9 +144,16 @@ export class ChangedRows {
   }
 
   /** Return the rows as objects. */
-  async toArray(given: RowsOptions = {}): Promise<ChangedRow[]> {
+  async toArray(
+    options?: RowsOptions & { readonly int64?: 'number' | undefined },
+  ): Promise<ChangedRow<R & { readonly _rowid: number }>[]>
+  async toArray<S extends object, const O extends RowsOptions>(
+    this: ChangedRows<S>,
+    options: O,
+  ): Promise<ChangedRow<RowsAs<S & { readonly _rowid: number }, O>>[]>
+  async toArray(given: RowsOptions = {}): Promise<ChangedRow<object>[]> {
     const options = parse(rowsShape, given, 'toArray')
-    const rows: ChangedRow[] = []
+    const rows: ChangedRow<object>[] = []
     const pair = await this.#pair()
     const { rowObjects } = await importReplies()
     for await (const { before, after } of pair.changed(false, callOptions(options))) {

@@ -3,7 +3,7 @@ import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
-import { options as declare, given } from '../protocol/shape.js'
+import { options as declare, given, optionFields } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { conditionShape, filterFields } from './filter-fields.js'
@@ -29,13 +29,15 @@ export interface MergeOptions extends CallOptions {
 
 export const mergeConditionShape = declare<MergeCondition>()({ where: conditionShape })
 
-export const mergeShape = declare<MergeOptions>()({
+export const mergeFields = optionFields<MergeOptions>()({
   timeoutMs: given<number>(
     'a number of milliseconds > 0',
     value => Number.isFinite(value) && Number(value) > 0,
   ),
   ...callFields,
 })
+
+export const mergeShape = declare<MergeOptions>()(mergeFields)
 
 /** The new version, and how many rows a merge updated, inserted and deleted. */
 export interface MergeResult {

@@ -283,8 +283,8 @@ export class Namespace implements AsyncDisposable {
    * Return a handle that resolves the name with every call, so it may refer to different tables over time. Sends no
    * request.
    */
-  table(id: Identifier): Table {
-    return new Table(this.operations, tablePathOf('table', id), { watch: this.#local?.watch })
+  table<R extends object = Row>(id: Identifier): Table<R> {
+    return new Table<R>(this.operations, tablePathOf('table', id), { watch: this.#local?.watch })
   }
 
   /**

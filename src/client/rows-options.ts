@@ -1,7 +1,7 @@
 /** Options of methods that return rows as objects. */
 import type { ReadOptions } from '../arrow/values.js'
 import { type CallOptions, callFields } from '../protocol/calls.js'
-import { oneOf, options } from '../protocol/shape.js'
+import { oneOf, optionFields, options } from '../protocol/shape.js'
 
 /** Options of methods that return rows as objects. */
 export interface RowsOptions extends CallOptions {
@@ -14,11 +14,13 @@ export interface RowsOptions extends CallOptions {
   readonly vectors?: ReadOptions['vectors'] | undefined
 }
 
-export const rowsShape = options<RowsOptions>()({
+export const rowsFields = optionFields<RowsOptions>()({
   int64: oneOf('number', 'bigint', 'string'),
   vectors: oneOf('typed', 'array'),
   ...callFields,
 })
+
+export const rowsShape = options<RowsOptions>()(rowsFields)
 
 export type RowObject = Record<string, unknown>
 

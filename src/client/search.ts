@@ -1,7 +1,9 @@
 /** Search: an immutable query builder. Each step returns a new search; a method such as `toArray` runs the query. */
+import type { Batch } from '../arrow/column.js'
 import type { ArrowBatch, ArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput } from '../errors.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, whenResolved } from '../primitives/task.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
@@ -27,17 +29,22 @@ import {
   integer,
   oneOf,
   string,
-  withHints,
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
+import { countMatches } from './count-matches.js'
 import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
+import type { Condition } from './join-conditions.js'
+import { type Order, orderFields } from './order-keys.js'
+import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
 import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
+
+const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
 
@@ -55,16 +62,6 @@ export interface BatchesOptions extends CallOptions {
 
 export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
 
-/** A sort key of `Search.orderBy`. */
-export interface Order {
-  /** A column of the answer or of the table. */
-  readonly column: string
-  /** Whether the smallest value comes first. Default true. */
-  readonly ascending?: boolean | undefined
-  /** Whether NULL comes before all values. Default false. */
-  readonly nullsFirst?: boolean | undefined
-}
-
 /** How a hybrid search joins the results of the vector search and the text search. */
 export interface FuseOptions {
   /** Reciprocal rank fusion: the sum of 1 / (k + rank), with ranks from 0. The default, with `k` 60. */
@@ -74,25 +71,6 @@ export interface FuseOptions {
   /** Most rows that each of the two searches contributes. Default max(200, 4 x limit), independent of the offset. */
   readonly candidates?: number | undefined
 }
-
-export const orderShape = withHints(
-  declare<Order>()({ column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean }, { column: true }),
-  {
-    desc: 'ascending: false',
-    descending: 'ascending: false',
-    asc: 'ascending',
-    direction: 'ascending: false',
-    order: 'ascending: false',
-    nulls: 'nullsFirst',
-  },
-)
-
-const orderKeys = array(
-  either<string | Order>(
-    { is: value => typeof value === 'string', shape: string('nonEmpty') },
-    { is: value => typeof value === 'object' && value !== null, shape: orderShape },
-  ),
-)
 
 /** Bounds of `Search.nprobes`. */
 interface ProbesOptions {
@@ -164,12 +142,6 @@ export const highlightShape = declare<SearchHighlightOptions>()({
   snippets: integer(1),
 })
 
-/** Rows reduced to the selected columns, plus the columns that a search adds. */
-export type Selected<R extends object, K extends PropertyKey> = Pick<R, keyof R & (K | AddedColumn)>
-
-/** The columns that a search adds. */
-type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
-
 /** Rows of a text search. In a hybrid search, a row that only one of the searches found has null for the other's score. */
 export type FoundByText<R extends object> = R extends { readonly _distance: number }
   ? { readonly [K in keyof R as K extends '_distance' ? never : K]: R[K] } & {
@@ -180,35 +152,48 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
   : R & { readonly _score: number }
 
 /**
- * A search. Each step returns a new search; the query runs when the rows are read. If a step is given twice, the last
- * one counts, except that a second `where` or `fullText` is refused. `R` is the type of the rows, as far as it is
- * known at compile time.
+ * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
+ * twice, the last one counts, with two exceptions: conditions of several `where` are joined with AND, and a second
+ * `fullText` is refused. `R` is the type of the rows, as far as it is known at compile time.
+ *
+ * A query is an async iterable of its rows. A scan reads and holds one page of rows at a time, as `batches` does. All
+ * rows are of one version.
+ *
+ * ```js
+ * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
+ * ```
  */
-export class Search<out R extends object = Row> {
+export class Search<out R extends object = Row, out T extends object = R> implements AsyncIterable<R> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
   /** The caller's fusion function. Null: the operation fuses the results. */
   readonly #fuse: FuseRows | null
+  /** The conditions of every `where` after the first. They are joined when the query runs. */
+  readonly #conditions: readonly Condition[]
 
   constructor(
     operations: Operations,
     request: Omit<QueryRequest, 'k'> & { readonly k?: number },
     fuse: FuseRows | null = null,
+    conditions: readonly Condition[] = [],
   ) {
     this.#operations = operations
     this.#request = request
     this.#fuse = fuse
+    this.#conditions = conditions
   }
 
   /**
    * Keep only rows for which `filter` is true: SQL with values for `?`, `$1` and `:name` from `parameters`, or a
-   * fragment made by the tag `sql`. Throws `InvalidInput` for a second `where`; join the conditions with AND.
+   * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
+   * parameters; expressions of `select` use those of the first.
    */
-  where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
-    if (this.#request.filter !== undefined) {
-      throw invalidInput('where is given twice', { hint: 'join the conditions by AND, in one where' })
+  where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
+    if (this.#request.filter === undefined) {
+      return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
     }
-    return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
+    const conditions = [...this.#conditions, filterFields('where', filter, parameters)]
+    return new Search<R, T>(this.#operations, this.#request, this.#fuse, conditions)
   }
 
   /**
@@ -221,12 +206,20 @@ export class Search<out R extends object = Row> {
    * (see `groupBy`).
    *
    * ```js
-   * table.search().select({ id: 'id', total: 'price * amount' })
+   * table.query().select({ id: 'id', total: 'price * amount' })
    * ```
    */
-  select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
-  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search
-  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search<object> {
+  select<S extends object, U extends object, const C extends Readonly<Record<string, string | SqlFragment>>>(
+    this: Search<S, U>,
+    columns: C,
+  ): Search<Computed<S, C, U>, U>
+  select<S extends object, U extends object, const K extends SelectedName<S, U>>(
+    this: Search<S, U>,
+    columns: readonly K[],
+  ): Search<Selected<S, K, U>, U>
+  select(
+    columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
+  ): Search<object, object> {
     return this.#with<object>(selectedFields('select', columns, this.#request.parameters))
   }
 
@@ -239,55 +232,56 @@ export class Search<out R extends object = Row> {
    * number of rows to read.
    *
    * ```js
-   * table.search().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
+   * table.query().groupBy('city').select({ city: 'city', mean: 'avg(price)' })
    * ```
    */
-  groupBy(...keys: readonly string[]): Search<R> {
+  groupBy(...keys: readonly string[]): Search<R, T> {
     refuseArray('groupBy', keys)
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Return equal rows of the answer once. With a search, this covers the same rows as `groupBy`. */
-  distinct(): Search<R> {
+  distinct(): Search<R, T> {
     return this.#with({ distinct: true })
   }
 
   /**
-   * Order the rows by columns of the answer or of the table: by the first key, then by the next. NULL comes last
-   * unless `nullsFirst` is set, NaN is the greatest number, text is ordered by code point. Equal rows stay in row
-   * order.
+   * Order the rows by columns of the answer or of the table: by the first key, then by the next. A key is a column
+   * name, optionally followed by `asc` or `desc`, then by `nulls first` or `nulls last`; or an object. A name with
+   * blanks is written in double quotes or backticks. NULL comes last unless the key says otherwise, NaN is the greatest
+   * number, text is ordered by code point. Equal rows stay in row order.
    *
    * With a text search or a `distanceRange`, all matching rows are ordered, and `limit` counts the first of them. A
    * vector search without a range is refused.
+   *
+   * ```js
+   * table.query().orderBy('year desc', 'id')
+   * ```
    */
-  orderBy(...keys: readonly (string | Order)[]): Search<R> {
+  orderBy<S extends object, U extends object>(
+    this: Search<S, U>,
+    ...keys: readonly (OrderText<S, U> | Order<OrderedName<S, U>>)[]
+  ): Search<S, U>
+  orderBy(...keys: readonly (string | Order)[]): Search<R, T> {
     if (keys.length === 0) {
       throw invalidInput('orderBy names no column', {
         hint: 'leave orderBy out if the order does not matter',
       })
     }
     refuseArray('orderBy', keys)
-    const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
-      const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
-      return {
-        column_name: column,
-        ...(ascending !== undefined && { ascending }),
-        ...(nullsFirst !== undefined && { nulls_first: nullsFirst }),
-      }
-    })
-    return this.#with({ order_by })
+    return this.#with({ order_by: orderFields(keys) })
   }
 
   /**
    * Limit the rows of the answer. Default: 10 for a search by vector or text; no limit for scans, groups and distinct
    * rows.
    */
-  limit(k: number): Search<R> {
+  limit(k: number): Search<R, T> {
     return this.#with({ k: parse(fields.k.shape, k, 'limit') })
   }
 
   /** Skip this number of rows. Default 0. */
-  offset(offset: number): Search<R> {
+  offset(offset: number): Search<R, T> {
     return this.#with({ offset: parse(fields.offset.shape, offset, 'offset') })
   }
 
@@ -297,7 +291,7 @@ export class Search<out R extends object = Row> {
    * index; without an index `l2`, for lists of vectors `cosine`. An index answers only for its own distance type; for
    * another one, every row is measured.
    */
-  distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
+  distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R, T> {
     return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
@@ -305,12 +299,12 @@ export class Search<out R extends object = Row> {
    * Choose the vector column to search, or a field of a struct by its path (`image.embedding`). Only needed if
    * several columns have the dimension of the query vector.
    */
-  column(name: string): Search<R> {
+  column(name: string): Search<R, T> {
     return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }
 
   /** Keep only rows with `lower <= _distance < upper`. */
-  distanceRange(lower?: number, upper?: number): Search<R> {
+  distanceRange(lower?: number, upper?: number): Search<R, T> {
     if (lower === undefined && upper === undefined) {
       throw invalidInput('distanceRange needs a lower bound, an upper bound, or both')
     }
@@ -326,7 +320,7 @@ export class Search<out R extends object = Row> {
    * partitions to search while rows are missing (0, the default: no limit); with `max`, an answer may have fewer rows
    * than match. Default: the number that the index was tuned to when it was built.
    */
-  nprobes(n: number | ProbesOptions): Search<R> {
+  nprobes(n: number | ProbesOptions): Search<R, T> {
     const count = parse(probes, n, 'nprobes')
     if (typeof count === 'number') return this.#with({ nprobes: count })
     const { min, max } = count
@@ -340,7 +334,7 @@ export class Search<out R extends object = Row> {
    * Set how many candidates a graph search of an HNSW index keeps; at least the number of rows asked for. Default:
    * the number that the index was tuned to when it was built.
    */
-  ef(n: number): Search<R> {
+  ef(n: number): Search<R, T> {
     return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })
   }
 
@@ -349,7 +343,7 @@ export class Search<out R extends object = Row> {
    * index was tuned to, and more until the nearest rows no longer change. A smaller `n` is faster and finds fewer of
    * the nearest rows. Returned distances are always exact.
    */
-  refineFactor(n: number): Search<R> {
+  refineFactor(n: number): Search<R, T> {
     return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })
   }
 
@@ -362,7 +356,7 @@ export class Search<out R extends object = Row> {
    * index are read row by row, and analyzed with the default options of an index; with `requireIndex` they are
    * refused.
    */
-  fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>> {
+  fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>, T> {
     if (this.#request.full_text_query !== undefined) {
       throw invalidInput('a text to look for is given twice', {
         hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
@@ -390,10 +384,10 @@ export class Search<out R extends object = Row> {
    * A function receives the rows of both searches and returns how relevant each is. Its rows are returned by
    * `toArray` only, ordered by relevance. A second `fuse` replaces the first.
    */
-  fuse(by: FuseOptions): Search<R>
+  fuse(by: FuseOptions): Search<R, T>
   /** Set a function that joins the rows of both searches. `candidates`: rows of each search that it receives. */
-  fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
-  fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
+  fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R, T>
+  fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R, T> {
     const fusionOption = parse(fuseBy, by, 'fuse')
     const functionOptions = parse(candidatesShape, options, 'fuse')
     const isFunction = typeof fusionOption === 'function'
@@ -407,7 +401,7 @@ export class Search<out R extends object = Row> {
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? fusionOption : null)
+    return new Search<R, T>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
   }
 
   /**
@@ -417,7 +411,7 @@ export class Search<out R extends object = Row> {
    */
   highlight(
     options: SearchHighlightOptions = {},
-  ): Search<R & { readonly _highlights: Readonly<Record<string, string | null>> }> {
+  ): Search<R & { readonly _highlights: Readonly<Record<string, string | null>> }, T> {
     const { columns, snippetLength, ...marks } = parse(highlightShape, options, 'highlight')
     const highlight = {
       ...marks,
@@ -428,7 +422,7 @@ export class Search<out R extends object = Row> {
   }
 
   /** Measure every row instead of using a vector index: the answer is exact. */
-  bypassVectorIndex(): Search<R> {
+  bypassVectorIndex(): Search<R, T> {
     return this.#with({ bypass_vector_index: true })
   }
 
@@ -436,7 +430,7 @@ export class Search<out R extends object = Row> {
    * Search indexed rows only. Without an index, nothing is found. For vectors, it has no effect together with
    * `bypassVectorIndex`, which measures every row.
    */
-  fastSearch(): Search<R> {
+  fastSearch(): Search<R, T> {
     return this.#with({ fast_search: true })
   }
 
@@ -445,18 +439,21 @@ export class Search<out R extends object = Row> {
    * search by vector or by text, `limit` and `offset` count rows before the filter: pages are pages of one list, and
    * an empty page need not be the last. In a hybrid search, they count the candidates that pass the filter.
    */
-  postfilter(): Search<R> {
+  postfilter(): Search<R, T> {
     return this.#with({ prefilter: false })
   }
 
   /** Add `_rowid`. */
-  withRowId(): Search<R & { readonly _rowid: number }> {
+  withRowId(): Search<R & { readonly _rowid: number }, T> {
     return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
   /** Return the rows as objects. Throws for int64 values beyond 2^53 unless `int64` is `bigint` or `string`. */
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
-  async toArray(options: RowsOptions): Promise<Row[]>
+  async toArray<S extends object, U extends object, const O extends RowsOptions>(
+    this: Search<S, U>,
+    options: O,
+  ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
@@ -469,6 +466,43 @@ export class Search<out R extends object = Row> {
     const reply = await this.#run(call)
     const { readReply, rowObjects } = await importReplies()
     return rowObjects(readReply(reply).batches, options)
+  }
+
+  /** Return the first row, or null if there is none. Skips the rows of `offset`. Takes the options of `toArray`. */
+  async first(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R | null>
+  async first<S extends object, U extends object, const O extends RowsOptions>(
+    this: Search<S, U>,
+    options: O,
+  ): Promise<RowsAs<S, O> | null>
+  async first(given: RowsOptions = {}): Promise<object | null> {
+    const options = parse(rowsShape, given, 'first')
+    const [row = null] = await this.limit(Math.min(1, this.#request.k ?? 1)).toArray(options)
+    return row
+  }
+
+  /**
+   * Count the rows that match. The default limit of a text search does not apply; a limit that was set caps the number,
+   * and rows of `offset` do not count. With groups or distinct rows, counts the rows of the answer.
+   *
+   * Throws `InvalidInput` for a vector search without `distanceRange` and for a hybrid search, which return a number of
+   * nearest rows.
+   */
+  async count(options: CallOptions = {}): Promise<number> {
+    const call = parse(callShape, options, 'count')
+    if (this.#fuse !== null) throw onlyRows()
+    return countMatches(this.#operations, await this.#resolvedRequest(), this.#request.k, call)
+  }
+
+  /** Yield the rows, as objects. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    if (this.#fuse !== null) {
+      yield* await this.toArray()
+      return
+    }
+    for await (const piece of this.#pieces(batchRows, {})) {
+      const { rowObjects } = await importReplies()
+      for (const row of await rowObjects([piece], {})) yield row as R
+    }
   }
 
   /** Return the rows as a table of apache-arrow. */
@@ -495,6 +529,14 @@ export class Search<out R extends object = Row> {
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
+    for await (const piece of this.#pieces(rows, call)) {
+      const { arrowBatch } = await importReplies()
+      yield await arrowBatch(piece.schema, piece)
+    }
+  }
+
+  /** Yield the answer, at most `rows` rows at a time. A scan is read page by page. */
+  async *#pieces(rows: number, call: CallOptions): AsyncGenerator<Batch, void, undefined> {
     const resolved = this.#resolvedRequest()
     const request = resolved instanceof Promise ? await resolved : resolved
     const pacer = new Pacer(call.signal)
@@ -502,9 +544,8 @@ export class Search<out R extends object = Row> {
     const isPaged = paged instanceof Promise ? await paged : paged
     const pages = isPaged ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
-      const { arrowBatch, pieces, readReply } = await importReplies()
-      const { schema, batches } = readReply(page)
-      for await (const piece of pieces(batches, rows, pacer)) yield await arrowBatch(schema, piece)
+      const { pieces, readReply } = await importReplies()
+      yield* pieces(readReply(page).batches, rows, pacer)
     }
   }
 
@@ -539,20 +580,27 @@ export class Search<out R extends object = Row> {
     const isUnlimited = !isSearch || distinct === true || isOfGroups(this.#request)
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
-      return Object.assign({}, this.#request, { vector, k })
+      const request = Object.assign({}, this.#request, { vector, k })
+      if (this.#conditions.length === 0) return request
+      return whenResolved(importJoinConditions(), ({ joinConditions }) =>
+        Object.assign(request, joinConditions(request, this.#conditions)),
+      )
     })
   }
 
   #run(options: CallOptions): MaybePromise<ArrowReply> {
-    if (this.#fuse !== null) {
-      throw invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
-    }
+    if (this.#fuse !== null) throw onlyRows()
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
-  #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
+  #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
     // Properties after a spread in an object literal take ten times as long; small queries notice.
-    return new Search<T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse)
+    return new Search<S, T>(
+      this.#operations,
+      Object.assign({}, this.#request, more),
+      this.#fuse,
+      this.#conditions,
+    )
   }
 }
 
@@ -578,9 +626,15 @@ takeNoMore(Search.prototype, {
   postfilter: 0,
   withRowId: 0,
   toArray: 1,
+  first: 1,
+  count: 1,
   toArrow: 1,
   toIpc: 1,
   batches: 1,
   explain: 1,
   analyze: 1,
 })
+
+function onlyRows() {
+  return invalidInput('rows of a fusion function can only be read as objects', { hint: 'use toArray()' })
+}

@@ -27,14 +27,17 @@ import {
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { withNulls } from '../write/definitions.js'
 import type { ArrowRows } from './arrow-rows.js'
-import { type Assignments, updateFields } from './assignments.js'
+import { updateFields } from './assignments.js'
 import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { type Diff, diffOf, versionShape } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { importReplies } from './import-replies.js'
 import { jobEnded } from './job-ended.js'
-import { MergeInsert } from './merge-insert.js'
+import { MergeInsert, type MergeOptions, mergeFields } from './merge-insert.js'
+import { rowOfKey } from './row-of-key.js'
+import type { Assignments, ColumnName, KeyName, KeyOf, PartialInput, RowsAs } from './row-types.js'
+import { type RowsOptions, rowsFields } from './rows-options.js'
 import { Search } from './search.js'
 import {
   type IngestOptions,
@@ -118,6 +121,38 @@ export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
   replace: boolean,
   ...callFields,
 })
+
+/** Options of `Table.get`. */
+export interface GetOptions extends RowsOptions {
+  /** The key column. Default `id`. */
+  readonly on?: string
+}
+
+export const getShape = options<GetOptions>()({ on: string('nonEmpty'), ...rowsFields })
+
+/** Options of `Table.upsert`. */
+export interface UpsertOptions<N extends string = string> extends MergeOptions {
+  /** The key column, or several key columns. */
+  readonly on: N | readonly N[]
+}
+
+export const upsertShape = options<UpsertOptions>()(
+  {
+    on: either<string | readonly string[]>(
+      { is: Array.isArray, shape: array(string('nonEmpty'), { min: 1, distinct: name => name }) },
+      { is: () => true, shape: string('nonEmpty') },
+    ),
+    ...mergeFields,
+  },
+  { on: true },
+)
+
+/** The new version, and how many rows an upsert inserted and updated. */
+interface UpsertResult {
+  readonly version: number
+  readonly inserted: number
+  readonly updated: number
+}
 
 /** Words, one vector, or several vectors. */
 const queryShape = either<VectorValues | readonly VectorValues[] | string>(
@@ -242,9 +277,13 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * await table.update({ seen: true, n: sql`n + 1` }, 'id = ?', [7])
    * ```
    */
-  async update(set: Assignments): Promise<UpdateResult>
-  async update(
-    set: Assignments,
+  async update<S extends object, J extends object>(
+    this: Table<S, J>,
+    set: Assignments<S>,
+  ): Promise<UpdateResult>
+  async update<S extends object, J extends object>(
+    this: Table<S, J>,
+    set: Assignments<S>,
     predicate: string | SqlFragment,
     parameters?: Parameters,
     options?: CallOptions,
@@ -272,11 +311,42 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * Begin a merge of rows that are matched by the values of these columns: an upsert, an insert of new rows only, or
    * a replacement of a part of the table.
    */
-  mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
+  mergeInsert<S extends object, J extends object>(
+    this: Table<S, J>,
+    ...on: readonly [KeyName<S>, ...KeyName<S>[]]
+  ): MergeInsert
+  mergeInsert(...on: readonly string[]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
     refuseArray('mergeInsert', on)
     const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, on, 'mergeInsert') }
     return new MergeInsert(this.#operations, request, this.#mergedRows)
+  }
+
+  /**
+   * Insert rows, and update the rows of the table that have the same key, in one commit. `on` names the key columns.
+   * Columns that `data` does not have stay unchanged in rows that are updated, and are null in new rows. Throws what
+   * `MergeInsert.execute` throws.
+   *
+   * ```js
+   * await table.upsert([{ id: 7, title: 'Seven' }], { on: 'id' })
+   * ```
+   */
+  async upsert<S extends object, J extends object>(
+    this: Table<S, J>,
+    data: TableInput<PartialInput<S>>,
+    options: UpsertOptions<KeyName<S>>,
+  ): Promise<UpsertResult>
+  async upsert(data: TableInput<object>, options: UpsertOptions): Promise<UpsertResult> {
+    this.#refuseCheckedOut('upsert')
+    const { on, ...call } = parse(upsertShape, options, 'upsert')
+    const columns = typeof on === 'string' ? [on] : on
+    const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, columns, 'upsert: on') }
+    const merge = new MergeInsert(this.#operations, request, this.#mergedRows)
+    const { version, inserted, updated } = await merge
+      .whenMatchedUpdateAll()
+      .whenNotMatchedInsertAll()
+      .execute(data as TableData, call)
+    return { version, inserted, updated }
   }
 
   /** Rows of a merge. Columns that the rows do not bring are left unchanged. */
@@ -316,26 +386,66 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Begin a search: by a vector, by words (as `fullText`), or, without an argument, a scan in row order. No request
-   * is sent until the rows are read.
+   * Begin a query: a scan of all rows in row order, which further steps filter, order, group or search by words. No
+   * request is sent until the rows are read.
+   *
+   * ```js
+   * for await (const row of table.query().where('year > ?', [1950])) console.log(row.title)
+   * ```
+   */
+  query(): Search<R> {
+    return new Search<R>(this.#operations, this.#request())
+  }
+
+  /**
+   * Begin a search by a vector, or by words (as `fullText`). `query` reads rows without a search. No request is sent
+   * until the rows are read.
    *
    * Several vectors are one query if the column holds lists of vectors: the distance of a row is the sum, over the
    * query's vectors, of the distance to the row's nearest vector. On a column of single vectors, each vector is a
    * query of its own, and `query_index` gives its number.
    */
-  search(): Search<R>
-  /** Search by a vector. `_distance` is the distance to the query. */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
   /** Search by words. `_score` is the BM25 score. */
   search(words: string): Search<R & { readonly _score: number }>
   search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
   search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {
+    if (given.length === 0) {
+      throw invalidInput('search needs a vector or words to search for', {
+        hint: 'write query() to read rows without a search',
+      })
+    }
     const request = this.#request()
-    if (given.length === 0) return new Search<R>(this.#operations, request)
     const query = parse(queryShape, given[0], 'search')
     if (typeof query === 'string') return new Search<object>(this.#operations, request).fullText(query)
     const searched = isVectorList(query) ? { multi_vector: query } : { single_vector: query }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
+  }
+
+  /**
+   * Return the row whose key is `key`, or null. The key column is `on`; default: `id`. If several rows have the key,
+   * returns the first of them. Takes the options of `Search.toArray`. A scalar index of the column makes it fast.
+   *
+   * Throws `InvalidInput` for a key that is null or undefined, or if `on` is left out and the table has no column `id`.
+   *
+   * ```js
+   * await table.get(7)
+   * await table.get('B-12', { on: 'sku' })
+   * ```
+   */
+  async get<
+    S extends object,
+    J extends object,
+    const K extends ColumnName<S> = 'id' & ColumnName<S>,
+    const O extends RowsOptions = RowsOptions,
+  >(
+    this: Table<S, J>,
+    key: KeyOf<S[K & keyof S]>,
+    options?: O & { readonly on?: K },
+  ): Promise<RowsAs<S, O> | null>
+  async get(key: unknown, options: GetOptions = {}): Promise<object | null> {
+    const { on, ...rows } = parse(getShape, options, 'get')
+    return rowOfKey(this.query() as Search, key, on, rows)
   }
 
   /**
@@ -357,13 +467,13 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * twice. Ids of rows that do not exist, or no longer do, are left out; `withRowId` shows which were found. Reads no
    * other rows.
    */
-  takeRowIds(ids: Iterable<number | bigint>): Take {
-    return new Take(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
+  takeRowIds(ids: Iterable<number | bigint>): Take<R> {
+    return new Take<R>(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
   }
 
   /** Read rows by `_rowoffset`, as `takeRowIds` does by id: the number of rows before a row in this version, from 0. */
-  takeOffsets(offsets: Iterable<number | bigint>): Take {
-    return new Take(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
+  takeOffsets(offsets: Iterable<number | bigint>): Take<R> {
+    return new Take<R>(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
 
   /** Count the rows for which `predicate` is true; without a predicate, all rows. */
@@ -400,8 +510,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
    * `TagNotFound` or `TableVersionNotFound`.
    */
-  diff(from: number | string, to: number | string): Diff {
-    return diffOf(this.#operations, this.id, from, to)
+  diff(from: number | string, to: number | string): Diff<R> {
+    return diffOf<R>(this.#operations, this.id, from, to)
   }
 
   /**
@@ -411,9 +521,9 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * Throws `TableNotFound` when the table is dropped, and `TableVersionNotFound` when the version to continue from
    * was deleted; the hint names a version to continue from.
    */
-  changes(options: ChangesOptions): AsyncGenerator<TableChange, void, undefined> {
+  changes(options: ChangesOptions): AsyncGenerator<TableChange<R>, void, undefined> {
     this.#refuseCheckedOut('changes')
-    return tableChanges(this.#operations, this.id, this.#watch, options)
+    return tableChanges<R>(this.#operations, this.id, this.#watch, options)
   }
 
   /** Return names and types of the columns. */
@@ -684,7 +794,10 @@ takeNoMore(Table.prototype, {
   delete: 3,
   update: 4,
   mergeInsert: Number.POSITIVE_INFINITY,
-  search: [1, 'say more by steps: search(vector).column(name), search().fullText(text, { columns })'],
+  upsert: 2,
+  get: 2,
+  query: 0,
+  search: [1, 'say more by steps: search(vector).column(name), query().fullText(text, { columns })'],
   scan: 1,
   slice: 1,
   takeRowIds: [1, 'give the ids in an array'],

@@ -9,8 +9,10 @@ import { type CallOptions, callShape, type Operations, type Request } from '../p
 import { parse } from '../protocol/parse.js'
 import { importReplies } from './import-replies.js'
 import type { TakenRows } from './read-replies.js'
+import type { Computed, RowsAs, Selected, SelectedName } from './row-types.js'
 import { callOptions, type RowObject, type RowsOptions, rowsShape } from './rows-options.js'
 import { columnsField, selects } from './selection.js'
+import type { Row } from './table-data.js'
 
 /** A query request without the condition that names the rows. */
 type TakeRequest = Pick<Request<'queryTable'>, 'id' | 'version' | 'columns' | 'with_row_id'>
@@ -22,7 +24,7 @@ type NumberColumn = '_rowid' | '_rowoffset'
 export const takenAtOnce = 4 * 1024
 
 /** Rows by number, in the order asked for. Immutable. `table.takeRowIds([7, 3]).select(['title']).toArray()` */
-export class Take {
+export class Take<out R extends object = Row> {
   readonly #operations: Operations
   readonly #request: TakeRequest
   readonly #column: NumberColumn
@@ -41,17 +43,30 @@ export class Take {
   }
 
   /** Select what to return, as `Search.select` does, without aggregates. */
-  select(columns: readonly string[] | Readonly<Record<string, string>>): Take {
-    return this.#with(columnsField('select', columns))
+  select<S extends object, const C extends Readonly<Record<string, string>>>(
+    this: Take<S>,
+    columns: C,
+  ): Take<Computed<S, C>>
+  select<S extends object, const K extends SelectedName<S>>(
+    this: Take<S>,
+    columns: readonly K[],
+  ): Take<Selected<S, K>>
+  select(columns: readonly string[] | Readonly<Record<string, string>>): Take<object> {
+    return this.#with<object>(columnsField('select', columns))
   }
 
   /** Add `_rowid`. */
-  withRowId(): Take {
-    return this.#with({ with_row_id: true })
+  withRowId(): Take<R & { readonly _rowid: number }> {
+    return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
   /** Return the rows as objects. `Table.takeRowIds` describes their order. */
-  async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
+  async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
+  async toArray<S extends object, const O extends RowsOptions>(
+    this: Take<S>,
+    options: O,
+  ): Promise<RowsAs<S, O>[]>
+  async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
     if (this.#numbers.length <= takenAtOnce) {
@@ -84,8 +99,8 @@ export class Take {
     return takePages(this.#operations, this.#request, this.#column, this.#numbers, options)
   }
 
-  #with(more: Partial<TakeRequest>): Take {
-    return new Take(this.#operations, { ...this.#request, ...more }, this.#column, this.#numbers)
+  #with<S extends object>(more: Partial<TakeRequest>): Take<S> {
+    return new Take<S>(this.#operations, { ...this.#request, ...more }, this.#column, this.#numbers)
   }
 }
 

@@ -12,7 +12,7 @@ import { isRounded } from './json.js'
 import { isObject } from './parse.js'
 
 /** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
-type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
+export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
 
 /** One value, or a list of them. All arrays are lists, except those of bytes. */
 export type ParameterValue =

@@ -38,10 +38,10 @@ test('A-076 one query on one version gives the same bytes through every transpor
       const queries = [
         door.search([1, 2, 3, 4, 0, 1, 2, 3]).where("name LIKE 'n1%' OR name IS NULL").limit(40).withRowId(),
         door.search(new Float32Array(8)).distanceType('cosine').select(['name']).offset(3).limit(500),
-        door.search().where('id BETWEEN 5 AND 2500').limit(100).offset(50),
-        (await door.checkout(1)).search(),
-        door.search().select({ key: 'id % 900', n: 'count(*)' }).groupBy('id % 900'),
-        door.search().select({ twice: 'upper(name)', id: 'id % 1700' }).distinct().orderBy('id'),
+        door.query().where('id BETWEEN 5 AND 2500').limit(100).offset(50),
+        (await door.checkout(1)).query(),
+        door.query().select({ key: 'id % 900', n: 'count(*)' }).groupBy('id % 900'),
+        door.query().select({ twice: 'upper(name)', id: 'id % 1700' }).distinct().orderBy('id'),
       ]
       return Promise.all(queries.map(async query => Buffer.from(await query.toIpc()).toString('base64')))
     }),
@@ -60,8 +60,8 @@ test('groups and distinct rows without an order are cut into batches of the same
     't',
     Array.from({ length: 40_000 }, (_, id) => ({ id })),
   )
-  const grouped = table.search().select({ id: 'id', n: 'count(*)' }).groupBy('id')
-  const distinct = table.search().select(['id']).distinct()
+  const grouped = table.query().select({ id: 'id', n: 'count(*)' }).groupBy('id')
+  const distinct = table.query().select(['id']).distinct()
   for (const query of [grouped, distinct, grouped]) {
     const { batches } = tableFromIPC(await query.toIpc())
     expect(batches.map(({ numRows }) => numRows)).toEqual([16_384, 16_384, 7232])

@@ -1,6 +1,6 @@
 /** What rows are when the program is compiled, and that they are that when it runs. */
 import { expect, expectTypeOf, test } from 'vitest'
-import { connect, type Row, type RowOf, type Schema, type Search, type Table } from '../../src/index.js'
+import { connect, type Row, type RowOf, type Schema, type Search, sql, type Table } from '../../src/index.js'
 
 const int64 = { kind: 'int', bits: 64, signed: true } as const
 const utf8 = { kind: 'utf8', large: false } as const
@@ -97,7 +97,7 @@ test('a table made with one has typed rows, which are what their types say', asy
   const ns = await connect('memory://')
   const docs = await ns.createTable('docs', rows, { schema })
   expectTypeOf(docs).toEqualTypeOf<Table<RowOf<typeof schema>>>()
-  const [first, second] = await docs.search().toArray()
+  const [first, second] = await docs.query().toArray()
   expectTypeOf(first!.vector).toEqualTypeOf<Float32Array>()
   const expected: readonly Doc[] = [
     {
@@ -142,15 +142,110 @@ test('a search has typed results with its selected and added columns', async () 
     readonly _distance: number
   }>()
   expect(row).toEqual({ id: 1, title: null, _distance: 0 })
-  const [numbered] = await docs.search().withRowId().select(['word']).toArray()
+  const [numbered] = await docs.query().withRowId().select(['word']).toArray()
   expectTypeOf(numbered!).branded.toEqualTypeOf<{ readonly word: string; readonly _rowid: number }>()
   expect(Object.keys(numbered!)).toEqual(['word', '_rowid'])
-  expectTypeOf(docs.search().where('id > 1')).toEqualTypeOf<Search<RowOf<typeof schema>>>()
-  expectTypeOf(docs.search().select({ twice: 'id * 2' })).toEqualTypeOf<Search>()
-  expectTypeOf(docs.search().select(['id', 'nothing'])).toEqualTypeOf<Search>()
-  expectTypeOf(docs.search().toArray({ int64: 'bigint' })).toEqualTypeOf<Promise<Row[]>>()
+  expectTypeOf(docs.query().where('id > 1')).toEqualTypeOf<Search<RowOf<typeof schema>>>()
   await ns.close()
 })
+
+test('names of columns are checked when the program is compiled', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const twice = docs.query().select({ twice: 'id * 2', name: 'title', by: sql`upper(title)` })
+  expectTypeOf<RowsOf<typeof twice>>().branded.toEqualTypeOf<{
+    readonly twice: unknown
+    readonly name: string | null
+    readonly by: unknown
+  }>()
+  expect(await docs.query().select({ length: 'id', name: 'title' }).first()).toEqual({
+    length: 1,
+    name: null,
+  })
+  const fields = docs.query().select(['by.name', '_rowid'])
+  expectTypeOf<RowsOf<typeof fields>>().branded.toEqualTypeOf<{
+    readonly 'by.name': unknown
+    readonly _rowid: number
+  }>()
+  // @ts-expect-error: no such column
+  expect(await refused(docs.query().select(['idd']).toArray())).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.takeRowIds([0]).select(['idd']).toArray())).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.update({ nmae: 1 }))).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.mergeInsert('idd').whenMatchedUpdateAll().execute(rows))).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.upsert([{ id: 1 }], { on: 'idd' }))).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.upsert([{ id: 1, titel: 'x' }], { on: 'id' }))).toBe(20)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.get(1, { on: 'idd' }))).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.query().orderBy('idd').toArray())).toBe(12)
+  // @ts-expect-error: no such column
+  expect(await refused(docs.query().orderBy({ column: 'idd' }).toArray())).toBe(12)
+  // @ts-expect-error: no such direction
+  expect(() => docs.query().orderBy('id down')).toThrow()
+  // @ts-expect-error: the key is a number
+  expect(await refused(docs.get('x'))).toBe(20)
+  await ns.close()
+})
+
+test('an order names columns of the table and of the answer', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const ids = async (query: Search<object>) =>
+    ((await query.toArray()) as unknown as readonly { readonly id: number }[]).map(({ id }) => id)
+  expect(await ids(docs.query().orderBy('id desc'))).toEqual([2, 1])
+  expect(await ids(docs.query().select(['id']).orderBy('title nulls first', 'id desc'))).toEqual([1, 2])
+  expect(await ids(docs.query().select({ id: 'id', n: '-id' }).orderBy('n'))).toEqual([2, 1])
+  expect(await ids(docs.query().orderBy('by.name DESC NULLS LAST'))).toEqual([2, 1])
+  expect(await ids(docs.query().orderBy('"id" desc', '`title`', { column: 'word' }))).toEqual([2, 1])
+  expect(await ids(docs.query().withRowId().orderBy('_rowid desc'))).toEqual([2, 1])
+  const loose: Table = await ns.openTable('docs')
+  expect(await ids(loose.query().orderBy(String('id desc')))).toEqual([2, 1])
+  await ns.close()
+})
+
+test('every way of reading a typed table has its rows', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  type Read = RowOf<typeof schema>
+  expectTypeOf(await docs.get(1)).toEqualTypeOf<Read | null>()
+  expectTypeOf(await docs.get('x', { on: 'word' })).toEqualTypeOf<Read | null>()
+  expectTypeOf(await docs.query().first()).toEqualTypeOf<Read | null>()
+  expectTypeOf(await docs.takeRowIds([0]).toArray()).toEqualTypeOf<Read[]>()
+  expectTypeOf((await docs.takeOffsets([0]).select(['id']).toArray())[0]!).branded.toEqualTypeOf<{
+    readonly id: number
+  }>()
+  for await (const row of docs.query()) expectTypeOf(row).toEqualTypeOf<Read>()
+  expectTypeOf(await docs.diff(1, 1).added.toArray()).toEqualTypeOf<(Read & { readonly _rowid: number })[]>()
+  expectTypeOf((await docs.diff(1, 1).changed.toArray())[0]?.before.title).toEqualTypeOf<
+    string | null | undefined
+  >()
+  type Change = Awaited<ReturnType<ReturnType<typeof docs.changes>['next']>>['value'] & object
+  expectTypeOf<Change['added']>().toEqualTypeOf<ReturnType<typeof docs.diff>['added']>()
+  await ns.transaction(async tx => {
+    expectTypeOf(await tx.openTable<Doc>('docs')).toEqualTypeOf<Table<Doc>>()
+    expectTypeOf(tx.table<Doc>('docs')).toEqualTypeOf<Table<Doc>>()
+  })
+  const [big] = await docs.search([1, 2]).toArray({ int64: 'bigint' })
+  expectTypeOf(big!.id).toEqualTypeOf<number | bigint>()
+  expectTypeOf(big!.title).toEqualTypeOf<string | null>()
+  expectTypeOf(big!.vector).toEqualTypeOf<Float32Array>()
+  expectTypeOf(big!._distance).toEqualTypeOf<number>()
+  expectTypeOf((await docs.get(1, { int64: 'string' }))!.id).toEqualTypeOf<number | string>()
+  expectTypeOf((await docs.get(1, { vectors: 'array' }))!.id).toEqualTypeOf<number>()
+  await ns.close()
+})
+
+async function refused(call: Promise<unknown>): Promise<number> {
+  return call.then(
+    () => -1,
+    error => error.code,
+  )
+}
 
 test('rows give the type of the rows that are read', async () => {
   const ns = await connect('memory://')
@@ -170,7 +265,7 @@ test('rows give the type of the rows that are read', async () => {
     readonly points: readonly number[]
     readonly by: { readonly at: Date }
   }>()
-  const [row] = await table.search().toArray()
+  const [row] = await table.query().toArray()
   expect(row).toEqual({ id: 1, vector: Float32Array.of(1), points: [2], by: { at: new Date(0) } })
   await ns.close()
 })
@@ -180,7 +275,7 @@ test('without a type any row is accepted', async () => {
   const loose: readonly object[] = [{ id: 1 }]
   const table = await ns.createTable('t', loose)
   expectTypeOf(table).toEqualTypeOf<Table>()
-  const [row] = await table.search().select(['id']).toArray()
+  const [row] = await table.query().select(['id']).toArray()
   expectTypeOf(row!.id).toBeUnknown()
   expect(row!.id).toBe(1)
   const plain: Schema = schema
@@ -188,13 +283,13 @@ test('without a type any row is accepted', async () => {
   await ns.close()
 })
 
-type RowsOf<S> = S extends Search<infer R> ? R : never
+type RowsOf<S> = S extends Search<infer R, object> ? R : never
 
 test('rows of a search have the added columns, which may be null in a hybrid search', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [], { schema })
   const near = table.search([1, 2])
-  const matching = table.search().fullText('a')
+  const matching = table.query().fullText('a')
   const both = near.fullText('a').select(['id'])
   expectTypeOf<RowsOf<typeof near>['_distance']>().toEqualTypeOf<number>()
   expectTypeOf<RowsOf<typeof matching>['_score']>().toEqualTypeOf<number>()

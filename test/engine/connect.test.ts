@@ -71,7 +71,7 @@ test('a read-only root refuses every write and changes nothing', async () => {
   ]) {
     await expect(write()).rejects.toMatchObject({ code: 15, status: 403 })
   }
-  expect(await table.search().toArray()).toEqual([{ id: 1 }])
+  expect(await table.query().toArray()).toEqual([{ id: 1 }])
   await reader.close()
 })
 

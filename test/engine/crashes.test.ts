@@ -21,7 +21,7 @@ async function prepared(name: (typeof written)[number]) {
     'source',
     Array.from({ length: 3000 }, (_, id) => ({ id, text: `${id}` })),
   )
-  const rows = await source.search().toIpc()
+  const rows = await source.query().toIpc()
   const { call } = await samples[name]!({ ops: ns.operations, store, at: [], rows })
   await ns.close()
   return { clock, store, call }

@@ -294,7 +294,7 @@ describe('numbers of all types, column and column, column and constant', () => {
       fc.asyncProperty(fc.oneof(conditions, conditions, negated), async ({ text, parameters, truth }) => {
         const expected = rows.flatMap((row, id) => (truth(row) === true ? [id] : []))
         for (const table of tables) {
-          const search = table.search().where(text, parameters).select(['id'])
+          const search = table.query().where(text, parameters).select(['id'])
           const found = (await search.limit(1000).toArray()).map(({ id }) => id as number)
           expect(found.sort((a, b) => a - b)).toEqual(expected)
         }
@@ -308,9 +308,9 @@ describe('a number', () => {
   let ns: Namespace
   let table: Table
   const ids = async (where: string, parameters: readonly ParameterValue[] = []) =>
-    (await table.search().where(where, parameters).select(['id']).limit(100).toArray()).map(({ id }) => id)
+    (await table.query().where(where, parameters).select(['id']).limit(100).toArray()).map(({ id }) => id)
   const value = async (text: string): Promise<unknown> => {
-    const [row] = await table.search().select({ x: text }).limit(1).toArray()
+    const [row] = await table.query().select({ x: text }).limit(1).toArray()
     return (row as Readonly<Record<string, unknown>>).x
   }
 
@@ -377,7 +377,7 @@ describe('a number', () => {
     )
     const copy = await ns.createTable('copy', [{ id: 1, d: '0.5', n: 1 }], { schema: { fields } })
     const stored = async () =>
-      (await copy.search().select({ d: 'cast(d as string)', n: 'n' }).toArray())[0] as {
+      (await copy.query().select({ d: 'cast(d as string)', n: 'n' }).toArray())[0] as {
         d: string
         n: number
       }
@@ -432,20 +432,20 @@ describe('a number', () => {
     }
     const lists = await ns.createTable('lists', [{ v: [0, 0], l: [0], n: [1n] }], { schema })
     await lists.update({ v: [2 ** 60, 1.5], l: [1e300, 2] })
-    const found = lists.search().where('l = ? AND array_has(l, ?)', [[1e300, 2], 1e300])
+    const found = lists.query().where('l = ? AND array_has(l, ?)', [[1e300, 2], 1e300])
     expect(await found.toArray()).toHaveLength(1)
-    const [row] = await lists.search().select({ a: 'v[1]', b: 'v[2]' }).toArray()
+    const [row] = await lists.query().select({ a: 'v[1]', b: 'v[2]' }).toArray()
     expect(row).toEqual({ a: 2 ** 60, b: 1.5 })
     await expect(lists.update({ n: [2 ** 60] })).rejects.toMatchObject({ code: 13 })
     await expect(
       lists
-        .search()
+        .query()
         .where('n = ?', [[2 ** 60]])
         .toArray(),
     ).rejects.toMatchObject({ code: 13 })
     await expect(
       lists
-        .search()
+        .query()
         .where('array_has(n, ?)', [2 ** 60])
         .toArray(),
     ).rejects.toMatchObject({ code: 13 })
@@ -510,9 +510,9 @@ describe('a text compared with a decimal is its number, with all its digits', ()
 
   test('an update sets it', async () => {
     const copy = await ns.createTable('u', [], { schema: await table.schema() })
-    await copy.add(await table.search().toArray())
+    await copy.add(await table.query().toArray())
     await copy.update({ amount: '90071992547409931234.15' }, 'amount = ?', ['1.10'])
-    const rows = await copy.search().orderBy('amount').toArray()
+    const rows = await copy.query().orderBy('amount').toArray()
     expect(rows.map(({ amount }) => amount)).toEqual(['90071992547409931234.05', '90071992547409931234.15'])
   })
 })

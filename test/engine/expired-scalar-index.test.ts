@@ -30,13 +30,13 @@ test.each([1, 2])('before read %i of its file', async read => {
   const store = new InterruptedStore(inner)
   const reader = await connect('expiring', { store, cacheBytes: 0 })
   const table = await reader.openTable('t')
-  expect(await table.search().where('id = 7').select(['id']).toArray()).toEqual([{ id: 7 }])
+  expect(await table.query().where('id = 7').select(['id']).toArray()).toEqual([{ id: 7 }])
   store.left = read
   store.interrupt = async () => {
     await writer.createTable('t', [{ id: 1, text: 'one' }], { mode: 'overwrite' })
     await writer.optimize()
   }
-  await expect(table.search().where('id = 9').toArray()).rejects.toMatchObject({ code: 11 })
+  await expect(table.query().where('id = 9').toArray()).rejects.toMatchObject({ code: 11 })
   await reader.close()
   await writer.close()
 })

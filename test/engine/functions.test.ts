@@ -60,7 +60,7 @@ async function ended(ns: Namespace, id: string) {
 }
 
 const values = async (table: Table, column: string) => {
-  return (await table.search().select([column]).orderBy('id').toArray()).map(row => row[column])
+  return (await table.query().select([column]).orderBy('id').toArray()).map(row => row[column])
 }
 
 /** Everything a definition can say. */

@@ -50,7 +50,7 @@ describe('half of a surrogate pair is refused', () => {
     ],
     [
       'where',
-      () => table.search().where('text = ?', [half]).toArray(),
+      () => table.query().where('text = ?', [half]).toArray(),
       'parameter 1 holds half of a surrogate pair',
     ],
     [

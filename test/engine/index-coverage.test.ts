@@ -51,7 +51,7 @@ async function firstOfFragments({ table, engine }: World, share: (rows: number) 
       }
     }
   }
-  const rows = await table.search().select(['id']).withRowId().toArray()
+  const rows = await table.query().select(['id']).withRowId().toArray()
   return new Set(rows.flatMap(row => (ids.has(Number(row._rowid)) ? [Number(row.id)] : [])))
 }
 

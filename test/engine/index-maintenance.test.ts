@@ -33,7 +33,7 @@ async function indexFiles(store: MemoryStore): Promise<string[]> {
 }
 
 async function found(table: Table, k: number): Promise<number> {
-  return (await table.search().where('k = ?', [k]).toArray()).length
+  return (await table.query().where('k = ?', [k]).toArray()).length
 }
 
 test('unindexed rows are merged in, and segments stay few', async () => {
@@ -117,11 +117,11 @@ test('an index whose column is cast is rebuilt, of a renamed column stays, of a 
   expect(await indexOf(table)).toMatchObject({ status: 'ready', columns: ['key'] })
   await table.alterColumns({ key: { type: 'int32' } })
   expect(await indexOf(table)).toMatchObject({ status: 'stale', indexedRows: 0 })
-  expect((await table.search().where('key = 7').toArray()).length).toBe(1)
+  expect((await table.query().where('key = 7').toArray()).length).toBe(1)
   await ns.optimize()
   expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 2000 })
   expect((await indexFiles(store)).filter(key => !before.includes(key))).toHaveLength(1)
-  expect((await table.search().where('key < 7.5 AND key > 6').toArray()).length).toBe(1)
+  expect((await table.query().where('key < 7.5 AND key > 6').toArray()).length).toBe(1)
   await table.dropColumns(['key'])
   expect(await table.listIndices()).toEqual([])
   await ns.close()
@@ -138,7 +138,7 @@ test('a flipped bit in a segment is found by a verification, and before the segm
   const again: Namespace = await connect('memory://', { store, readOnly: true })
   const { problems } = await again.verify()
   expect(problems).toMatchObject([{ kind: 'index', path: key }])
-  await expect(again.table('t').search().where('k = 3').toArray()).rejects.toMatchObject({ code: 18 })
+  await expect(again.table('t').query().where('k = 3').toArray()).rejects.toMatchObject({ code: 18 })
   await again.close()
 })
 

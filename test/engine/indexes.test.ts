@@ -295,7 +295,7 @@ test('an index whose column is dropped while it is built fails, and says why', a
     message: expect.stringContaining('was dropped'),
   })
   expect(await shown()).toEqual(['text_idx failed 0+4'])
-  expect(await table.search().where('id = 1').select(['id']).toArray()).toEqual([{ id: 1 }])
+  expect(await table.query().where('id = 1').select(['id']).toArray()).toEqual([{ id: 1 }])
 })
 
 test('an index whose column is renamed during the build exists under the new column name', async () => {

@@ -12,7 +12,7 @@ afterAll(() => ns.close())
 
 const column = (name: string, type: string) => ({ name, type: parseArrowType(type)!, nullable: true })
 const idsIn = async (table: Table, where: string, parameters: readonly never[] = []) => {
-  const rows = await table.search().where(where, parameters).select(['id']).limit(1000).toArray()
+  const rows = await table.query().where(where, parameters).select(['id']).limit(1000).toArray()
   return rows.map(({ id }) => id as number).sort((a, b) => a - b)
 }
 
@@ -138,7 +138,7 @@ test('a list is never a member if no element can equal it', async () => {
     ['array_has([1, 1.5], f)', true],
   ]
   for (const [text, expected] of cases) {
-    const found = (await table.search().select({ x: text }).toArray()) as { x: unknown }[]
+    const found = (await table.query().select({ x: text }).toArray()) as { x: unknown }[]
     expect([text, found[0]!.x]).toEqual([text, expected])
   }
   await expect(idsIn(table, 'array_has(l, f)')).rejects.toMatchObject({ code: 20 })

@@ -43,7 +43,7 @@ describe('the answer does not depend on the budget', () => {
       const opened = await ns.openTable('t')
       let search: Search<Record<string, unknown>> = vector
         ? opened.search(new Float32Array(32).fill(0.5))
-        : opened.search()
+        : opened.query()
       const [column, operation, value] = where ?? ['id', '>=', 0]
       const compared = column === 'id' ? value : Math.cos(value)
       search = search.where(
@@ -85,7 +85,7 @@ describe('the answer does not depend on the budget', () => {
         .execute(rowsFrom(2990, 60, 16))
       await table.addColumns({ twice: 'score * 2' })
       await table.delete("word = 'elm'")
-      const rows = await table.search().orderBy('id').toArray()
+      const rows = await table.query().orderBy('id').toArray()
       const versions = (await table.versions()).length
       await ns.close()
       return { rows, versions }
@@ -105,7 +105,7 @@ describe('a scan of many times the budget', () => {
     const misses = (partition: string) => ns.stats().memory.partitions[partition]!.misses
     const useHot = () => hot.search(new Float32Array(16)).where('score > 0').limit(3).toArray()
     const scan = async (between: () => Promise<unknown>) => {
-      for await (const _ of big.search().batches({ rows: 1000 })) await between()
+      for await (const _ of big.query().batches({ rows: 1000 })) await between()
     }
     await useHot()
     await scan(useHot)
@@ -131,7 +131,7 @@ test('all rows in an order read a table that is larger than the budget a few tim
   const table = await ns.createTable('t', rows(0))
   for (let i = 1; i < 5; i++) await table.add(rows(16_000 * i))
   store.reset()
-  const found = await table.search().orderBy('key').select(['id']).toArray()
+  const found = await table.query().orderBy('key').select(['id']).toArray()
   // The keys once; the ids of the first rows, and of all others.
   expect(store.calls.get('readInto')).toBe(5 + 2 * 5)
   expect(found).toHaveLength(80_000)
@@ -150,7 +150,7 @@ test('columns larger than the budget are read once by a query that reads a few o
   const reads = async (cacheBytes: number, ask: (search: Search) => Search) => {
     await using ns = await connect('memory://', { store, cacheBytes })
     store.reset()
-    const { length } = await ask(ns.table('t').search()).toArray()
+    const { length } = await ask(ns.table('t').query()).toArray()
     return { length, bytes: store.bytesRead }
   }
   const asked: [number, (search: Search) => Search][] = [
@@ -168,7 +168,7 @@ describe('stats', () => {
   test('report cached data, the position in the log, and finished maintenance', async () => {
     const ns = await connect('memory://', { cacheBytes: megabyte })
     const table = await ns.createTable('t', rowsFrom(0, 2000, 8))
-    await table.search().toArray()
+    await table.query().toArray()
     const { memory, log, maintenance } = ns.stats()
     expect(memory.budgetBytes).toBe(megabyte)
     await using unasked = await connect('memory://')

@@ -13,7 +13,7 @@ test('a merge after its timeout is refused as late, and changes nothing', async 
     status: 408,
     message: 'merge insert timed out after 1ms',
   })
-  expect(await table.search().toArray()).toEqual([{ id: 1, n: 0 }])
+  expect(await table.query().toArray()).toEqual([{ id: 1, n: 0 }])
   expect(await merge.execute([{ id: 1, n: 2 }], { timeoutMs: 60_000 })).toMatchObject({ updated: 1 })
   await ns.close()
 })

@@ -22,7 +22,7 @@ afterAll(() => ns.close())
 const searches: readonly [string, () => Search][] = [
   ['by vector', () => table.search([0.3, 0.9]).bypassVectorIndex()],
   ['by vector, with an index', () => table.search([0.3, 0.9])],
-  ['by text', () => table.search().fullText('wheat')],
+  ['by text', () => table.query().fullText('wheat')],
   ['by both', () => table.search([0.3, 0.9]).fullText('field').fuse({ candidates: 200 })],
 ]
 

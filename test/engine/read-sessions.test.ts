@@ -238,7 +238,7 @@ test('after any history, slices give the rows of a search, and reading resumes a
         if (step.kind === 'add') next += step.count
       }
       const scan = await table.scan({ slices, ...(where !== undefined && { where }) })
-      const search = where === undefined ? table.search() : table.search().where(where)
+      const search = where === undefined ? table.query() : table.query().where(where)
       const wanted = await search.select(['id', 'name', '_rowoffset']).toArray()
       const plain = (rows: readonly Row[]) => rows.map(({ id, name }) => ({ id, name }))
       expect(await rowsIn(scan)).toEqual(plain(wanted))
@@ -321,7 +321,7 @@ describe('files of a read session', () => {
             await table.alterColumns({ [fields[1]!.name]: { rename: `text${columns++}` } })
           } else await ns.optimize()
         }
-        const wanted = await table.search().toArray({ int64: 'bigint' })
+        const wanted = await table.query().toArray({ int64: 'bigint' })
         const scan = await table.scan({ slices, files: true })
         const found: Record<string, unknown>[] = []
         for (const slice of scan.slices) {

@@ -113,7 +113,7 @@ test('rows by number are those of a scan, over all changes, under any budget', (
         const store = isDistant ? new DistantStore(memory) : memory
         const own = await connect('by-number', { store, cacheBytes })
         const found = await own.openTable('t')
-        const all = await found.search().withRowId().toArray()
+        const all = await found.query().withRowId().toArray()
         const picked = all.length === 0 ? [] : numbers.map(n => n % all.length)
         const wanted = picked.map(at => all[at]!)
         expect(await found.takeOffsets(picked).withRowId().toArray()).toEqual(wanted)
@@ -124,7 +124,7 @@ test('rows by number are those of a scan, over all changes, under any budget', (
             .toArray(),
         ).toEqual(wanted)
         for (const row of wanted.slice(0, 5)) {
-          expect(await found.search().where(`key = ${row.key}`).withRowId().toArray()).toEqual([row])
+          expect(await found.query().where(`key = ${row.key}`).withRowId().toArray()).toEqual([row])
         }
         const keys = wanted.map(row => row.key as number)
         const near = await found

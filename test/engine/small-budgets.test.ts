@@ -88,7 +88,7 @@ test('an order over many parts reads the columns of one part at a time', async (
   for (let part = 1; part < 20; part++) await table.add(some(8000 * part))
   // A twentieth of the rows of each part.
   const search = (of: typeof table) =>
-    of.search().where('a > 0.9877').orderBy('id').select(['b', 'c']).toArray()
+    of.query().where('a > 0.9877').orderBy('id').select(['b', 'c']).toArray()
   const wanted = await search(table)
   await writer.close()
   const store = new DistantStore(inner)
@@ -127,7 +127,7 @@ test('lookups by an index find the same rows under any budget: keys, lists of ke
     const ns = await connect('lookups', { store: counting, cacheBytes, readOnly: true })
     const opened = await ns.openTable('t')
     const found: unknown[] = []
-    for (const where of wheres) found.push(await opened.search().where(where).select(['id']).toArray())
+    for (const where of wheres) found.push(await opened.query().where(where).select(['id']).toArray())
     await ns.close()
     return { found, bytesRead: counting.bytesRead }
   }

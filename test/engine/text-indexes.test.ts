@@ -65,7 +65,7 @@ const defaults = {
 describe('while it is built', () => {
   const titled = (text: string, title: string) => ({ text, title })
   const found = async (of: Table, words: string) =>
-    (await of.search().fullText(words).select(['text']).toArray()).map(({ text }) => text)
+    (await of.query().fullText(words).select(['text']).toArray()).map(({ text }) => text)
 
   test('its column is the only one searched by default, by its own analyzer', async () => {
     const notes = await root.ns.createTable('notes', [
@@ -79,8 +79,8 @@ describe('while it is built', () => {
     const meanwhile = [await found(notes, 'lan'), await found(notes, 'lance')]
     await begun
     expect(await found(notes, 'lan')).toEqual(meanwhile[0])
-    expect(await notes.search().fullText('lan').explain()).toContain('not used: text_idx: it is being built')
-    const strict = notes.search().fullText('lan', { requireIndex: true })
+    expect(await notes.query().fullText('lan').explain()).toContain('not used: text_idx: it is being built')
+    const strict = notes.query().fullText('lan', { requireIndex: true })
     expect(await failure(strict.toArray())).toMatchObject({
       code: 13,
       hint: expect.stringContaining('waitForIndex'),
@@ -95,7 +95,7 @@ describe('while it is built', () => {
     const notes = await root.ns.createTable('notes', [titled('the red fox', 'x')])
     await notes.createIndex('text', { type: 'FTS' })
     await notes.waitForIndex('text_idx')
-    const phrase = () => notes.search().fullText({ phrase: 'red fox', column: 'text' }).toArray()
+    const phrase = () => notes.query().fullText({ phrase: 'red fox', column: 'text' }).toArray()
     expect(await failure(phrase())).toMatchObject({ code: 13 })
     const { release } = root.builder.hold()
     await notes.createIndex('text', { type: 'FTS', name: 'other', withPosition: true })
@@ -125,7 +125,7 @@ test('maxTokenLength: null drops no token, in an index, without one, and in toke
   const long = 'x'.repeat(100_000)
   const notes = await root.ns.createTable('notes', [{ text: `ape ${long}` }, { text: 'bee' }])
   await notes.createIndex('text', { type: 'FTS', stem: false, maxTokenLength: null })
-  const search = notes.search().fullText(long)
+  const search = notes.query().fullText(long)
   const before = await search.toArray()
   await notes.waitForIndex('text_idx')
   expect(await search.toArray()).toEqual(before)

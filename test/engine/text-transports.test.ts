@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 const text = (query: string | TextQuery, columns?: readonly string[]) => (table: Table) =>
-  table.search().fullText(query, columns === undefined ? {} : { columns })
+  table.query().fullText(query, columns === undefined ? {} : { columns })
 
 const queries: Readonly<Record<string, (table: Table) => Search<object>>> = {
   'all columns with an index': text('ape bee'),

@@ -22,7 +22,7 @@ describe('uploads of several servers of one root', () => {
     return { store, all }
   }
   const idsIn = async (ns: Namespace) =>
-    (await (await ns.openTable('t')).search().orderBy('id').toArray()).map(({ id }) => id)
+    (await (await ns.openTable('t')).query().orderBy('id').toArray()).map(({ id }) => id)
   const filesIn = async (store: MemoryStore) => {
     const keys: string[] = []
     for await (const { key } of store.list('tables/')) if (key.includes('/data/')) keys.push(key)

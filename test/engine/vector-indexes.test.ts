@@ -66,7 +66,7 @@ async function indexed(engine: Engine, dim: number, name = 't') {
 
 /** The vectors of a table as float32s, by row id. */
 async function stored(of: Table) {
-  const rows = await of.search().select(['v']).withRowId().toArray()
+  const rows = await of.query().select(['v']).withRowId().toArray()
   return new Map(
     rows.map(({ _rowid, v }) => [Number(_rowid), v === null ? null : Array.from(v as number[], Math.fround)]),
   )

@@ -167,7 +167,7 @@ async function transactionsOf(store: MemoryStore): Promise<readonly string[]> {
 
 test('a process that dies in a refresh leaves the old view or the new one; the job continues elsewhere', async () => {
   const shown = async (ns: Namespace) => {
-    const rows = await ns.table('v').search().withRowId().toArray()
+    const rows = await ns.table('v').query().withRowId().toArray()
     return JSON.stringify(rows.sort((a, b) => Number(a.id) - Number(b.id)))
   }
   const begun = async () => {
@@ -330,7 +330,7 @@ test('a compaction of the source makes a refresh read no row; only other changes
   await engine.root.commit(() => ({ ops: [compaction], blobs: [blob] }))
   await source.add(rowsFrom(20n, 1))
   await view.refresh()
-  const shown = await view.search().orderBy('id').toArray()
+  const shown = await view.query().orderBy('id').toArray()
   expect(shown.map(({ id, n }) => [id, n])).toEqual([
     [0, 100],
     [1, 101],

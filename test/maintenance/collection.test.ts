@@ -39,7 +39,7 @@ class InterruptedStore extends WrappedStore {
 
 async function rowsAt(ns: Namespace, version?: number): Promise<number> {
   const table = await ns.openTable('t')
-  return (await (version === undefined ? table : await table.checkout(version)).search().toArray()).length
+  return (await (version === undefined ? table : await table.checkout(version)).query().toArray()).length
 }
 
 test('records of versions that can no longer be requested are deleted with their slots', async () => {
@@ -460,6 +460,6 @@ test('a restored table is readable after the versions in between are forgotten',
   }
   await ns.close()
   const fresh = await connect('memory://', { clock, store, maintenance })
-  expect(await (await fresh.openTable('t')).search().select(['a']).toArray()).toEqual([{ a: 1 }, { a: 3 }])
+  expect(await (await fresh.openTable('t')).query().select(['a']).toArray()).toEqual([{ a: 1 }, { a: 3 }])
   await fresh.close()
 })

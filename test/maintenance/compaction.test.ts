@@ -57,7 +57,7 @@ async function tenRows(ns: Namespace): Promise<Table> {
 }
 
 function rowsOf(table: Table) {
-  return table.search().withRowId().toArray()
+  return table.query().withRowId().toArray()
 }
 
 /** What others do while a compaction has read the rows and not committed yet. */

@@ -27,7 +27,7 @@ test('a long log gets a checkpoint, and opening the root replays the log from th
   // One for the listing's checkpoint, one for slot 0 or the checkpoint's own slot, and what came after.
   expect(counting.calls.get('get')).toBeLessThan(8)
   expect(await next.namespaceNames()).toHaveLength(5)
-  expect(await (await next.openTable('t')).search().toArray()).toEqual([{ a: 1 }])
+  expect(await (await next.openTable('t')).query().toArray()).toEqual([{ a: 1 }])
   expect(await (await next.openTable('t')).versions()).toMatchObject([
     { version: 1, metadata: { operation: 'create' } },
   ])
@@ -150,14 +150,14 @@ test('deleted files leave the cache too', async () => {
       await table.add([{ id: i, text: `${i}`.repeat(70_000) }])
       await table.add([{ id: i, text: `small ${i}` }])
       await table.update({ text: 'updated' }, 'id = ?', [i])
-      await table.search().where("text <> 'no'").toArray()
+      await table.query().where("text <> 'no'").toArray()
     }
     // What one checkpoint makes dispensable goes with the next.
     for (let i = 0; i < 3; i++) {
       await ns.createNamespace(`n${await table.version()}-${i}`)
       await ns.optimize()
     }
-    await table.search().toArray()
+    await table.query().toArray()
     const { partitions } = ns.stats().memory
     return Object.values(partitions).reduce((sum, { entries }) => sum + entries, 0)
   }

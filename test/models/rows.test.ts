@@ -41,7 +41,7 @@ const columns = ['u', 'k', 'n'] as const
 
 async function rowsOf(table: Table): Promise<{ rows: Rows; ids: Map<number, number> }> {
   const found = await table
-    .search()
+    .query()
     .select([...columns])
     .withRowId()
     .toArray()
@@ -60,7 +60,7 @@ async function checkLookups(table: Table, rows: readonly Record<string, unknown>
     [`_rowid IN (${[...some, 1e9].join(', ')})`, (id: number) => some.includes(id)],
     [`_rowid >= ${least} AND _rowid < ${greatest}`, (id: number) => id >= least && id < greatest],
   ] as const) {
-    const found = await table.search().where(where).withRowId().toArray()
+    const found = await table.query().where(where).withRowId().toArray()
     expect(found).toEqual(rows.filter(({ _rowid }) => wanted(_rowid as number)))
   }
 }
@@ -113,9 +113,9 @@ async function history(steps: readonly Step[]): Promise<void> {
       rows = actual
     } else if (step.kind === 'compact') {
       const table = ns.table('t')
-      const before = await table.search().withRowId().toArray()
+      const before = await table.query().withRowId().toArray()
       await other.optimize()
-      expect(await table.search().withRowId().toArray()).toEqual(before)
+      expect(await table.query().withRowId().toArray()).toEqual(before)
       await checkLookups(table, before)
     } else {
       await openers.shift()!.close()

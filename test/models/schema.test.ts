@@ -312,7 +312,7 @@ async function check(table: Table, model: SchemaModel, version: number): Promise
     expected.columns.map(({ name, nullable }) => [name, nullable]),
   )
   const { rows, text } = viewOf(expected)
-  const found = await at.search().orderBy('key').toArray()
+  const found = await at.query().orderBy('key').toArray()
   // What differs is for expect to show; it takes far longer to see that nothing does.
   if (JSON.stringify(found) !== text) expect(found).toEqual(rows)
   for (const { name, type } of expected.columns) {

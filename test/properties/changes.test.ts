@@ -7,7 +7,7 @@ import { changeRows, expireVersion, liveVersions, rowSteps, small } from '../sup
 type Copy = Map<number, Record<string, unknown>>
 
 async function copyOf(table: Table): Promise<Copy> {
-  const rows = await table.search().withRowId().toArray()
+  const rows = await table.query().withRowId().toArray()
   return new Map(rows.map(row => [row._rowid as number, row]))
 }
 

@@ -96,12 +96,12 @@ async function carryOut(ns: Namespace, each: Exclude<Step, { restart: unknown }>
 }
 
 async function check(
-  table: Pick<Table, 'search' | 'countRows'>,
+  table: Pick<Table, 'query' | 'search' | 'countRows'>,
   text: string,
   isTrue: (row: Row) => boolean,
 ): Promise<void> {
-  const all = (await table.search().withRowId().toArray()) as unknown as Row[]
+  const all = (await table.query().withRowId().toArray()) as unknown as Row[]
   const expected = all.filter(isTrue)
-  expect(await table.search().where(text).withRowId().toArray(), text).toEqual(expected)
+  expect(await table.query().where(text).withRowId().toArray(), text).toEqual(expected)
   expect(await table.countRows(text), text).toBe(expected.length)
 }

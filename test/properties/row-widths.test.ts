@@ -75,7 +75,7 @@ const chosen = ({ by, rest }: { by: number; rest: number }) => `id % ${by} = ${r
 const isChosen = ({ by, rest }: { by: number; rest: number }, id: number) => id % by === rest % by
 
 async function expectRows(table: Table, model: Model): Promise<void> {
-  const rows = await table.search().select(['id', 'n', 's', 'words']).toArray()
+  const rows = await table.query().select(['id', 'n', 's', 'words']).toArray()
   expect(rows.length).toBe(model.size)
   for (const row of rows as unknown as Row[]) {
     const { n, s, words } = model.get(row.id)!

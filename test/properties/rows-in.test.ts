@@ -82,9 +82,9 @@ test.each(ways)('rows from %s are read back unchanged', async (_, dataOf, withou
       })
       const ns = await connect('memory://')
       const table = await ns.createTable('t', await dataOf(rows))
-      const read = await table.search().toArray({ int64: 'bigint' })
+      const read = await table.query().toArray({ int64: 'bigint' })
       expect(read.map(plain)).toEqual(rows.map(plain))
-      expect((await table.search().toArray({ int64: 'bigint', vectors: 'array' })).map(plain)).toEqual(
+      expect((await table.query().toArray({ int64: 'bigint', vectors: 'array' })).map(plain)).toEqual(
         rows.map(plain),
       )
       await ns.close()
@@ -154,11 +154,11 @@ describe('vectors', () => {
     const [row] = await table.search([0.5, 2]).select(['id', 'vector']).toArray({ vectors: 'array' })
     expect(row).toStrictEqual({ id: 1, vector: [0.5, 2], _distance: 0 })
     expect(JSON.stringify(row)).toBe('{"id":1,"vector":[0.5,2],"_distance":0}')
-    const [typed] = await table.search().toArray()
+    const [typed] = await table.query().toArray()
     expect(typed!.vector).toEqual(Float32Array.of(0.5, 2))
     const [taken] = await table.takeRowIds([0]).toArray({ vectors: 'array' })
     expect(taken!.vector).toStrictEqual([0.5, 2])
-    expect(await failure(table.search().toArray({ vectors: 'plain' as never }))).toMatchObject({ code: 13 })
+    expect(await failure(table.query().toArray({ vectors: 'plain' as never }))).toMatchObject({ code: 13 })
     await ns.close()
   })
 })

@@ -125,7 +125,7 @@ test('A-046 A-047 A-048 A-053 A-054 a search finds what a plain loop finds, ties
           const matching = rows.filter(asked.filter.passes)
           expect(await table.countRows(asked.filter.sql)).toBe(matching.length)
           const scanned = await table
-            .search()
+            .query()
             .where(asked.filter.sql)
             .select(['id'])
             .offset(asked.offset)

@@ -142,10 +142,10 @@ class State {
   }
 
   async check({ query, where, limit, offset }: Asked): Promise<void> {
-    const rows = await this.#table.search().withRowId().toArray()
+    const rows = await this.#table.query().withRowId().toArray()
     const columns = this.#indexes.size > 0 ? [...this.#indexes.keys()] : ['a', 'tags']
     const oracle = new TextOracle(rows as unknown as TextRow[], ['a', 'tags'])
-    let search = this.#table.search().fullText(query).withRowId().select(['n']).limit(limit).offset(offset)
+    let search = this.#table.query().fullText(query).withRowId().select(['n']).limit(limit).offset(offset)
     if (where !== null) search = search.where(`n <= ${where}`)
     const wanted = Array.from(oracle.search(query, columns), ([row, score]) => ({
       id: rows[row]!._rowid,

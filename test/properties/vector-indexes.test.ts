@@ -174,12 +174,12 @@ class Life {
     }
   }
 
-  async check(table: Pick<Table, 'search' | 'listIndices' | 'indexStats' | 'schema'>, n: number) {
+  async check(table: Pick<Table, 'query' | 'search' | 'listIndices' | 'indexStats' | 'schema'>, n: number) {
     const column = await vectorColumn(table)
     const [index] = await table.listIndices()
     const metric = index === undefined ? 'l2' : (await table.indexStats(index.name)).distanceType!
     const query = Float32Array.from(this.#vectors({ count: 1, style: 'clusters', seed: n })[0]!)
-    const rows = (await table.search().withRowId().toArray()) as unknown as Row[]
+    const rows = (await table.query().withRowId().toArray()) as unknown as Row[]
     const k = [1, 5, 20][n % 3]!
     for (const most of [10, 5]) {
       const near = table.search(query).select(['id']).withRowId().limit(k)

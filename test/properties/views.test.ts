@@ -73,11 +73,11 @@ async function checkRefresh(
 ): Promise<void> {
   const live = await liveVersions(source)
   const version = which === null ? live.at(-1)! : live[which % live.length]!
-  const before = await view.search().withRowId().toArray()
+  const before = await view.query().withRowId().toArray()
   const at = await source.checkout(version)
   const columns = 'columns' in definition ? definition.columns : ['k', 'x', 'text']
   const query = at
-    .search()
+    .query()
     .select(columns as readonly string[])
     .withRowId()
   const expected = await ('where' in definition ? query.where(definition.where) : query)
@@ -88,14 +88,14 @@ async function checkRefresh(
     })
   if (expected === null) {
     await expect(view.refresh({ version })).rejects.toThrow(/does not fit/)
-    expect(await view.search().withRowId().toArray()).toEqual(before)
+    expect(await view.query().withRowId().toArray()).toEqual(before)
     return
   }
   await view.refresh({ version })
   const byId = (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>) =>
     Number(a._rowid) - Number(b._rowid)
   // The source is one table all the time, so the first row of the view has the id of the first row of the source.
-  expect((await view.search().withRowId().toArray()).sort(byId)).toEqual([...expected].sort(byId))
+  expect((await view.query().withRowId().toArray()).sort(byId)).toEqual([...expected].sort(byId))
   const { metadata } = await ns.operations.describeTable({ id: ['v'] })
   expect(metadata!['geneva::view::base_version']).toBe(String(version))
 }

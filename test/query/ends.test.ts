@@ -37,12 +37,12 @@ test('for any order, limit and filter, rows are the same with an index', async (
         for (const n of dead) await table.delete('n >= ? AND n < ?', [n, n + 100])
         const ask = async () => {
           const search = table
-            .search()
+            .query()
             .orderBy({ column: 'x', ascending, nullsFirst })
             .limit(limit)
             .offset(offset)
           const found = await (filter === undefined ? search : search.where(filter)).toArray()
-          const of = table.search().select({ least: 'min(x)', greatest: 'max(x)' })
+          const of = table.query().select({ least: 'min(x)', greatest: 'max(x)' })
           const extremes = await (filter === undefined ? of : of.where(filter)).toArray()
           return { found, extremes }
         }
@@ -70,11 +70,11 @@ test('few rows are read, and the plan says so', async () => {
   )
   await table.createIndex('x')
   await table.waitForIndex('x_idx')
-  const search = table.search().orderBy('x').limit(3)
+  const search = table.query().orderBy('x').limit(3)
   expect(await search.toArray()).toMatchObject([{ x: 0 }, { x: 1 }, { x: 2 }])
   expect(await search.explain()).toContain('ScalarIndexQuery: query=[x <= 64.0]@x_idx(BTREE)')
   expect(await search.analyze()).toContain('output_rows=65')
-  expect(await table.search().select({ least: 'min(x)', greatest: 'max(x)' }).toArray()).toEqual([
+  expect(await table.query().select({ least: 'min(x)', greatest: 'max(x)' }).toArray()).toEqual([
     { least: 0, greatest: 49_999 },
   ])
   await ns.close()

@@ -228,7 +228,7 @@ async function withTable<T>(
 /** Everything a filter takes part in. */
 function answers(store: MemoryStore, where: string, place: number) {
   return withTable(store, async (table, ns) => {
-    const search = table.search().where(where).select({ id: 'id', r: '_rowid', o: '_rowoffset' })
+    const search = table.query().where(where).select({ id: 'id', r: '_rowid', o: '_rowoffset' })
     const request = { id: ['t'], vector: null, k: 100, filter: where, columns: { column_names: ['id'] } }
     const ids = async (more: object) => {
       const reply = (await ns.operations.queryTable({ ...request, ...more })) as unknown as {
@@ -255,7 +255,7 @@ function changed(store: MemoryStore, where: string, change: 'delete' | 'update' 
   return withTable(store, async table => {
     if (change === 'delete') await table.delete(where)
     else if (change === 'update') await table.update({ name: 'changed' }, where)
-    const rows = await table.search().select(['id', 'name']).toArray()
+    const rows = await table.query().select(['id', 'name']).toArray()
     return new Map(rows.map(({ id, name }) => [id, name]))
   })
 }
@@ -337,7 +337,7 @@ describe('a table with indexes on id and c', async () => {
     store.read.clear()
     expect(await table.countRows('id IN (5, 6, 7, 200000)')).toBe(3)
     expect([...store.read]).toEqual([])
-    expect(await table.search().where('id = 5').select(['c']).toArray()).toEqual([{ c: 1 }])
+    expect(await table.query().where('id = 5').select(['c']).toArray()).toEqual([{ c: 1 }])
     expect(store.read.size).toBe(1)
   })
 
@@ -347,7 +347,7 @@ describe('a table with indexes on id and c', async () => {
     expect(await table.countRows('c = 3 AND id < 40')).toBe(4)
     expect(made.at(-2)!.asked).toHaveLength(1)
     expect(made.at(-1)!.asked).toEqual([])
-    const plan = await table.search().where('c = 3 AND id < 40').explain()
+    const plan = await table.query().where('c = 3 AND id < 40').explain()
     expect(plan.replace(/[\d.]+ ms/, 'some ms')).toBe(
       [
         'Project: id, c, plain',
@@ -362,13 +362,13 @@ describe('a table with indexes on id and c', async () => {
   test('a costly condition is evaluated for the rows that pass all indexes', async () => {
     indexBy(onId, onC)
     const table = await open()
-    const search = table.search().where("c = 3 AND id < 10000 AND CAST(id AS text) ~ '^1.*2[.]0$'")
+    const search = table.query().where("c = 3 AND id < 10000 AND CAST(id AS text) ~ '^1.*2[.]0$'")
     expect((await search.explain()).split('\n').slice(1, 4)).toEqual([
       "  Filter: regexp_like(CAST(id AS string), '^1.*2[.]0$')",
       '    ScalarIndexQuery: query=[c = 3.0]@c_idx(BITMAP), about 12000 rows',
       '      ScalarIndexQuery: query=[id < 10000.0]@id_idx(BTREE), about 10000 rows',
     ])
-    const ids = (await table.search().where('c = 3').select(['id']).toArray()).map(({ id }) => String(id))
+    const ids = (await table.query().where('c = 3').select(['id']).toArray()).map(({ id }) => String(id))
     expect(await search.select(['id']).toArray()).toEqual(
       ids.filter(id => Number(id) < 10_000 && /^1.*2$/.test(id)).map(id => ({ id: Number(id) })),
     )
@@ -385,7 +385,7 @@ describe('a table with indexes on id and c', async () => {
   test('an index that finds half of the table is not probed', async () => {
     indexBy(onId, onC)
     const table = await open()
-    const search = table.search().where('id < 60000 AND plain = 1').select(['id'])
+    const search = table.query().where('id < 60000 AND plain = 1').select(['id'])
     expect((await search.toArray()).length).toBe(8572)
     expect(made.flatMap(({ asked }) => asked)).toEqual([])
     expect(await search.explain()).toMatch(
@@ -396,7 +396,7 @@ describe('a table with indexes on id and c', async () => {
   test('an index that the filter does not use is reported as unused', async () => {
     indexBy({ ...onId, kind: 'LABEL_LIST' })
     const table = await open()
-    expect(await table.search().where('id = 5').explain()).toMatch(
+    expect(await table.query().where('id = 5').explain()).toMatch(
       /\nnot used: id_idx\(LABEL_LIST\): the filter has no condition that it answers$/,
     )
   })
@@ -404,7 +404,7 @@ describe('a table with indexes on id and c', async () => {
   test('a limit far below the number of matches is scanned, not looked up', async () => {
     indexBy(onC)
     const table = await open()
-    expect(await table.search().where('c = 3').limit(2).select(['id']).toArray()).toEqual([
+    expect(await table.query().where('c = 3').limit(2).select(['id']).toArray()).toEqual([
       { id: 12 },
       { id: 52 },
     ])
@@ -434,7 +434,7 @@ describe('a table with indexes on id and c', async () => {
     const table = await open()
     // The columns lie in memory: else how many blocks are read depends on how the work is cut into steps.
     await table.countRows('c + plain + id < 0')
-    const search = table.search().where('c = 3 AND id < 400').select(['id']).orderBy('plain').limit(5)
+    const search = table.query().where('c = 3 AND id < 400').select(['id']).orderBy('plain').limit(5)
     const lines = (await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed').split('\n')
     expect(lines.slice(0, -1)).toEqual([
       'Analyze: metrics=[output_rows=5, elapsed]',
@@ -446,7 +446,7 @@ describe('a table with indexes on id and c', async () => {
       '            Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them, metrics=[output_rows=400, elapsed, fragments=4, parts=4]',
     ])
     expect(lines.at(-1)).toMatch(/^not used: \[c = 3.0\]/)
-    const groups = await table.search().where('id < 8').select({ n: 'count(*)' }).groupBy('c').analyze()
+    const groups = await table.query().where('id < 8').select({ n: 'count(*)' }).groupBy('c').analyze()
     expect(groups).toMatch(/\n {4}Aggregate: .*, metrics=\[output_rows=2, /)
   })
 })

@@ -53,7 +53,7 @@ test('a filter finds the same rows each time, and a delete by it deletes these',
     fc.asyncProperty(commits, fc.array(filters, { minLength: 1, maxLength: 3 }), async (brought, texts) => {
       const table = await tableOf(brought)
       const idsOf = async (text?: string) => {
-        const search = table.search().select(['_rowid']).withRowId()
+        const search = table.query().select(['_rowid']).withRowId()
         const found = await (text === undefined ? search : search.where(text)).toArray()
         return found.map(({ _rowid }) => _rowid)
       }
@@ -77,7 +77,7 @@ test('from the second filter on, only those small commits are read that may have
     Array.from({ length: 40 }, (_, i) => [{ id: BigInt(i), word: `${i}`, size: i }]),
   )
   const looked = async (filter: string) => {
-    const text = await table.search().where(filter).analyze()
+    const text = await table.query().where(filter).analyze()
     return /fragments=(\d+)/.exec(text)?.[1]
   }
   for (const [column, value] of [

@@ -131,11 +131,11 @@ test('rows added, deleted and rewritten in any way: numbers find the rows of a f
         }
         const columns = { r: '_rowid', o: '_rowoffset' }
         const all = await table
-          .search()
+          .query()
           .select({ ...columns, pass: where })
           .toArray()
         const expected = all.filter(row => row.pass === true).map(({ r, o }) => ({ r, o }))
-        const found = table.search().where(where).select(columns)
+        const found = table.query().where(where).select(columns)
         expect(await found.toArray()).toEqual(expected)
         expect(await table.countRows(where)).toBe(expected.length)
         const batches = []

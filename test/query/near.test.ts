@@ -75,7 +75,7 @@ async function indexed(table: Table): Promise<void> {
   await table.createIndex('id', { name: 'v_idx' })
   await table.waitForIndex(['v_idx'])
   // Whoever opens a segment later needs somebody who saw it when all of its rows were there.
-  await table.search().limit(1).toArray()
+  await table.query().limit(1).toArray()
 }
 
 /** Rows on a line, row `i` at (i, 0). */
@@ -157,7 +157,7 @@ async function built(table: Table, ns: Namespace, steps: readonly Step[]): Promi
       const rows = Array.from({ length: each.times }, () => each.add).flat()
       await table.add(rows.map(row => ({ id: id++, ...row })))
     }
-    await table.search().limit(1).toArray()
+    await table.query().limit(1).toArray()
   }
 }
 

@@ -66,12 +66,10 @@ test.each([
 
 test('fragments that cannot match are not opened, and a limit ends the scan', async () => {
   const { store, table } = await threeFragments()
-  expect(await table.search().where('id >= 10000').select(['id']).limit(1).toArray()).toEqual([
-    { id: 10_000 },
-  ])
+  expect(await table.query().where('id >= 10000').select(['id']).limit(1).toArray()).toEqual([{ id: 10_000 }])
   expect(new Set(store.read).size).toBe(1)
   store.read.length = 0
-  expect(await table.search().select(['text']).limit(2).toArray()).toEqual([{ text: '0-0' }, { text: '0-1' }])
+  expect(await table.query().select(['text']).limit(2).toArray()).toEqual([{ text: '0-0' }, { text: '0-1' }])
   expect(new Set(store.read).size).toBe(1)
 })
 
@@ -121,12 +119,10 @@ test('A-055 rows added and deleted in any way: a filter finds the rows of a full
           await table.add(rows.map(x => ({ x, y: each.repeat > 1 ? 'long enough'.repeat(5) : null })))
         }
       }
-      const all = await table.search().select({ x: 'x', o: '_rowoffset', pass: where }).toArray()
+      const all = await table.query().select({ x: 'x', o: '_rowoffset', pass: where }).toArray()
       expect(all.map(row => row.o)).toEqual(all.map((_, i) => i))
       const expected = all.filter(row => row.pass === true).map(({ x, o }) => ({ x, o }))
-      expect(await table.search().where(where).select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual(
-        expected,
-      )
+      expect(await table.query().where(where).select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual(expected)
       expect(await table.countRows(where)).toBe(expected.length)
       await ns.close()
     }),
@@ -142,11 +138,11 @@ test('an answer does not keep cached data in memory', async () => {
   const table = await ns.createTable('t', [{ d: 'x' }, { d: 'y' }], { schema: { fields } })
   const columns = { column_names: ['d'] }
   const { chunks } = await ns.operations.queryTable({ id: ['t'], vector: null, k: 10, columns })
-  const before = await table.search().toIpc()
+  const before = await table.query().toIpc()
   for (const chunk of chunks) chunk.fill(0x78)
-  expect(await table.search().toArray()).toEqual([{ d: 'x' }, { d: 'y' }])
+  expect(await table.query().toArray()).toEqual([{ d: 'x' }, { d: 'y' }])
   // Not even the zeros between buffers.
-  expect(await table.search().toIpc()).toEqual(before)
+  expect(await table.query().toIpc()).toEqual(before)
   await ns.close()
 })
 
@@ -167,6 +163,6 @@ test('a resumed scan does not start again: rows before its position are not eval
   const reply = await ns.operations.queryTable({ ...request, resume_at: 5024 })
   expect(reply.version).toBe(1)
   await expect(ns.operations.queryTable({ ...request, resume_at: 4000 })).rejects.toThrow(/division by zero/)
-  expect(await table.search().offset(9998).select(['x']).toArray()).toEqual([{ x: 9998 }, { x: 9999 }])
+  expect(await table.query().offset(9998).select(['x']).toArray()).toEqual([{ x: 9998 }, { x: 9999 }])
   await ns.close()
 })

@@ -41,9 +41,9 @@ afterAll(() => root.ns.close())
 
 /** Searches that have matching rows; `whole` gives all of those. */
 const searches: Readonly<Record<string, (table: Table) => Search>> = {
-  'a text': table => table.search().fullText('ape bee'),
+  'a text': table => table.query().fullText('ape bee'),
   'a phrase or a word': table =>
-    table.search().fullText({ should: [{ match: 'cow' }, { phrase: 'ape ape' }] }),
+    table.query().fullText({ should: [{ match: 'cow' }, { phrase: 'ape ape' }] }),
   'a range of distances': table => table.search([3, 4]).distanceRange(5, 90),
   'distances below a bound': table => table.search([3, 4]).distanceRange(undefined, 60),
   'distances from a bound on': table => table.search([3, 4]).distanceRange(200),
@@ -148,15 +148,15 @@ describe('an error', () => {
     },
   )
   test('of a text names postfilter, which filters the scores', async () => {
-    const search = tables[0]!.search().fullText('ape').where('_score > 0.5')
+    const search = tables[0]!.query().fullText('ape').where('_score > 0.5')
     expect(await failure(search.toArray())).toMatchObject({ hint: expect.stringContaining('postfilter') })
-    const all = await tables[0]!.search().fullText('ape').limit(count).toArray()
+    const all = await tables[0]!.query().fullText('ape').limit(count).toArray()
     const above = all.filter(({ _score }) => _score > 0.5).length
     expect(above).toBeGreaterThan(0)
     expect(await search.postfilter().select({ n: 'count(*)' }).toArray()).toEqual([{ n: above }])
   })
   test('of a scan, or for an unknown column, names the existing columns', async () => {
-    expect(await failure(tables[0]!.search().where('_distance < 3').toArray())).toMatchObject({ code: 12 })
+    expect(await failure(tables[0]!.query().where('_distance < 3').toArray())).toMatchObject({ code: 12 })
     const search = tables[0]!.search([3, 4]).where('_distance < 3 AND nowhere = 1')
     expect(await failure(search.toArray())).toMatchObject({ code: 12 })
   })
@@ -262,7 +262,7 @@ describe('a hybrid search', () => {
 })
 
 test('plans say what is read and what is limited', async () => {
-  const found = tables[1]!.search().fullText('ape').orderBy('year').limit(3)
+  const found = tables[1]!.query().fullText('ape').orderBy('year').limit(3)
   const plan = await found.explain()
   expect(plan).toContain('Limit: 3 rows')
   expect(plan).toContain('k = all that match')

@@ -190,7 +190,7 @@ test('a filter finds the rows of a full scan, under any budget, cold and warm', 
         const writer = await connect('zones', { store })
         const table = await writer.createTable('t', given, { schema })
         if (dead !== null) await table.delete(dead)
-        const kept = await table.search().select(['_rowid']).toArray()
+        const kept = await table.query().select(['_rowid']).toArray()
         const living = kept.map(({ _rowid }) => Number(_rowid))
         await writer.close()
         const scanned = asked.map(({ sql, holds }) => ({
@@ -202,12 +202,12 @@ test('a filter finds the rows of a full scan, under any budget, cold and warm', 
           const opened = await ns.openTable('t')
           for (const { sql, expected } of [...scanned, scanned[0]!]) {
             expect(await opened.countRows(sql), sql).toBe(expected.length)
-            const found = await opened.search().where(sql).select(['_rowid']).toArray()
+            const found = await opened.query().where(sql).select(['_rowid']).toArray()
             expect(
               found.map(({ _rowid }) => Number(_rowid)),
               sql,
             ).toEqual(expected)
-            const some = await opened.search().where(sql).select(['_rowid']).offset(7).limit(20).toArray()
+            const some = await opened.query().where(sql).select(['_rowid']).offset(7).limit(20).toArray()
             expect(
               some.map(({ _rowid }) => Number(_rowid)),
               sql,
@@ -305,7 +305,7 @@ describe('a column of 300,000 rising numbers', async () => {
 
   test('analyze reports the rows for which nothing had to be read', async () => {
     const ns = await connect('bytes', { store })
-    const search = (await ns.openTable('t')).search().where(`id >= ${3 * 131_100} AND id < ${3 * 150_000}`)
+    const search = (await ns.openTable('t')).query().where(`id >= ${3 * 131_100} AND id < ${3 * 150_000}`)
     expect(await search.analyze()).toContain(`parts=1, rows_decided_by_zones=${rows - 2 * stretch}]`)
     await ns.close()
   })

@@ -44,7 +44,7 @@ test('an aborted text search does not fail searches that share its load', async 
   const ns = await connect('living', { store: holding, maintenance: { compact: false } })
   const t = await ns.openTable('t')
   const controller = new AbortController()
-  const ask = (options = {}) => t.search().fullText('fox').limit(1000).toArray(options)
+  const ask = (options = {}) => t.query().fullText('fox').limit(1000).toArray(options)
   const one = ask({ signal: controller.signal })
   await asked
   const both = Promise.allSettled([one, ask()])

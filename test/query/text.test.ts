@@ -13,7 +13,7 @@ afterEach(() => root.ns.close())
 
 describe('highlights', () => {
   const highlights = async (table: Table, words: string, options: object = {}) => {
-    const rows = await table.search().fullText(words).highlight(options).toArray()
+    const rows = await table.query().fullText(words).highlight(options).toArray()
     return rows.map(({ _highlights }) => _highlights.text)
   }
 
@@ -39,7 +39,7 @@ describe('highlights', () => {
       await table.waitForIndex(name)
     }
     const search = table
-      .search()
+      .query()
       .fullText({ must: [{ match: 'cat' }, { phrase: 'ape bee' }] })
       .highlight()
     expect(await search.toArray()).toMatchObject([
@@ -50,7 +50,7 @@ describe('highlights', () => {
   test('words that lower a score or exclude a row are not marked', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])
     const marked = async (query: TextQuery) => {
-      const rows = await table.search().fullText(query).highlight().toArray()
+      const rows = await table.query().fullText(query).highlight().toArray()
       return rows.map(({ _highlights }) => _highlights.text)
     }
     const [ape, bee, dog] = ['ape', 'bee', 'dog'].map(match => ({ match })) as [
@@ -79,7 +79,7 @@ describe('scores', () => {
     await table.createIndex('text', { type: 'FTS', stem: false, removeStopWords: false })
     await table.waitForIndex('text_idx')
     const scores = async (where?: string) => {
-      const search = table.search().fullText('ape')
+      const search = table.query().fullText('ape')
       const rows = await (where === undefined ? search : search.where(where)).toArray()
       return rows.map(({ id, _score }) => [id, _score])
     }
@@ -116,7 +116,7 @@ describe('scores', () => {
   test('are numbers, for any factors', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee' }, { text: 'bee' }])
     const score = async (query: TextQuery) => {
-      const rows = await table.search().fullText(query).toArray()
+      const rows = await table.query().fullText(query).toArray()
       return rows.map(({ _score }) => _score)
     }
     for (const boost of [1e10, 1e308]) {
@@ -143,7 +143,7 @@ test('of many equally good rows those with the least ids are returned, from any 
   // They go behind the others, and keep their ids.
   await table.update({ text: 'ape' }, 'id < 5000 AND id % 2 = 0')
   const found = async (limit: number, offset: number) => {
-    const rows = await table.search().fullText('ape').select(['id']).limit(limit).offset(offset).toArray()
+    const rows = await table.query().fullText('ape').select(['id']).limit(limit).offset(offset).toArray()
     return rows.map(({ id }) => id)
   }
   const expected = Array.from({ length: count }, (_, id) => id).filter(id => id % 4 !== 3)
@@ -161,7 +161,7 @@ describe('refused with an explanation', () => {
   const search = async (query: unknown) => {
     const table = await root.ns.createTable('t', [{ text: 'ape' }])
     return table
-      .search()
+      .query()
       .fullText(query as TextQuery)
       .toArray()
   }
@@ -181,7 +181,7 @@ describe('refused with an explanation', () => {
     const words = (count: number) => Array.from({ length: count }, (_, i) => `w${i}`).join(' ')
     const search = (count: number) => {
       const should = [words(count), 'apes'].map(match => ({ match, fuzziness: 1 }))
-      return table.search().fullText({ should }).toArray()
+      return table.query().fullText({ should }).toArray()
     }
     expect(await search(63)).toHaveLength(1)
     expect(await failure(search(64))).toMatchObject({ code: 13, message: expect.stringContaining('64') })
@@ -195,7 +195,7 @@ test('a phrase keeps the order of its words at any slop', async () => {
     texts.map(text => ({ text })),
   )
   const found = async (phrase: string, slop: number) => {
-    const rows = await table.search().fullText({ phrase, slop }).toArray()
+    const rows = await table.query().fullText({ phrase, slop }).toArray()
     return rows.map(({ text }) => text).sort()
   }
   expect(await found('quick fox', 0)).toEqual(['quick fox', 'quick fox quick'])
@@ -238,7 +238,7 @@ describe('rows by vector and by text, as one list', () => {
     ] as const) {
       const window = candidates ?? 200
       const byVector = await found(near.where(where), window)
-      const byText = await found(table.search().fullText('ape bee').where(where) as never, window)
+      const byText = await found(table.query().fullText('ape bee').where(where) as never, window)
       const relevance = new Map<number, number>()
       const add = (list: typeof byVector, worths: readonly number[], weight: number) => {
         const [best, worst] = [worths[0]!, worths.at(-1)!]
@@ -324,12 +324,12 @@ test('if the pages of an index are gone, the error says why', async () => {
   await table.createIndex('text', { type: 'FTS' })
   await table.waitForIndex('text_idx')
   // The segment is in memory from then on, its pages are not.
-  expect(await table.search().fullText('bee').toArray()).toEqual([])
+  expect(await table.query().fullText('bee').toArray()).toEqual([])
   meanwhile = async () => {
     await ns.dropTable('t')
     for await (const { key } of store.list('')) if (key.includes('/indexes/')) await store.delete(key)
   }
-  expect(await failure(table.search().fullText('ape').toArray())).toMatchObject({
+  expect(await failure(table.query().fullText('ape').toArray())).toMatchObject({
     code: 4,
     message: expect.stringContaining('dropped while it was read'),
   })

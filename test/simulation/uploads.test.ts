@@ -35,7 +35,7 @@ async function world(seed: number): Promise<Record<string, number>> {
   /** Rows of each upload that a reader found, at each reading. */
   const readings: number[][] = []
   const idsIn = async (ns: Namespace) => {
-    return (await (await ns.openTable('t')).search().limit(100_000).toArray()).map(({ id }) => Number(id))
+    return (await (await ns.openTable('t')).query().limit(100_000).toArray()).map(({ id }) => Number(id))
   }
   let isOver = false
   const reader = (async () => {

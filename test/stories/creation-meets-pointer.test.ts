@@ -8,7 +8,7 @@ import { connect } from '../../src/index.js'
 test('creating a table whose name a pointer table just took reports the name as taken', async () => {
   const ns = await connect('memory://')
   const source = await ns.createTable('source', [{ id: 1 }])
-  const bytes = await source.search().toIpc()
+  const bytes = await source.query().toIpc()
   async function* slowly() {
     yield bytes.slice(0, 100)
     await ns.operations.declareTable({ id: ['t'] })

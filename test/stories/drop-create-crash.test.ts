@@ -27,7 +27,7 @@ test('a process that dies while it replaces a table leaves the old, the new, or 
       await replace().catch(() => {})
       const second = await connect('memory://', { store })
       const [name] = await second.tableNames()
-      const rows = name === undefined ? [] : await (await second.openTable(name)).search().toArray()
+      const rows = name === undefined ? [] : await (await second.openTable(name)).query().toArray()
       const [row] = rows
       if (name !== undefined) expect(rows).toEqual(rowsOf(String(row!.who)))
       seen.add(row === undefined ? 'none' : String(row.who))

@@ -12,7 +12,7 @@ async function declared(): Promise<{
 }> {
   const ns = await connect('memory://')
   const source = await ns.createTable('source', [{ id: 1 }])
-  const bytes = await source.search().toIpc()
+  const bytes = await source.query().toIpc()
   async function* slowly(during: () => Promise<unknown>) {
     yield bytes.slice(0, 100)
     await during()

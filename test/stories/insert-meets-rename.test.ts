@@ -8,7 +8,7 @@ import { connect } from '../../src/index.js'
 test('rows for a name that is dropped before the commit are refused, rows for a table handle are not', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1 }])
-  const bytes = await table.search().toIpc()
+  const bytes = await table.query().toIpc()
   async function* slowly(from: string, to: string) {
     yield bytes.slice(0, 100)
     await ns.renameTable(from, to)

@@ -7,7 +7,7 @@ import { connect, type Namespace, type Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 
 const rows = [{ id: 1n, name: 'one', price: 1.5 }]
-const columns = ['id', 'name', 'price']
+const columns = ['id', 'name', 'price'] as const
 
 /** Inserts `count` rows, of which the bytes arrive when `meanwhile` is done. */
 async function insertDuring(
@@ -17,7 +17,7 @@ async function insertDuring(
 ): Promise<{ readonly version: number }> {
   const more = Array.from({ length: count }, (_, i) => ({ id: BigInt(i + 2), name: `n${i}`, price: i }))
   const source = await ns.createTable(`source${await ns.tableNames().then(names => names.length)}`, more)
-  const bytes = await source.search().select(columns).toIpc()
+  const bytes = await source.query().select(columns).toIpc()
   async function* body() {
     await meanwhile()
     yield bytes

@@ -23,7 +23,7 @@ test('a merge whose table is replaced while its rows are read is refused', async
   const request = { id: ['t'], on: ['id'], when_matched_update_all: true, when_not_matched_insert_all: true }
   const error = await failure(ns.operations.mergeInsertIntoTable(request, body()))
   expect(error).toMatchObject({ code: 4 })
-  expect(await ns.table('t').search().toArray()).toEqual([{ id: 1, s: 'b' }])
+  expect(await ns.table('t').query().toArray()).toEqual([{ id: 1, s: 'b' }])
   await ns.close()
 })
 

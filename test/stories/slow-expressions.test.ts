@@ -39,7 +39,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 
 test.each<[string, () => Promise<unknown>]>([
   ['an update', () => update()],
-  ['a projection', () => table.search().select({ made: slow }).toArray()],
+  ['a projection', () => table.query().select({ made: slow }).toArray()],
   ['a filter', () => table.countRows(`${slow} = 'x'`)],
   ['a computed column', () => table.addColumns({ computed: { expression: slow } as never })],
 ])('%s lets the event loop turn while it is evaluated', async (_, work) => {

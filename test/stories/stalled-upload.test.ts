@@ -8,7 +8,7 @@ import { connect } from '../../src/index.js'
 test('a stalled upload blocks no other call', async () => {
   const ns = await connect('memory://')
   const table = await ns.createTable('t', [{ id: 1 }, { id: 2 }])
-  const sent = await table.search().toIpc()
+  const sent = await table.query().toIpc()
   let finish!: () => void
   const stalled = new Promise<void>(resolve => {
     finish = resolve

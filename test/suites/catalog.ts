@@ -22,7 +22,7 @@ import type { Door, OpenedRoot } from '../support/transports.js'
 type Version = Reply<'describeTableVersion'>['version']
 
 const rows = [{ id: 1 }, { id: 2 }, { id: 3 }]
-const idsOf = async (table: Table) => (await table.search().select(['id']).toArray()).map(row => row.id)
+const idsOf = async (table: Table) => (await table.query().select(['id']).toArray()).map(row => row.id)
 const numbersOf = (versions: readonly Version[]) => versions.map(({ version }) => version)
 
 const missingTable = { code: 4, status: 404 }
@@ -130,7 +130,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
 
       test('inserting creates the first version of a declared table', async () => {
         await declare('t')
-        const body = await (await ns.createTable('other', rows)).search().toIpc()
+        const body = await (await ns.createTable('other', rows)).query().toIpc()
         const inserted = await ops.insertIntoTable({ id: ['t'] }, body)
         expect(inserted).toMatchObject({ num_inserted_rows: 3, version: 1 })
         expect(await idsOf(await ns.openTable('t'))).toEqual([1, 2, 3])
@@ -221,7 +221,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         await before.add([{ id: 4 }])
         await before.delete('id = 1')
         await before.tags.create('first', 1)
-        const withIds = () => before.search().withRowId().toArray()
+        const withIds = () => before.query().withRowId().toArray()
         const [data, versions] = [await withIds(), await before.versions()]
         const { location, uuid } = await ops.describeTable({ id: ['t'] })
 
@@ -342,7 +342,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await fresh.version()).toBe(1)
         for (const call of [
           () => old.countRows(),
-          () => old.search().toArray(),
+          () => old.query().toArray(),
           () => old.add([{ id: 1 }]),
           () => old.delete('true'),
           () => old.versions(),
@@ -536,10 +536,10 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
       test('rows cannot be read or written', async () => {
         await pointTo('t', 1)
         const handle = await ns.openTable('t')
-        const body = await (await ns.createTable('rows', rows)).search().toIpc()
+        const body = await (await ns.createTable('rows', rows)).query().toIpc()
         for (const call of [
           () => handle.countRows(),
-          () => handle.search().toArray(),
+          () => handle.query().toArray(),
           () => handle.delete('true'),
           () => ops.insertIntoTable({ id: ['t'] }, body),
           () => ops.createTable({ id: ['t'], mode: 'Overwrite' }, body),
@@ -790,7 +790,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
 
       test('rows cannot be read or written', async () => {
         await create(await stage(opened.store, location, 1))
-        const body = await (await ns.createTable('rows', rows)).search().toIpc()
+        const body = await (await ns.createTable('rows', rows)).query().toIpc()
         for (const call of [
           () => ops.countTableRows({ id: ['t'] }),
           () => ops.insertIntoTable({ id: ['t'] }, body),
@@ -911,7 +911,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     describe('restore', () => {
       test('an old version is the newest again: rows, row ids and schema; no version in between is lost', async () => {
         const restored = await ns.createTable('t', rows)
-        const withIds = async (of: Table) => of.search().withRowId().toArray()
+        const withIds = async (of: Table) => of.query().withRowId().toArray()
         const first = await withIds(restored)
         await restored.add([{ id: 4 }])
         await restored.delete('id = 1')
@@ -926,17 +926,17 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
           expect(await (await restored.checkout(i + 1)).countRows()).toBe(count)
         }
         await ops.restoreTable({ id: ['t'], version: 4 })
-        expect(await restored.search().toArray()).toEqual([{ other: 'x' }])
+        expect(await restored.query().toArray()).toEqual([{ other: 'x' }])
       })
 
       test('S10 rows added later get unused row ids', async () => {
         const restored = await ns.createTable('t', rows)
         await restored.add([{ id: 4 }])
-        const before = (await restored.search().withRowId().toArray()).map(row => Number(row._rowid))
+        const before = (await restored.query().withRowId().toArray()).map(row => Number(row._rowid))
         await ops.restoreTable({ id: ['t'], version: 1 })
         await restored.add([{ id: 5 }])
         await restored.delete('id = 2')
-        const after = (await restored.search().withRowId().toArray()).map(row => [row.id, row._rowid])
+        const after = (await restored.query().withRowId().toArray()).map(row => [row.id, row._rowid])
         expect(after.slice(0, 2)).toEqual([
           [1, before[0]],
           [3, before[2]],
@@ -971,7 +971,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
           if (result.status === 'rejected') expect(result.reason).toMatchObject(conflict)
         }
         expect(await busy.version()).toBe(1 + restores.length + landed)
-        const found = await busy.search().withRowId().toArray()
+        const found = await busy.query().withRowId().toArray()
         expect(new Set(found.map(row => row._rowid)).size).toBe(found.length)
         expect(found.slice(0, 3).map(({ id }) => id)).toEqual([1, 2, 3])
       })
@@ -1335,7 +1335,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
           expect([name, ids]).toEqual([name, [expect.any(String)]])
           made[name] = ids[0] as string
         }
-        const body = await (await ns.createTable('source', rows)).search().toIpc()
+        const body = await (await ns.createTable('source', rows)).query().toIpc()
         const id = ['t']
         note('createNamespace', await ops.createNamespace({ id: ['n'] }))
         note('declareTable', await ops.declareTable({ id: ['p'] }))

@@ -311,6 +311,8 @@ export function changesSuite({ name, open }: Door): void {
       /** What a handle at a version does; all others would write, or wait for what cannot come. */
       const reading = new Set([
         'constructor',
+        'query',
+        'get',
         'search',
         'scan',
         'slice',
@@ -326,7 +328,7 @@ export function changesSuite({ name, open }: Door): void {
       test('has the rows, counts, columns and number of the version', async () => {
         await fourVersions()
         const first = await table.checkout(1)
-        expect(ids(await first.search().toArray())).toEqual([1, 2, 3])
+        expect(ids(await first.query().toArray())).toEqual([1, 2, 3])
         expect([
           await first.countRows(),
           await first.countRows("name = 'two'"),

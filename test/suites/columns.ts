@@ -24,7 +24,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
     afterEach(() => opened.close())
 
     const all = async (columns: readonly string[], of: Table = table) => {
-      const found = await of.search().select(columns).orderBy('id').toArray()
+      const found = await of.query().select(columns).orderBy('id').toArray()
       return found.map(row => columns.map(column => row[column]))
     }
     const namesOf = async (of: Table = table) => (await of.schema()).fields.map(field => field.name)
@@ -203,7 +203,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       test('columns are removed, and earlier versions keep them', async () => {
         expect(await table.dropColumns(['price', 'name'])).toEqual({ version: 2 })
         expect(await namesOf()).toEqual(['id', 'vector', 'meta'])
-        expect(await failure(table.search().where('price > 1').toArray())).toMatchObject({ code: 12 })
+        expect(await failure(table.query().where('price > 1').toArray())).toMatchObject({ code: 12 })
         expect(await all(['price'], await table.checkout(1))).toEqual([[1.5], [2.5], [null]])
         await table.add([{ id: 4n }])
         await table.restore(1)
@@ -264,7 +264,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
 
       test('names are those before the call: two columns can swap them', async () => {
         await table.alterColumns({ id: { rename: 'price' }, price: { rename: 'id' } })
-        const found = await table.search().select(['id', 'price']).toArray()
+        const found = await table.query().select(['id', 'price']).toArray()
         expect(found.map(({ id, price }) => [id, price])).toEqual([
           [1.5, 1],
           [2.5, 2],
@@ -273,7 +273,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       })
 
       test('a field of a struct is renamed, also for earlier rows', async () => {
-        await table.search().select(['meta']).toArray()
+        await table.query().select(['meta']).toArray()
         await table.alterColumns({ 'meta.lang': { rename: 'language' } })
         await table.add([{ id: 4n, meta: { language: 'fr', size: 1n } }])
         expect(await table.countRows("meta.language IN ('de', 'fr')")).toBe(2)
@@ -470,7 +470,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await table.addColumns({ label: { computed: "name || ': ' || CAST(total AS string)" } })
         await table.update({ price: 100 }, 'id = 1')
         await table.add([{ id: 4n, name: 'four', price: 1.5 }])
-        const found = await table.search().where('id IN (1, 4)').orderBy('id').toArray()
+        const found = await table.query().where('id IN (1, 4)').orderBy('id').toArray()
         expect(found.map(row => String(row.label).replace('.0', ''))).toEqual(['one: 100', 'four: 6'])
         expect((await fieldOf('total'))!.metadata).toEqual({ 'sheaf:computed': 'price * id' })
       })
@@ -527,7 +527,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       })
 
       test('rows copied to another table are ordinary rows', async () => {
-        const copy = await ns.createTable('copy', await table.search().toIpc())
+        const copy = await ns.createTable('copy', await table.query().toIpc())
         await copy.add([{ id: 9n, total: 1 }])
         expect(await copy.countRows('total = 1')).toBe(1)
       })
@@ -575,10 +575,10 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect((await table.schema()).metadata).toEqual({ owner: 'anna' })
         const owner = new Map([['owner', 'anna']])
         const metadataOf = async (search: Search) => (await search.toArrow()).schema.metadata
-        expect(await metadataOf(table.search().limit(1))).toEqual(owner)
-        expect(await metadataOf(table.search().select(['a']).where('false'))).toEqual(owner)
-        expect(await metadataOf(table.search().select({ a: 'count(*)' }))).toEqual(new Map())
-        expect(await metadataOf(table.search().select(['a']).distinct())).toEqual(new Map())
+        expect(await metadataOf(table.query().limit(1))).toEqual(owner)
+        expect(await metadataOf(table.query().select(['a']).where('false'))).toEqual(owner)
+        expect(await metadataOf(table.query().select({ a: 'count(*)' }))).toEqual(new Map())
+        expect(await metadataOf(table.query().select(['a']).distinct())).toEqual(new Map())
       })
     })
   })

@@ -467,7 +467,7 @@ export function idempotencySuite({ name, open }: Door): void {
       ops = opened.ns.operations
       key = randomUUID()
       const source = await opened.ns.createTable('source', [{ id: 1 }, { id: 2 }])
-      rows = await source.search().toIpc()
+      rows = await source.query().toIpc()
     })
     afterEach(() => opened.close())
 
@@ -627,7 +627,7 @@ export function idempotencySuite({ name, open }: Door): void {
           const { reason } = outcomes.find(({ status }) => status === 'rejected') as PromiseRejectedResult
           expect(reason).toMatchObject(usedKey)
           const won = outcomes[0]!.status === 'fulfilled' ? [one.id, two.id] : [two.id]
-          const rows = await opened.ns.table('rows').search().where('id > 6').toArray()
+          const rows = await opened.ns.table('rows').query().where('id > 6').toArray()
           expect(rows.map(({ id }) => id).sort()).toEqual(won)
           await ops.dropTable({ id: ['rows'] })
           await prepare(ops, ipc([{ ...one, id: 1 }]))

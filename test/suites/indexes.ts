@@ -180,7 +180,7 @@ export function indexSuite({ name, open }: Door): void {
 
     test('A-080 A-095 a call can wait for an index, and matches are the same before, with and after it', async () => {
       const found = async () =>
-        (await table.search().where('id = 2').select(['id', 'ok']).toArray()).map(Object.values)
+        (await table.query().where('id = 2').select(['id', 'ok']).toArray()).map(Object.values)
       const before = await found()
       await table.createIndex('id', { waitTimeoutMs: 60_000 })
       expect(await table.indexStats('id_idx')).toMatchObject({ status: 'ready', indexedRows: 2 })

@@ -133,10 +133,10 @@ export function ingestSuite(door: Door): void {
 
       test.each(Object.entries(kinds))('%s', async (_, make) => {
         expect(await table.add(make())).toMatchObject({ rows: 2500, version: 2 })
-        expect(await table.search().toArray()).toEqual(rows.map(read))
+        expect(await table.query().toArray()).toEqual(rows.map(read))
         const created = await ns.createTable('u', make(), { schema })
         expect(await created.schema()).toEqual(schema)
-        expect(await created.search().toArray()).toEqual(rows.map(read))
+        expect(await created.query().toArray()).toEqual(rows.map(read))
       })
 
       test('a file from the disk', async () => {
@@ -154,7 +154,7 @@ export function ingestSuite(door: Door): void {
           writeFileSync(path, concatChunks(encodeIpcFile(plain, withoutKinds)))
           const made = await ns.createTable('u', createReadStream(path, { highWaterMark: 1500 }))
           expect(await made.schema()).toEqual(plain)
-          expect(await made.search().toArray()).toEqual(rows.map(({ kind: _, ...row }) => read(row)))
+          expect(await made.query().toArray()).toEqual(rows.map(({ kind: _, ...row }) => read(row)))
           await table.add(createReadStream(path))
           expect(await table.countRows('kind IS NULL')).toBe(2500)
         } finally {
@@ -288,7 +288,7 @@ export function ingestSuite(door: Door): void {
         const fromArray = await ns.createTable('a', rows)
         const fromIterable = await ns.createTable('b', rows.values())
         expect(await fromIterable.schema()).toEqual(await fromArray.schema())
-        expect(await fromIterable.search().toArray()).toEqual(await fromArray.search().toArray())
+        expect(await fromIterable.query().toArray()).toEqual(await fromArray.query().toArray())
       })
 
       test('of a longer source are inferred from its first rows, and later rows must fit', async () => {
@@ -362,7 +362,7 @@ export function ingestSuite(door: Door): void {
       ]
       const good = [0, 3, 6]
       const ids = async (of: Table, filter?: string) => {
-        const search = of.search().select(['id'])
+        const search = of.query().select(['id'])
         return (await (filter === undefined ? search : search.where(filter)).toArray()).map(({ id }) => id)
       }
 
@@ -445,7 +445,7 @@ export function ingestSuite(door: Door): void {
           const chunks = sizes.map(size => Array.from({ length: size }, () => rowOf(id++)))
           const name = `cut_${run++}`
           const made = await ns.createTable(name, chunks.values(), { schema })
-          expect(await made.search().toArray()).toEqual(rowsOf(id).map(read))
+          expect(await made.query().toArray()).toEqual(rowsOf(id).map(read))
         }),
         { numRuns: 8 },
       )

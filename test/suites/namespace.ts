@@ -99,7 +99,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
           () => ns.createNamespace('m', { mode: 'Create' as never }),
           () => ns.dropNamespace('n', { behavior: 'Restrict' as never }),
           () => ns.dropNamespace('missing', { mode: 'Fail' as never }),
-          () => table.search().toArray({ int64: 'bogus' as never }),
+          () => table.query().toArray({ int64: 'bogus' as never }),
         ]
         for (const call of calls) expect(await failure(call())).toMatchObject({ code: 13 })
         expect(await table.countRows()).toBe(5)
@@ -107,8 +107,8 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
 
       test('options without effect are refused: bounds without a vector, parameters without a filter', async () => {
-        expect(await failure(table.search().distanceRange(1, 2).toArray())).toMatchObject({ code: 13 })
-        expect(await failure(table.search().column('vector').toArray())).toMatchObject({ code: 13 })
+        expect(await failure(table.query().distanceRange(1, 2).toArray())).toMatchObject({ code: 13 })
+        expect(await failure(table.query().column('vector').toArray())).toMatchObject({ code: 13 })
         expect(await failure(table.countRows(undefined, [1]))).toMatchObject({ code: 13 })
         const query = { id: ['people'], k: 1, vector: { single_vector: near }, parameters: [1] }
         expect(await failure(ns.operations.queryTable(query))).toMatchObject({ code: 13 })
@@ -116,7 +116,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('a second condition is refused, never ignored: where, and fullText', () => {
         const twice = [
-          () => table.search().where('id > ?', [1]).where('id < 3'),
+          () => table.query().where('id > ?', [1]).where('id < 3'),
           () => table.search('ada').fullText('bob'),
         ]
         for (const call of twice) expect(call).toThrow(expect.objectContaining({ code: 13 }))
@@ -172,7 +172,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         await ns.createTable('people', [{ other: 1 }], { mode: 'exist_ok' })
         expect(await table.countRows()).toBe(5)
         await ns.createTable('people', [{ other: 1n }], { mode: 'overwrite' })
-        expect(await table.search().toArray()).toEqual([{ other: 1 }])
+        expect(await table.query().toArray()).toEqual([{ other: 1 }])
         expect(await table.version()).toBe(2)
         expect(await (await table.checkout(1)).countRows()).toBe(5)
       })
@@ -182,7 +182,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await failure(table.countRows())).toMatchObject({ code: 4 })
         expect(await ns.tableNames()).toEqual([])
         await ns.createTable('people', [{ id: 9 }])
-        expect(await ids(ns.openTable('people').then(again => again.search().toArray()))).toEqual([9])
+        expect(await ids(ns.openTable('people').then(again => again.query().toArray()))).toEqual([9])
         expect(await (await ns.openTable('people')).version()).toBe(1)
       })
 
@@ -217,16 +217,16 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
           fields: [{ name: 'n', type: { kind: 'int', bits: 64, signed: true }, nullable: true }],
         }
         const empty = await ns.createTable('empty', [], { schema })
-        expect(await empty.search().toArray()).toEqual([])
+        expect(await empty.query().toArray()).toEqual([])
         expect(await empty.schema()).toEqual(schema)
         await empty.add([{ n: 7 }, {}])
-        expect(await empty.search().toArray()).toEqual([{ n: 7 }, { n: null }])
+        expect(await empty.query().toArray()).toEqual([{ n: 7 }, { n: null }])
       })
     })
 
     describe('rows', () => {
       test('come back unchanged', async () => {
-        expect(await table.search().toArray()).toEqual(
+        expect(await table.query().toArray()).toEqual(
           people.map(row => ({
             ...row,
             vector: row.vector === null ? null : Float32Array.from(row.vector as number[]),
@@ -237,7 +237,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       test('appended rows follow, and take the types of the table', async () => {
         const { version, rows } = await table.add([{ id: 6, vector: [9, 9, 9] }])
         expect([version, rows]).toEqual([2, 1])
-        const all = await table.search().toArray()
+        const all = await table.query().toArray()
         expect(all.at(-1)).toEqual({
           id: 6,
           name: null,
@@ -249,8 +249,8 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('overwriting replaces all rows and keeps the older version', async () => {
         await table.add([{ id: 7 }], { mode: 'overwrite' })
-        expect(await ids(table.search().toArray())).toEqual([7])
-        expect(await ids((await table.checkout(1)).search().toArray())).toEqual([1, 2, 3, 4, 5])
+        expect(await ids(table.query().toArray())).toEqual([7])
+        expect(await ids((await table.checkout(1)).query().toArray())).toEqual([1, 2, 3, 4, 5])
       })
 
       test('concurrent writers all succeed, each in its own version', async () => {
@@ -262,7 +262,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('A-113 A-114 deleted rows are missing in the latest version, not in the one before', async () => {
         expect(await table.delete('born < ? OR born IS NULL', [1900])).toEqual({ version: 2, rows: 2 })
-        expect(await ids(table.search().toArray())).toEqual([2, 3, 5])
+        expect(await ids(table.query().toArray())).toEqual([2, 3, 5])
         expect(await table.countRows()).toBe(3)
         expect(await ids(table.search(near).limit(9).toArray())).toEqual([2, 3])
         expect(await (await table.checkout(1)).countRows()).toBe(5)
@@ -288,10 +288,10 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
 
       test('a row id stays with its row through appends and deletes', async () => {
-        const before = await table.search().select(['id']).withRowId().toArray()
+        const before = await table.query().select(['id']).withRowId().toArray()
         await table.add([{ id: 6 }])
         await table.delete('id = 2')
-        const after = await table.search().select(['id']).withRowId().toArray()
+        const after = await table.query().select(['id']).withRowId().toArray()
         expect(after.slice(0, -1)).toEqual(before.filter(row => row.id !== 2))
         expect(new Set(after.map(row => row._rowid)).size).toBe(after.length)
       })
@@ -339,7 +339,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
 
       test('a truncated Arrow body leaves no partial table', async () => {
-        const bytes = await table.search().toIpc()
+        const bytes = await table.query().toIpc()
         for (const length of [0, 7, 200, bytes.length - 12]) {
           expect(
             await failure(ns.operations.createTable({ id: ['cut'] }, bytes.slice(0, length))),
@@ -397,7 +397,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       test('A-048 the offset skips after ordering', async () => {
         expect(await ids(table.search(near).limit(2).offset(1).toArray())).toEqual([3, 1])
         expect(await ids(table.search(near).limit(2).offset(9).toArray())).toEqual([])
-        expect(await ids(table.search().limit(2).offset(3).toArray())).toEqual([4, 5])
+        expect(await ids(table.query().limit(2).offset(3).toArray())).toEqual([4, 5])
       })
 
       test('A-053 A-054 a prefilter is never short, a postfilter may be', async () => {
@@ -407,13 +407,13 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
 
       test('A-056 three-valued logic: NOT excludes nulls', async () => {
-        expect(await ids(table.search().where('NOT (born = 1815)').toArray())).toEqual([2, 3, 5])
-        expect(await ids(table.search().where('born NOT IN (1815, NULL)').toArray())).toEqual([])
-        expect(await ids(table.search().where('born IS NULL').toArray())).toEqual([4])
+        expect(await ids(table.query().where('NOT (born = 1815)').toArray())).toEqual([2, 3, 5])
+        expect(await ids(table.query().where('born NOT IN (1815, NULL)').toArray())).toEqual([])
+        expect(await ids(table.query().where('born IS NULL').toArray())).toEqual([4])
       })
 
       test('A-057 an unknown column in a filter names the nearest one and the place', async () => {
-        expect(await failure(table.search().where('id > 1 AND nmae = 3').toArray())).toMatchObject({
+        expect(await failure(table.query().where('id > 1 AND nmae = 3').toArray())).toMatchObject({
           code: 12,
           status: 404,
           hint: 'did you mean "name"?',
@@ -429,17 +429,17 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
 
       test('a filter takes parameters, so that values need no quoting', async () => {
-        expect(await ids(table.search().where('name = ?', ["D'Arcy"]).toArray())).toEqual([4])
-        expect(await ids(table.search().where('id IN ($1, $2)', [1, 3]).toArray())).toEqual([1, 3])
-        expect(await ids(table.search().where('born > :year', { year: 1910 }).toArray())).toEqual([3, 5])
+        expect(await ids(table.query().where('name = ?', ["D'Arcy"]).toArray())).toEqual([4])
+        expect(await ids(table.query().where('id IN ($1, $2)', [1, 3]).toArray())).toEqual([1, 3])
+        expect(await ids(table.query().where('born > :year', { year: 1910 }).toArray())).toEqual([3, 5])
       })
 
       test('a filter that cannot be parsed says where', async () => {
-        expect(await failure(table.search().where('id = 1; drop table people').toArray())).toMatchObject({
+        expect(await failure(table.query().where('id = 1; drop table people').toArray())).toMatchObject({
           code: 13,
           at: { offset: 6 },
         })
-        expect(await failure(table.search().where('id = = 1').toArray())).toMatchObject({
+        expect(await failure(table.query().where('id = = 1').toArray())).toMatchObject({
           code: 13,
           at: { offset: 5 },
         })
@@ -450,11 +450,11 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(Object.keys((await table.search(near).select(['name', 'id']).limit(1).toArray())[0]!)).toEqual(
           ['name', 'id', '_distance'],
         )
-        expect(await failure(table.search().select(['nam']).toArray())).toMatchObject({
+        expect(await failure(table.query().select(['nam']).toArray())).toMatchObject({
           code: 12,
           hint: 'did you mean "name"?',
         })
-        expect(() => table.search().select(['id', 'id'])).toThrow('select must not name "id" twice')
+        expect(() => table.query().select(['id', 'id'])).toThrow('select must not name "id" twice')
       })
 
       test('A-064 a past version gives the rows it had', async () => {
@@ -488,10 +488,10 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('A-063 row ids are unique, and the same at every read of a version', async () => {
         const read = async () =>
-          (await table.search().select(['id']).withRowId().toArray()).map(row => row._rowid)
+          (await table.query().select(['id']).withRowId().toArray()).map(row => row._rowid)
         expect(new Set(await read()).size).toBe(5)
         expect(await read()).toEqual(await read())
-        expect(await ids(table.search().where('_rowid IN (0, 2)').toArray())).toEqual([1, 3])
+        expect(await ids(table.query().where('_rowid IN (0, 2)').toArray())).toEqual([1, 3])
       })
 
       test('a vector that fits no column, or several, is refused', async () => {

@@ -26,7 +26,7 @@ export function queriesSuite({ name, open }: Door): void {
     describe('select', () => {
       test('A-061 expressions by name, in their order, over the columns of the table and those of the query', async () => {
         const rows = await shop
-          .search()
+          .query()
           .select({ double: 'price * 2', id: 'id', tag: 'tags[1]', at: '_rowoffset + 10', row: '_rowid' })
           .limit(2)
           .toArray()
@@ -128,12 +128,12 @@ export function queriesSuite({ name, open }: Door): void {
         const scratch = await root.ns.createTable('scratch', [{ x: 1 }, { x: 2 }, { x: 3 }])
         await scratch.add([{ x: 4 }, { x: 5 }])
         await scratch.delete('x = 2 or x = 4')
-        expect(await scratch.search().select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual([
+        expect(await scratch.query().select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual([
           { x: 1, o: 0 },
           { x: 3, o: 1 },
           { x: 5, o: 2 },
         ])
-        const taken = scratch.search().where('_rowoffset in (0, 2)').select(['x'])
+        const taken = scratch.query().where('_rowoffset in (0, 2)').select(['x'])
         expect(await taken.toArray()).toEqual([{ x: 1 }, { x: 5 }])
       })
 
@@ -142,29 +142,29 @@ export function queriesSuite({ name, open }: Door): void {
           expect(
             await failure(
               shop
-                .search()
+                .query()
                 .select({ [name]: 'id' })
                 .toArray(),
             ),
           ).toMatchObject({ code: 13 })
         }
-        const itself = shop.search().select({ _rowid: '_rowid' }).withRowId().limit(1)
+        const itself = shop.query().select({ _rowid: '_rowid' }).withRowId().limit(1)
         expect(await itself.toArray()).toEqual([{ _rowid: 0 }])
         const many = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`c${i}`, 'id']))
-        expect(await failure(shop.search().select(many).toArray())).toMatchObject({
+        expect(await failure(shop.query().select(many).toArray())).toMatchObject({
           code: 13,
           message: '1001 expressions are selected, more than 1000',
         })
-        expect(() => shop.search().select({})).toThrow('select names no column')
-        expect(() => shop.search().select([])).toThrow('select names no column')
-        expect(() => shop.search().orderBy()).toThrow('orderBy names no column')
+        expect(() => shop.query().select({})).toThrow('select names no column')
+        expect(() => shop.query().select([])).toThrow('select names no column')
+        expect(() => shop.query().orderBy()).toThrow('orderBy names no column')
       })
 
       test('an error in an expression names its column and its position', async () => {
-        const error = await failure(shop.search().select({ ok: 'id', bad: 'prise + 1' }).toArray())
+        const error = await failure(shop.query().select({ ok: 'id', bad: 'prise + 1' }).toArray())
         expect(error).toMatchObject({ code: 12, hint: expect.stringContaining('"price"') })
         expect(error.message).toMatch(/^column "bad": no column named "prise"/)
-        const broken = await failure(shop.search().select({ bad: 'price +' }).toArray())
+        const broken = await failure(shop.query().select({ bad: 'price +' }).toArray())
         expect(broken).toMatchObject({ code: 13 })
       })
     })
@@ -173,7 +173,7 @@ export function queriesSuite({ name, open }: Door): void {
       const ids = async (...keys: readonly (string | Order)[]) =>
         (
           await shop
-            .search()
+            .query()
             .select(['id'])
             .orderBy(...keys)
             .toArray()
@@ -188,7 +188,7 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('limit and offset apply after the order', async () => {
-        const found = shop.search().where('price > 0').orderBy({ column: 'price', ascending: false })
+        const found = shop.query().where('price > 0').orderBy({ column: 'price', ascending: false })
         expect(await found.select(['price']).offset(1).limit(1).toArray()).toEqual([{ price: 2.5 }])
         const twice = found.select({ id: 'id', cents: 'price * -100' }).orderBy('cents').limit(2)
         expect(await twice.toArray()).toEqual([
@@ -236,17 +236,17 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('types without an order, and volatile expressions, are refused', async () => {
-        const random = shop.search().select({ r: 'random()' }).orderBy('r')
+        const random = shop.query().select({ r: 'random()' }).orderBy('r')
         expect(await failure(random.toArray())).toMatchObject({ code: 0 })
-        expect(await failure(shop.search().orderBy('tags').toArray())).toMatchObject({ code: 20 })
-        expect(await failure(shop.search().orderBy('prise').toArray())).toMatchObject({ code: 12 })
+        expect(await failure(shop.query().orderBy('tags').toArray())).toMatchObject({ code: 20 })
+        expect(await failure(shop.query().orderBy('prise').toArray())).toMatchObject({ code: 12 })
       })
     })
 
     describe('groups', () => {
       test('a row per key with its aggregates', async () => {
         const rows = await shop
-          .search()
+          .query()
           .select({
             city: 'city',
             n: 'count(*)',
@@ -267,7 +267,7 @@ export function queriesSuite({ name, open }: Door): void {
 
       test('keys are expressions too, and an order may name a key that is not selected', async () => {
         const rows = shop
-          .search()
+          .query()
           .select({ odd: 'id % 2 = 1', n: 'count(*)' })
           .groupBy('id % 2 = 1')
           .orderBy({ column: 'odd', ascending: false })
@@ -275,7 +275,7 @@ export function queriesSuite({ name, open }: Door): void {
           { odd: true, n: 3 },
           { odd: false, n: 2 },
         ])
-        const byKey = shop.search().select({ n: 'count(*)' }).groupBy('city').orderBy('city').limit(2)
+        const byKey = shop.query().select({ n: 'count(*)' }).groupBy('city').orderBy('city').limit(2)
         expect(await byKey.toArray()).toEqual([{ n: 1 }, { n: 2 }])
       })
 
@@ -287,16 +287,16 @@ export function queriesSuite({ name, open }: Door): void {
           last: 'max(at)',
           cities: 'count(distinct city)',
         }
-        expect(await shop.search().select(all).toArray()).toEqual([
+        expect(await shop.query().select(all).toArray()).toEqual([
           { n: 5, mean: 1.75, least: 'Aachen', last: new Date(4000), cities: 3 },
         ])
-        expect(await shop.search().where('id > 99').select(all).toArray()).toEqual([
+        expect(await shop.query().where('id > 99').select(all).toArray()).toEqual([
           { n: 0, mean: null, least: null, last: null, cities: 0 },
         ])
       })
 
       test('distinct rows are returned once', async () => {
-        const cities = shop.search().select(['city']).distinct()
+        const cities = shop.query().select(['city']).distinct()
         expect(await cities.orderBy('city').toArray()).toEqual([
           { city: 'Aachen' },
           { city: 'Bonn' },
@@ -304,7 +304,7 @@ export function queriesSuite({ name, open }: Door): void {
           { city: null },
         ])
         expect(await cities.limit(2).toArray()).toEqual([{ city: 'Bonn' }, { city: 'Köln' }])
-        const sizes = shop.search().select({ n: 'count(*)' }).groupBy('city').distinct().orderBy('n')
+        const sizes = shop.query().select({ n: 'count(*)' }).groupBy('city').distinct().orderBy('n')
         expect(await sizes.toArray()).toEqual([{ n: 1 }, { n: 2 }])
       })
 
@@ -317,7 +317,7 @@ export function queriesSuite({ name, open }: Door): void {
       ] as const)('%o is refused', async (columns, keys, message) => {
         const refused = await failure(
           shop
-            .search()
+            .query()
             .select(columns)
             .groupBy(...keys)
             .toArray(),
@@ -326,9 +326,9 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('row ids are not allowed in groups', async () => {
-        const groups = shop.search().select({ city: 'city' }).groupBy('city').withRowId()
+        const groups = shop.query().select({ city: 'city' }).groupBy('city').withRowId()
         expect(await failure(groups.toArray())).toMatchObject({ code: 13 })
-        expect(await failure(shop.search().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
+        expect(await failure(shop.query().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
       })
 
       test('columns may have any name', async () => {
@@ -337,14 +337,14 @@ export function queriesSuite({ name, open }: Door): void {
           { '#0': 'b', '#key0': 'z', city: 'C', v: 2 },
         ])
         const rows = odd
-          .search()
+          .query()
           .select({ c: 'city', k: '`#0`', n: 'count(*)', total: 'sum(v)' })
           .groupBy('city', '`#0`')
         expect(await rows.toArray()).toEqual([
           { c: 'B', k: 'a', n: 1, total: 1 },
           { c: 'C', k: 'b', n: 1, total: 2 },
         ])
-        expect(await failure(odd.search().select({ k: '`#key0`' }).groupBy('city').toArray())).toMatchObject({
+        expect(await failure(odd.query().select({ k: '`#key0`' }).groupBy('city').toArray())).toMatchObject({
           code: 13,
         })
       })
@@ -359,7 +359,7 @@ export function queriesSuite({ name, open }: Door): void {
       expect(await shop.countRows(sql`city = ${city}`)).toBe(0)
       expect(await shop.countRows(sql`city in ${['Bonn', 'Köln']} and price > ${2}`)).toBe(1)
       const cheap = sql`price < ${2}`
-      const found = shop.search().where(sql`${cheap} and "city" = ${'Köln'}`)
+      const found = shop.query().where(sql`${cheap} and "city" = ${'Köln'}`)
       expect(await found.select(['id']).toArray()).toEqual([{ id: 2 }])
       expect(await shop.delete(sql`id = ${4n}`)).toMatchObject({ rows: 1 })
     })
@@ -368,14 +368,225 @@ export function queriesSuite({ name, open }: Door): void {
       const { sql } = root
       const columns = { id: 'id', more: sql`price + ${100}`, text: sql`${"it's"} || city` }
       const bonn = sql`city = ${'Bonn'} AND id > ${1}`
-      const first = await shop.search().select(columns).where(bonn).toArray()
-      expect(first).toEqual(await shop.search().where(bonn).select(columns).toArray())
+      const first = await shop.query().select(columns).where(bonn).toArray()
+      expect(first).toEqual(await shop.query().where(bonn).select(columns).toArray())
       const plain = { id: 'id', more: 'price + 100', text: "'it''s' || city" }
-      expect(first).toEqual(await shop.search().where("city = 'Bonn' AND id > 1").select(plain).toArray())
+      expect(first).toEqual(await shop.query().where("city = 'Bonn' AND id > 1").select(plain).toArray())
       expect(first.length).toBeGreaterThan(0)
-      expect(() => shop.search().select(columns).where('id = ?', [1])).toThrow(
+      expect(() => shop.query().select(columns).where('id = ?', [1])).toThrow(
         /cannot be combined with fragments of the tag sql/,
       )
+    })
+
+    test('conditions of several where are joined by AND, each with its own parameters', async () => {
+      const { sql } = root
+      const found = async (...conditions: readonly unknown[]) => {
+        let query = shop.query().select(['id'])
+        for (const [filter, values] of conditions as [string, never][]) query = query.where(filter, values)
+        return (await query.toArray()).map(row => row.id)
+      }
+      const forms = [
+        ['city = ? OR city = ?', ['Bonn', 'Köln']],
+        ['city = $2 OR city = $1', ['Köln', 'Bonn']],
+        ['city = :a OR city = :b', { a: 'Bonn', b: 'Köln' }],
+        [sql`city = ${'Bonn'} OR city = ${'Köln'}`],
+        ["city = 'Bonn' OR city = 'Köln' -- the two"],
+      ] as const
+      const later = [
+        ['id > ? AND id < ?', [1, 3]],
+        ['id > $1 AND id < $2 AND id <> $2', [1, 3]],
+        ['id > :a AND id < :b', { a: 1, b: 3 }],
+        [sql`id > ${1} AND id < ${3}`],
+        ['id > 1 AND id < 3'],
+      ] as const
+      for (const first of forms) {
+        for (const second of later) {
+          expect([first, second, await found(first, second)]).toEqual([first, second, [2]])
+        }
+      }
+      expect(await found(['id > ?', [1]], ['id < ?', [5]], ['id <> ?', [3]])).toEqual([2, 4])
+      const computed = shop.query().where('id > $1', [3]).where('id < $1', [5]).select({ id: 'id + $1' })
+      expect(await computed.toArray()).toEqual([{ id: 7 }])
+      expect(await computed.count()).toBe(1)
+    })
+
+    test.each([
+      ['too few', 'id = ? OR id = ?', [1], 'no value is given for parameter 2'],
+      ['too many', 'id = ?', [1, 2], '2 parameters are given, 1 are used'],
+      ['an unused name', 'id = :a', { a: 1, b: 2 }, '"b" is given'],
+      ['no values', 'id = $1', undefined, 'no value is given for $1'],
+      ['another kind', 'id = :a', [1], 'the values are an array; :a needs an object'],
+      ['a text that is not one expression', 'id = 1) OR (id = 2', undefined, ''],
+    ])('%s: refused in the first and in the second of two conditions', async (_, filter, values, message) => {
+      const one: readonly unknown[] = ['id > ?', [0]]
+      for (const conditions of [
+        [one, [filter, values]],
+        [[filter, values], one],
+      ]) {
+        const [first, second] = conditions as [string, never][]
+        const error = await failure(
+          shop
+            .query()
+            .where(...first!)
+            .where(...second!)
+            .toArray(),
+        )
+        expect(error).toMatchObject({ code: 13 })
+        if (conditions[0] === one) expect(error.message).toContain(message)
+      }
+    })
+
+    test('a query is an async iterable of its rows, all of one version', async () => {
+      const ids: unknown[] = []
+      for await (const row of shop.query().where('id <> 2').offset(1)) {
+        ids.push(row.id)
+        await shop.delete('id = 5')
+      }
+      expect(ids).toEqual([3, 4, 5])
+      const found: unknown[] = []
+      for await (const row of shop.search([0, 1]).limit(2).select(['id'])) found.push(row)
+      expect(found).toEqual(await shop.search([0, 1]).limit(2).select(['id']).toArray())
+      for await (const { id } of shop.query()) {
+        expect(id).toBe(1)
+        break
+      }
+      await expect(async () => {
+        for await (const _ of shop.query().select(['nothing']));
+      }).rejects.toMatchObject({ code: 12 })
+    })
+
+    test('a scan of many rows is read page by page', async () => {
+      const rows = Array.from({ length: 20_000 }, (_, i) => ({ i }))
+      const table = await root.ns.createTable('many', rows)
+      let next = 0
+      for await (const { i } of table.query()) {
+        if (i !== next) expect(i).toBe(next)
+        if (next++ === 9000) await table.delete('true')
+      }
+      expect(next).toBe(20_000)
+    })
+
+    test('first is the first row or null', async () => {
+      const query = shop.query().select(['id'])
+      expect(await query.first()).toEqual({ id: 1 })
+      expect(await query.offset(3).limit(2).first({ int64: 'bigint' })).toEqual({ id: 4n })
+      expect(await query.offset(5).first()).toBeNull()
+      expect(await query.limit(0).first()).toBeNull()
+      expect(await query.orderBy('price desc').first()).toEqual({ id: 4 })
+      expect(await shop.search([0, 5]).select(['id']).first()).toEqual({ id: 5, _distance: 0 })
+    })
+
+    test('count is the number of matches after the offset, up to the limit', async () => {
+      expect(await shop.query().count()).toBe(5)
+      const bonn = shop.query().where('city = ?', ['Bonn'])
+      expect(await bonn.count()).toBe(2)
+      expect(await bonn.select({ n: 'price * 2' }).orderBy('n').count()).toBe(2)
+      expect(await bonn.limit(1).count()).toBe(1)
+      expect(await bonn.offset(1).count()).toBe(1)
+      expect(await bonn.offset(9).count()).toBe(0)
+      expect(await shop.query().select(['city']).distinct().count()).toBe(4)
+      expect(await shop.query().select({ n: 'count(*)' }).groupBy('city').limit(3).count()).toBe(3)
+      expect(await shop.query().select({ n: 'count(*)' }).count()).toBe(1)
+      expect(await (await shop.checkout(1)).query().count()).toBe(5)
+
+      const words = Array.from({ length: 30 }, (_, i) => ({ i, text: i % 3 === 0 ? 'wheat' : 'wheat rye' }))
+      const notes = await root.ns.createTable('notes', words)
+      const wheat = notes.search('wheat')
+      expect(await wheat.count()).toBe(30)
+      expect(await wheat.where('i < ?', [20]).where('i >= ?', [5]).count()).toBe(15)
+      expect(await wheat.limit(10).count()).toBe(10)
+      expect(await wheat.select(['i']).orderBy('i').highlight().withRowId().count()).toBe(30)
+      expect(await notes.search('rye').offset(5).count()).toBe(15)
+    })
+
+    test('count of nearest rows is refused without a distance range', async () => {
+      expect(await shop.search([0, 1]).distanceRange(0, 5).count()).toBe(3)
+      const nearest = await failure(shop.search([0, 1]).count())
+      expect(nearest).toMatchObject({ code: 13, hint: expect.stringContaining('distanceRange') })
+      expect(nearest.message).toContain('count: ')
+      expect(await failure(shop.search([0, 1]).fullText('Bonn').count())).toMatchObject({ code: 13 })
+    })
+
+    test('orderBy takes a direction and a place of NULL', async () => {
+      const ids = async (...keys: never[]) =>
+        (
+          await shop
+            .query()
+            .orderBy(...keys)
+            .select(['id'])
+            .toArray()
+        ).map(row => row.id)
+      const by = (...keys: readonly unknown[]) => ids(...(keys as never[]))
+      expect(await by('price desc')).toEqual([4, 1, 2, 5, 3])
+      expect(await by('price  DESC Nulls First')).toEqual([3, 4, 1, 2, 5])
+      expect(await by('price asc nulls last')).toEqual([5, 2, 1, 4, 3])
+      expect(await by('price nulls first')).toEqual([3, 5, 2, 1, 4])
+      expect(await by('city desc', 'id desc')).toEqual([2, 3, 1, 5, 4])
+      expect(await by('"price" desc')).toEqual(await by('`price` desc'))
+      const odd = await root.ns.createTable('odd', [
+        { 'a desc': 1, 'b"c`d': 2 },
+        { 'a desc': 2, 'b"c`d': 1 },
+      ])
+      const column = async (query: ReturnType<typeof odd.query>) =>
+        (await query.toArray()).map(row => row['a desc'])
+      expect(await column(odd.query().orderBy('"a desc" desc'))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('`a desc`'))).toEqual([1, 2])
+      expect(await column(odd.query().orderBy({ column: 'a desc', ascending: false }))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('"b""c`d"'))).toEqual([2, 1])
+      expect(await column(odd.query().orderBy('`b"c``d` desc'))).toEqual([1, 2])
+    })
+
+    test.each(['price down', 'price desc, id', 'price desc asc', 'nulls first price', 'a b', '"open', ' '])(
+      'orderBy(%j) is refused with the right form',
+      text => {
+        expect(() => shop.query().orderBy(text)).toThrow(/orderBy/)
+      },
+    )
+
+    test('get returns the row with a key, or null', async () => {
+      expect(await shop.get(2)).toMatchObject({ id: 2, city: 'Köln' })
+      expect(await shop.get(2n, { int64: 'bigint' })).toMatchObject({ id: 2n })
+      expect(await shop.get(9)).toBeNull()
+      expect(await shop.get('Bonn', { on: 'city' })).toMatchObject({ id: 1 })
+      expect(await shop.get("B'onn", { on: 'city' })).toBeNull()
+      expect(await (await shop.checkout(1)).get(1)).toMatchObject({ id: 1 })
+      expect(await failure(shop.get(null as never))).toMatchObject({ code: 13 })
+      expect(await failure(shop.get(1, { on: 'sku' }))).toMatchObject({ code: 12 })
+      const keyed = await root.ns.createTable('keyed', [{ 'the key': 'a', n: 1 }])
+      expect(await keyed.get('a', { on: 'the key' })).toEqual({ 'the key': 'a', n: 1 })
+      const error = await failure((keyed as Table).get('a'))
+      expect(error).toMatchObject({ code: 13, hint: expect.stringContaining("{ on: 'sku' }") })
+      expect(error.message).toBe('get: the table has no column "id"')
+    })
+
+    test('upsert inserts rows, and updates the rows with the same key, in one version', async () => {
+      const stock = await root.ns.createTable('stock', [
+        { place: 'a', sku: 1, n: 1, note: 'x' },
+        { place: 'b', sku: 1, n: 2, note: 'y' },
+      ])
+      const rows = [
+        { place: 'a', sku: 1, n: 10 },
+        { place: 'a', sku: 2, n: 20 },
+      ]
+      expect(await stock.upsert(rows, { on: ['place', 'sku'] })).toEqual({
+        version: 2,
+        inserted: 1,
+        updated: 1,
+      })
+      expect(await stock.query().orderBy('n').toArray()).toEqual([
+        { place: 'b', sku: 1, n: 2, note: 'y' },
+        { place: 'a', sku: 1, n: 10, note: 'x' },
+        { place: 'a', sku: 2, n: 20, note: null },
+      ])
+      expect(await stock.upsert([{ n: 2, note: 'z' }], { on: 'n' })).toMatchObject({
+        inserted: 0,
+        updated: 1,
+      })
+      expect(await stock.get('z', { on: 'note' })).toMatchObject({ place: 'b' })
+      expect(await failure(stock.upsert(rows, {} as never))).toMatchObject({ code: 13 })
+      expect(await failure(stock.upsert(rows, { on: [] }))).toMatchObject({ code: 13 })
+      expect(await failure((stock as Table).upsert(rows, { on: 'id' }))).toMatchObject({ code: 12 })
+      expect(await failure((await stock.checkout(1)).upsert(rows, { on: 'sku' }))).toMatchObject({ code: 13 })
     })
 
     describe('batches', () => {
@@ -390,27 +601,27 @@ export function queriesSuite({ name, open }: Door): void {
 
       test('have the requested number of rows, a few at a time', async () => {
         const names = ['id']
-        const some = shop.search().where('id <> 2').select(names)
+        const some = shop.query().where('id <> 2').select(names)
         expect(await collect(some, 2)).toEqual([
           { names, ids: [1, 3] },
           { names, ids: [4, 5] },
         ])
         expect((await collect(some.offset(1).limit(2), 1)).map(batch => batch.ids)).toEqual([[3], [4]])
-        expect(await collect(shop.search().where('id > 99').select(names), 2)).toEqual([])
+        expect(await collect(shop.query().where('id > 99').select(names), 2)).toEqual([])
         const nearest = shop.search([0, 5]).limit(3).select(names)
         expect((await collect(nearest, 2)).map(batch => batch.ids)).toEqual([[5, 4], [3]])
       })
 
       test('also of groups', async () => {
-        const counted = shop.search().select({ id: 'count(*)' })
+        const counted = shop.query().select({ id: 'count(*)' })
         expect(await collect(counted, 2)).toEqual([{ names: ['id'], ids: [5] }])
-        const cities = shop.search().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
+        const cities = shop.query().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
         expect((await collect(cities, 3)).map(batch => batch.ids)).toEqual([[2, 3, 4], [5]])
       })
 
       test('keep the row position if it is selected', async () => {
         const places: unknown[] = []
-        for await (const batch of shop.search().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
+        for await (const batch of shop.query().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
           for (const row of batch) places.push(Number(row!._rowoffset))
         }
         expect(places).toEqual([0, 1, 2, 3, 4])
@@ -423,12 +634,12 @@ export function queriesSuite({ name, open }: Door): void {
           for await (const _ of search.batches({ rows: 1, signal: controller.signal }))
             controller.abort(reason)
         }
-        expect(await failure(read(shop.search()))).toBe(reason)
+        expect(await failure(read(shop.query()))).toBe(reason)
       })
 
       test('are all of one version, with any commits in between', async () => {
         const ids: number[] = []
-        for await (const batch of shop.search().batches({ rows: 2 })) {
+        for await (const batch of shop.query().batches({ rows: 2 })) {
           expect(batch.schema.fields.map(field => field.name)).toEqual(Object.keys(goods[0]!))
           ids.push(...[...batch].map(row => Number(row!.id)))
           await shop.delete(`id = ${6 - ids.length}`)
@@ -439,7 +650,7 @@ export function queriesSuite({ name, open }: Door): void {
     })
 
     test('explain prints the filter as it is executed', async () => {
-      const search = shop.search().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
+      const search = shop.query().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
       expect(await search.orderBy('at').limit(3).explain()).toBe(
         [
           'Project: price AS p',
@@ -457,7 +668,7 @@ export function queriesSuite({ name, open }: Door): void {
     })
 
     test('A-075 analyze executes a query, and reports each step', async () => {
-      const search = shop.search().where('id < 4').select(['id']).limit(2)
+      const search = shop.query().where('id < 4').select(['id']).limit(2)
       expect((await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed')).toBe(
         [
           'Analyze: metrics=[output_rows=2, elapsed]',

@@ -36,7 +36,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
     })
     afterEach(() => opened.close())
 
-    const all = async () => (await table.search().toArray()).map(({ id, name }) => ({ id, name }))
+    const all = async () => (await table.query().toArray()).map(({ id, name }) => ({ id, name }))
     const scanned = (options: ScanOptions = {}) => table.scan(options)
 
     test('the slices together are the table, in row order', async () => {
@@ -65,7 +65,7 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
         for await (const batch of slice.batches())
           found.push(...batch.toArray().map(row => ({ ...row.toJSON() })))
       }
-      const wanted = await table.search().where('id > 50').select(select).toArray()
+      const wanted = await table.query().where('id > 50').select(select).toArray()
       expect(found.map(({ _rowid, ...row }) => ({ ...row, _rowid: Number(_rowid) }))).toEqual(wanted)
       const named = await scanned({ select: ['name'], withRowId: true })
       for await (const batch of named.slices[0]!.batches()) {

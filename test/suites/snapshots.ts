@@ -9,7 +9,7 @@ import { requestOf, stage } from '../support/lance.js'
 import type { Door, OpenedRoot } from '../support/transports.js'
 import { samples, written } from './idempotency.js'
 
-const idsOf = async (table: Table) => (await table.search().select(['id']).toArray()).map(row => row.id)
+const idsOf = async (table: Table) => (await table.query().select(['id']).toArray()).map(row => row.id)
 
 /** Some of everything. */
 async function fill({ ns, store }: OpenedRoot): Promise<void> {
@@ -150,7 +150,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
       })
 
       test('refuses every write, and leaves nothing in the store', async () => {
-        const large = await (await ns.openTable('n$gone')).search().toIpc()
+        const large = await (await ns.openTable('n$gone')).query().toIpc()
         const prepared = []
         for (const name of written) {
           await ns.createNamespace(`for-${name}`)
@@ -185,7 +185,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
         await snapshot.close()
         await snapshot.close()
         expect(await failure(snapshot.tableNames())).toMatchObject({ code: 17 })
-        expect(await failure(table.search().toArray())).toMatchObject({ code: 17 })
+        expect(await failure(table.query().toArray())).toMatchObject({ code: 17 })
         expect(await idsOf(await other.openTable('rows'))).toEqual([2, 3])
         expect(await idsOf(await ns.openTable('rows'))).toEqual([2, 3])
       })

@@ -99,13 +99,13 @@ export function takesSuite({ name, open }: Door): void {
       ['_rowid = 3 AND _rowid = 5', []],
       ['_rowid = 18446744073709551615', []],
     ])('where %s', async (filter, expected) => {
-      const found = (await table.search().where(filter).select(['x']).toArray()).map(row => row.x)
+      const found = (await table.query().where(filter).select(['x']).toArray()).map(row => row.x)
       expect(found.toSorted()).toEqual(expected)
       expect(await table.countRows(filter)).toBe(expected.length)
     })
 
     test('the plan says which rows are read by number, and what is left to evaluate', async () => {
-      const plan = await table.search().where('_rowid IN (3, 7) AND x > 3').explain()
+      const plan = await table.query().where('_rowid IN (3, 7) AND x > 3').explain()
       expect(plan).toContain('Filter: x > 3')
       expect(plan).toContain('Take by number: _rowid IN (3, 7)')
       expect(plan).toContain('2 of 3 fragments may hold matching rows')

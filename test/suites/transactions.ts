@@ -30,7 +30,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
     afterEach(() => opened.close())
 
     const rowsOf = async (of: Namespace, name: string) => {
-      const rows = await of.table(name).search().orderBy('id').toArray()
+      const rows = await of.table(name).query().orderBy('id').toArray()
       return rows.map(({ id, n }) => [id, n])
     }
 
@@ -88,7 +88,7 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       })
       const a = await other.openTable('a')
       expect((await a.schema()).fields.map(({ name }) => name)).toEqual(['id', 'part'])
-      const rows = await a.search().orderBy('id').toArray()
+      const rows = await a.query().orderBy('id').toArray()
       expect(rows.map(({ id, part }) => [id, part])).toEqual([
         [1, 51],
         [2, 0],

@@ -22,7 +22,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
     })
     afterEach(() => opened.close())
 
-    const ids = async (of: Table = table) => (await of.search().orderBy('id').toArray()).map(row => row.id)
+    const ids = async (of: Table = table) => (await of.query().orderBy('id').toArray()).map(row => row.id)
 
     test('parts are invisible until the upload is committed, and then one version has all of them', async () => {
       const upload = await table.upload()
@@ -63,7 +63,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       for (const part of ['a', 'b', 'c']) await upload.add([{ id: 10n, name: part }], { part })
       expect(await failure(upload.commit({ parts: ['a', 'x'] }))).toMatchObject({ code: 13 })
       expect(await upload.commit({ parts: ['c', 'a'] })).toMatchObject({ parts: 2, inserted: 2 })
-      const found = await table.search().where('id = 10').toArray()
+      const found = await table.query().where('id = 10').toArray()
       expect(found.map(row => row.name)).toEqual(['c', 'a'])
     })
 
@@ -147,7 +147,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
         hint: /same columns/,
       })
       expect(await upload.commit()).toEqual({ version: 2, parts: 2, inserted: 1, updated: 1, deleted: 1 })
-      const found = await table.search().orderBy('id').toArray()
+      const found = await table.query().orderBy('id').toArray()
       expect(found).toEqual([
         { id: 2, name: 'zwei' },
         { id: 3, name: 'drei' },
@@ -179,7 +179,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       await upload.add([{ id: 3n }])
       await table.addColumns({ note: { type: 'string' } })
       await upload.commit()
-      expect(await table.search().where('id = 3').toArray()).toEqual([{ id: 3, name: null, note: null }])
+      expect(await table.query().where('id = 3').toArray()).toEqual([{ id: 3, name: null, note: null }])
       const late = await table.upload()
       await late.add([{ id: 4n }])
       await table.dropColumns(['name'])
@@ -203,7 +203,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
         message: /"note"/,
       })
       await upload.commit()
-      expect(await table.search().where('id > 2').orderBy('id').toArray()).toEqual([
+      expect(await table.query().where('id > 2').orderBy('id').toArray()).toEqual([
         { id: 3, name: null, note: null },
         { id: 4, name: 'four', note: null },
       ])
@@ -305,7 +305,7 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
     test('parts of one upload have the same mode', async () => {
       const { id } = await table.upload()
       const request = { id: ['t'], upload_id: id, upload_part_id: 'a', mode: 'Overwrite' as const }
-      const body = await table.search().toIpc()
+      const body = await table.query().toIpc()
       expect(await failure(ns.operations.insertIntoTable(request, body))).toMatchObject({ code: 13 })
       const { upload_part_id: _, ...half } = request
       expect(await failure(ns.operations.insertIntoTable(half, body))).toMatchObject({

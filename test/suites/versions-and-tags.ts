@@ -18,7 +18,7 @@ type Command = fc.AsyncCommand<Model, Table>
 
 const tagNames = ['a', 'b'] as const
 const latest = (model: Model) => model.versions.at(-1)!
-const idsOf = async (table: Table) => (await table.search().select(['id']).toArray()).map(row => row.id)
+const idsOf = async (table: Table) => (await table.query().select(['id']).toArray()).map(row => row.id)
 
 class Add implements Command {
   constructor(

@@ -57,7 +57,7 @@ export function viewsSuite({ name, open }: Door): void {
     afterEach(() => opened.close())
 
     const shown = async (view: Table) => {
-      const found = await view.search().withRowId().orderBy('id').toArray()
+      const found = await view.query().withRowId().orderBy('id').toArray()
       return found.map(row => Object.values(row))
     }
     const created = (options: object = {}) =>
@@ -258,7 +258,7 @@ export function viewsSuite({ name, open }: Door): void {
 
     test('only a refresh changes a view', async () => {
       const view = await created()
-      const body = await view.search().toIpc()
+      const body = await view.query().toIpc()
       const id = ['v']
       const writes: Readonly<Record<string, () => Promise<unknown>>> = {
         insert: () => ops.insertIntoTable({ id }, body),
@@ -341,7 +341,7 @@ export function viewsSuite({ name, open }: Door): void {
       await source.update({ text: 'zwei' }, 'id = 2')
       await all.refresh()
       await over.refresh()
-      expect(await over.search().orderBy('id').toArray()).toEqual([
+      expect(await over.query().orderBy('id').toArray()).toEqual([
         { text: 'zwei', id: 2 },
         { text: 'three', id: 3 },
       ])

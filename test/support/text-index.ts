@@ -47,7 +47,7 @@ export async function foundBy(
 /** Expects of each text index of the table, at its version, that it finds the rows it covers by all of their terms, and no others. Gives the number of those. */
 export async function expectFound(
   engine: Engine,
-  table: Pick<Table, 'search' | 'version'>,
+  table: Pick<Table, 'query' | 'version'>,
   column: string,
   name = 't',
 ): Promise<number> {
@@ -60,7 +60,7 @@ export async function expectFound(
       for (const offset of index.covered(fragment).toIndices()) covered.add(Number(rowIds.at(offset)))
     }
     const expected = new Map<string, number[]>([['zzz', []]])
-    for (const row of await table.search().withRowId().toArray()) {
+    for (const row of await table.query().withRowId().toArray()) {
       const { _rowid, [column]: value } = row as unknown as Record<string, unknown> & { _rowid: bigint }
       const id = Number(_rowid)
       if (!covered.has(id)) continue

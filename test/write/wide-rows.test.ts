@@ -23,7 +23,7 @@ test('a merge of rows that are too wide for one piece writes several pieces', as
   const rows = Array.from({ length: 17 }, (_, id) => ({ id, s: `new ${id}` }))
   await table.mergeInsert('id').whenMatchedUpdateAll().execute(rows)
   expect(pieces.length).toBeGreaterThan(5)
-  const found = await table.search().orderBy('id').toArray()
+  const found = await table.query().orderBy('id').toArray()
   expect(found.map(({ s }) => s)).toEqual([...rows.map(({ s }) => s), 'old', 'old', 'old'])
   await ns.close()
 })

@@ -277,7 +277,7 @@ describe('sheaf serve', () => {
     await using other = await connect('memory://', { maintenance: { compact: false } })
     const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(600) }))
     const table = await other.createTable('t', rows)
-    const file = await table.search().toIpc()
+    const file = await table.query().toIpc()
     for (let i = 0; i < 3; i++) await table.add(rows)
     const root = freshRoot()
     const { url, child, exit } = await serve(root, '--workers', '2', '--max-uploads', '1MiB')
@@ -287,7 +287,7 @@ describe('sheaf serve', () => {
     expect(await post('create', file)).toBe(200)
     // A merge holds all batches of its rows.
     expect(
-      await post('merge_insert?on=id&when_not_matched_insert_all=true', await table.search().toIpc()),
+      await post('merge_insert?on=id&when_not_matched_insert_all=true', await table.query().toIpc()),
     ).toBe(413)
     child.kill('SIGTERM')
     expect(await exit).toEqual([0, null])

@@ -111,19 +111,19 @@ describe('from a table', () => {
     await using ns = await connect('memory://')
     const table = await ns.createTable('t', readCsv(stream('id,city\n1,Bonn\n2,\n')))
     const text = 'id,city\n1,Bonn\n2,\n'
-    expect(await written(writeCsv, table.search().batches({ rows: 1 }))).toBe(text)
-    expect(await written(writeCsv, await table.search().toArrow())).toBe(text)
-    expect(await written(writeCsv, await table.search().toArray())).toBe(text)
-    expect(await written(writeJsonLines, table.search().batches())).toBe(
+    expect(await written(writeCsv, table.query().batches({ rows: 1 }))).toBe(text)
+    expect(await written(writeCsv, await table.query().toArrow())).toBe(text)
+    expect(await written(writeCsv, await table.query().toArray())).toBe(text)
+    expect(await written(writeJsonLines, table.query().batches())).toBe(
       '{"id":1,"city":"Bonn"}\n{"id":2,"city":null}\n',
     )
     const path = `${newFolder()}/a.arrow`
-    await writeArrow(path, table.search().batches())
+    await writeArrow(path, table.query().batches())
     const back = []
     for await (const batch of readArrow(path)) back.push(batch)
     const copy = await ns.createTable('copy', back)
     expect(await copy.schema()).toEqual(await table.schema())
-    expect(await copy.search().toArray()).toEqual(await table.search().toArray())
+    expect(await copy.query().toArray()).toEqual(await table.query().toArray())
   })
 })
 

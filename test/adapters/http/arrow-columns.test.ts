@@ -33,7 +33,7 @@ test('a schema without rows adds columns of nulls', async () => {
   ]
   expect(await add(without(fields))).toMatchObject({ status: 200, body: { version: 2 } })
   const table = ns.table('t')
-  expect(await table.search().toArray()).toEqual([{ id: 1, word: null, at: null, v: null, s: null }])
+  expect(await table.query().toArray()).toEqual([{ id: 1, word: null, at: null, v: null, s: null }])
   const types = (await table.schema()).fields.map(({ type }) => type)
   expect(types).toMatchObject([
     {},

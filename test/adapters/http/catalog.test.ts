@@ -188,7 +188,7 @@ describe('headers', () => {
         })
         expect(merge.status).toBe(200)
       }
-      const rows = await ns.table('twice').search().toArray()
+      const rows = await ns.table('twice').query().toArray()
       expect(rows.map(({ id }) => id).sort()).toEqual([0, 1, 1, 2, 2, 3])
     })
 
@@ -215,7 +215,7 @@ describe('headers', () => {
     await update({ 'x-request-id': 'u' })
     await update({ ...lancedb, 'user-agent': 'Not-LanceDB-Node-Client/0.39.0' })
     await update({ ...lancedb, 'idempotency-key': 'own' })
-    const [row] = await ns.table('counted').search().toArray()
+    const [row] = await ns.table('counted').query().toArray()
     expect(row).toEqual({ id: 5 })
     const drop = (name: string) => askJson(url, `/v1/table/${name}/drop/`, {}, lancedb)
     for (const name of ['a', 'b']) await ns.createTable(name, [{ id: 0 }])

@@ -48,7 +48,7 @@ describe('a table of 18 MB', () => {
       vector: vectors.subarray(id * dim, (id + 1) * dim),
     }))
     await table.add(new ArrowRows(schema, [rowsToBatch(ids, schema)]) as never)
-    file = await table.search().toIpc()
+    file = await table.query().toIpc()
     return () => ns.close()
   })
 
@@ -91,7 +91,7 @@ describe('a table of 18 MB', () => {
     closing.push(() => inner.close())
     const outer = connectHttp((await start(inner.operations)).url)
     closing.push(() => outer.close())
-    expect(Buffer.from(await outer.table('t').search().toIpc()).equals(file)).toBe(true)
+    expect(Buffer.from(await outer.table('t').query().toIpc()).equals(file)).toBe(true)
   })
 
   test('continues as its reader reads, and ends when the reader disconnects', async () => {
@@ -147,7 +147,7 @@ describe('a rest that fails', () => {
     await expect(fetched.then(response => response.arrayBuffer())).rejects.toThrow()
     const remote = connectHttp(url)
     closing.push(() => remote.close())
-    await expect(remote.table('t').search().toArray()).rejects.toMatchObject({
+    await expect(remote.table('t').query().toArray()).rejects.toMatchObject({
       code: ErrorCode.ServiceUnavailable,
     })
     expect((await ask(url, { path: '/healthz', method: 'GET' })).status).toBe(200)

@@ -34,7 +34,7 @@ test('a view is created and refreshed', async () => {
       expect(await jobEnd(ns.operations, reply.body.job_id as string)).toMatchObject({ status: 'Succeeded' })
     }
   }
-  expect(await ns.table('v').search().toArray()).toEqual([{ id: 1, twice: 40 }])
+  expect(await ns.table('v').query().toArray()).toEqual([{ id: 1, twice: 40 }])
 })
 
 test.each<[string, object, number, number]>([
@@ -53,7 +53,7 @@ test("LanceDB's Python client creates a view, waits for its rows, describes, lis
   const created = await post('materialized_view/p/create', { query, with_no_data: false })
   expect(created).toEqual({ status: 202, body: { version: 1, job_id: expect.any(String) } })
   await jobEnd(ns.operations, created.body.job_id as string)
-  expect(await ns.table('p').search().toArray()).toEqual([{ id: 1, twice: 40 }])
+  expect(await ns.table('p').query().toArray()).toEqual([{ id: 1, twice: 40 }])
   expect(await post('materialized_view/p/describe')).toMatchObject({
     status: 200,
     body: { source_table: 't', query: 'SELECT id, n * 2 AS twice FROM t WHERE n > 10' },

@@ -60,7 +60,7 @@ test('no acknowledged write is lost or doubled, whenever the worker is killed', 
         await Promise.all(adding)
         await ending
       }
-      const rows = await table.search().select(['id']).limit(1000).toArray()
+      const rows = await table.query().select(['id']).limit(1000).toArray()
       const ids = rows.map(({ id }) => Number(id))
       expect(new Set(ids).size).toBe(ids.length)
       for (const id of acknowledged) expect(ids).toContain(id)

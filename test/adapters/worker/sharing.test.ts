@@ -145,7 +145,7 @@ describe('several workers', () => {
     await table.waitForIndex(['lists_idx', 'graphs_idx'])
     const ask = async (ns: sheaf.Namespace) => {
       const search = ns.table('t').search(new Float32Array(16).fill(40)).limit(20)
-      const answers = [await ns.table('t').search().where("name LIKE '%99' AND id > 100").limit(50).toIpc()]
+      const answers = [await ns.table('t').query().where("name LIKE '%99' AND id > 100").limit(50).toIpc()]
       for (const column of ['v', 'lists', 'graphs']) {
         const near = search.column(column)
         answers.push(await near.toIpc())

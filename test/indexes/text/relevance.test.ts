@@ -30,7 +30,7 @@ async function reached(judged: Judged): Promise<number> {
     const { name: index } = await table.createIndex('text', { type: 'FTS' })
     await table.waitForIndex(index)
     return await meanGain(judged, async query => {
-      const found = await table.search().fullText(query).select(['name']).limit(10).toArray()
+      const found = await table.query().fullText(query).select(['name']).limit(10).toArray()
       return found.map(({ name }) => name as string)
     })
   } finally {

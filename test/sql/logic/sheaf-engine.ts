@@ -44,7 +44,7 @@ const alias = (output: number) => `output_${output}`
 
 function search(table: Table, query: Query) {
   const { where, outputs, groupBy, distinct, orderBy, limit, offset } = query
-  let found = table.search().select(Object.fromEntries(outputs.map((text, i) => [alias(i), text])))
+  let found = table.query().select(Object.fromEntries(outputs.map((text, i) => [alias(i), text])))
   if (where !== null) found = found.where(where)
   if (groupBy.length > 0) found = found.groupBy(...groupBy)
   if (distinct) found = found.distinct()

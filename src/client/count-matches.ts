@@ -1,0 +1,69 @@
+/** Counts the matching rows of a query. */
+import { invalidInput } from '../errors.js'
+import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { importReplies } from './import-replies.js'
+import { isOfGroups } from './selection.js'
+
+type QueryRequest = Request<'queryTable'>
+
+/**
+ * Return the number of rows that a query matches after its offset, at most `limit`. Throws `InvalidInput` for a hybrid
+ * search, and for a vector search without a distance range: both return a number of nearest rows, whatever matches.
+ */
+export async function countMatches(
+  operations: Operations,
+  request: QueryRequest,
+  limit: number | undefined,
+  call: CallOptions,
+): Promise<number> {
+  const { id, version, vector, full_text_query, lower_bound, upper_bound, filter, offset = 0 } = request
+  if (vector !== null && full_text_query !== undefined) {
+    throw invalidInput('count: a hybrid search ranks a number of candidates, so its matches have no count', {
+      hint: 'count the search by words alone, or query().where(...)',
+    })
+  }
+  if (vector !== null && lower_bound === undefined && upper_bound === undefined) {
+    throw invalidInput(
+      'count: a vector search without a distance range returns the nearest rows, so its matches have no count',
+      { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
+    )
+  }
+  const ofGroups = isOfGroups(request)
+  if (request.distinct === true || (ofGroups instanceof Promise ? await ofGroups : ofGroups)) {
+    const reply = await operations.queryTable(request, call)
+    const { readReply } = await importReplies()
+    return readReply(reply).batches.reduce((sum, { length }) => sum + length, 0)
+  }
+  const at = { id, ...(version !== undefined && { version }) }
+  // Values that only selected expressions use would be refused as unused.
+  const hasValues = filter !== undefined && /[?$:]/.test(filter) && request.parameters !== undefined
+  const values = hasValues ? { parameters: request.parameters } : {}
+  const isScan = vector === null && full_text_query === undefined
+  const matches = isScan
+    ? await operations.countTableRows(
+        { ...at, ...(filter !== undefined && { predicate: filter }), ...values },
+        call,
+      )
+    : await searchMatches(operations, request, values, call)
+  return Math.max(0, Math.min(limit ?? Number.POSITIVE_INFINITY, matches - offset))
+}
+
+async function searchMatches(
+  operations: Operations,
+  request: QueryRequest,
+  values: Pick<QueryRequest, 'parameters'>,
+  call: CallOptions,
+): Promise<number> {
+  const { columns: _, parameters: __, offset: ___, order_by: ____, ...search } = request
+  const { highlight: _____, with_row_id: ______, ...matching } = search
+  const counted = {
+    ...matching,
+    ...values,
+    k: Number.MAX_SAFE_INTEGER,
+    columns: { column_aliases: { n: 'count(*)' } },
+  }
+  const reply = await operations.queryTable(counted, call)
+  const { readReply, rowObjects } = await importReplies()
+  const [row] = await rowObjects(readReply(reply).batches, {})
+  return row!.n as number
+}

@@ -1,0 +1,68 @@
+/** Converts the keys of `Search.orderBy` to wire fields. A key is a text such as `year desc`, or an object. */
+import { invalidInput, quote } from '../errors.js'
+import type { Request } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
+import { array, boolean, options as declare, either, string, withHints } from '../protocol/shape.js'
+
+/** A sort key of `Search.orderBy`. */
+export interface Order<N extends string = string> {
+  /** A column of the answer or of the table. */
+  readonly column: N
+  /** Whether the smallest value comes first. Default true. */
+  readonly ascending?: boolean | undefined
+  /** Whether NULL comes before all values. Default false. */
+  readonly nullsFirst?: boolean | undefined
+}
+
+export const orderShape = withHints(
+  declare<Order>()({ column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean }, { column: true }),
+  {
+    desc: 'ascending: false',
+    descending: 'ascending: false',
+    asc: 'ascending',
+    direction: 'ascending: false',
+    order: 'ascending: false',
+    nulls: 'nullsFirst',
+  },
+)
+
+const orderKeys = array(
+  either<string | Order>(
+    { is: value => typeof value === 'string', shape: string('nonBlank') },
+    { is: value => typeof value === 'object' && value !== null, shape: orderShape },
+  ),
+)
+
+type WireKey = NonNullable<Request<'queryTable'>['order_by']>[number]
+
+/** Return the wire fields of sort keys. Throws `InvalidInput` for a text that is not a column with an order. */
+export function orderFields(keys: readonly (string | Order)[]): readonly WireKey[] {
+  return parse(orderKeys, keys, 'orderBy').map(key => {
+    const { column, ascending, nullsFirst } = typeof key === 'string' ? orderOfText(key) : key
+    return {
+      column_name: column,
+      ...(ascending !== undefined && { ascending }),
+      ...(nullsFirst !== undefined && { nulls_first: nullsFirst }),
+    }
+  })
+}
+
+/** A name in double quotes, in backticks, or without blanks; then optionally a direction and a place of NULL. */
+const keyText =
+  /^\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^\s"`]\S*))(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*$/i
+
+function orderOfText(text: string): Order {
+  const found = keyText.exec(text)
+  if (found === null) {
+    throw invalidInput(`orderBy: ${quote(text)} is not a column with an order`, {
+      hint: `write orderBy('year desc') or orderBy('year desc nulls first'); a name with blanks needs quotes: orderBy('"${text.replaceAll('"', '""')}"')`,
+    })
+  }
+  const [, inQuotes, inBackticks, bare, direction, nulls] = found
+  const column = inQuotes?.replaceAll('""', '"') ?? inBackticks?.replaceAll('``', '`') ?? bare!
+  return {
+    column,
+    ...(direction !== undefined && { ascending: direction.toLowerCase() === 'asc' }),
+    ...(nulls !== undefined && { nullsFirst: nulls.toLowerCase() === 'first' }),
+  }
+}

@@ -1,0 +1,107 @@
+/** Types that calls derive from the type of a table's rows. `R` is `Row` if the columns are not known. */
+import type { ParameterScalar, ParameterValue } from '../protocol/parameters.js'
+import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
+import type { RowInput } from './table-data.js'
+
+/** Whether the columns of rows are known at compile time. */
+type IsKnown<R extends object> = [keyof R] extends [never] ? false : string extends keyof R ? false : true
+
+type InBackticks = `\`${string}\``
+
+/** A key column of a merge, which may be in backticks. */
+export type KeyName<R extends object> = IsKnown<R> extends true ? ColumnName<R> | InBackticks : string
+
+/** The name of a column. */
+export type ColumnName<R extends object> = IsKnown<R> extends true ? keyof R & string : string
+
+/** The columns that a search adds. */
+export type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'
+
+/** Columns that every table can return. */
+type NumberColumn = '_rowid' | '_rowoffset'
+
+/** What a selection names: columns, fields of struct columns, and columns that a search adds. `T`: the rows of the table. */
+export type SelectedName<R extends object, T extends object = R> =
+  IsKnown<T> extends true
+    ? ((keyof R | keyof T) & string) | `${keyof T & string}.${string}` | AddedColumn | NumberColumn
+    : string
+
+/** Rows reduced to the selected columns, plus the columns that a search adds. `T`: the rows of the table. */
+export type Selected<R extends object, K extends PropertyKey, T extends object = R> = {
+  readonly [P in K | (keyof R & AddedColumn)]: Cell<R, T, P>
+}
+
+/** Rows of selected expressions: the type of the column if the expression is the name of a column. */
+export type Computed<
+  R extends object,
+  C extends Readonly<Record<string, string | SqlFragment>>,
+  T extends object = R,
+> = {
+  readonly [P in (keyof C & string) | (keyof R & AddedColumn)]: P extends keyof C
+    ? Cell<R, T, C[P]>
+    : Cell<R, T, P>
+}
+
+type Cell<R extends object, T extends object, P> = P extends keyof R
+  ? R[P]
+  : P extends keyof T
+    ? T[P]
+    : P extends NumberColumn
+      ? number
+      : unknown
+
+type Direction = 'asc' | 'desc' | 'ASC' | 'DESC'
+type Nulls = 'nulls first' | 'nulls last' | 'NULLS FIRST' | 'NULLS LAST'
+type Ordered<N extends string> = N | `${N} ${Direction}` | `${N} ${Nulls}` | `${N} ${Direction} ${Nulls}`
+
+/** The columns by which rows can be ordered. `T`: the rows of the table. */
+export type OrderedName<R extends object, T extends object> =
+  IsKnown<T> extends true
+    ? ((keyof R | keyof T) & string) | AddedColumn | NumberColumn | `${keyof T & string}.${string}`
+    : string
+
+/** A sort key as text: a column, its direction, and the place of NULL. */
+export type OrderText<R extends object, T extends object> =
+  IsKnown<T> extends true
+    ? Ordered<OrderedName<R, T>> | Ordered<`"${string}"`> | Ordered<InBackticks>
+    : string
+
+/** For each column, a value, or an expression over the old row (`` sql`price * 2` ``). */
+export type Assignments<R extends object = Readonly<Record<string, unknown>>> =
+  IsKnown<R> extends true
+    ? { readonly [K in keyof R]?: ParameterValue | SqlFragment }
+    : Readonly<Record<string, ParameterValue | SqlFragment>>
+
+/** A value of a key column. */
+export type KeyOf<V> = unknown extends V
+  ? Exclude<ParameterScalar, null>
+  : V extends number | bigint
+    ? number | bigint
+    : Exclude<V, null>
+
+/** Rows to write that may leave out columns. */
+export type PartialInput<R extends object> = IsKnown<R> extends true ? Partial<RowInput<R>> : object
+
+/** Rows whose 64-bit integers are read as `I`. The type of a row does not tell them from other numbers. */
+type WithInt64<V, I> = unknown extends V
+  ? V
+  : V extends number
+    ? V | I
+    : V extends Date | ArrayBufferView
+      ? V
+      : V extends readonly (infer E)[]
+        ? readonly WithInt64<E, I>[]
+        : V extends object
+          ? { readonly [K in keyof V]: K extends FloatColumn ? V[K] : WithInt64<V[K], I> }
+          : V
+
+type FloatColumn = '_distance' | '_score' | '_relevance_score'
+
+/** Rows as `toArray` returns them with the option `int64`. */
+export type RowsAs<R extends object, O extends { readonly int64?: unknown }> = O extends {
+  readonly int64: infer I
+}
+  ? I extends 'number'
+    ? R
+    : WithInt64<R, I extends 'bigint' ? bigint : I extends 'string' ? string : bigint | string>
+  : R
