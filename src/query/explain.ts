@@ -7,7 +7,7 @@ import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { runTask } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { printExpression } from '../sql/print.js'
+import { printExpression, printText } from '../sql/print.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
@@ -71,7 +71,7 @@ export async function explained(
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
-    ...(grouping?.aggregates ?? []).map(({ arg }) => arg),
+    ...(grouping?.aggregates ?? []).flatMap(({ arg, filter }) => [arg, filter]),
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
   const unused = [
@@ -115,9 +115,11 @@ function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose
   return verbose ? `${name} (${typeName(field.type)})` : name
 }
 
-function aggregateText({ fn, distinct, arg, field }: Aggregate): string {
+function aggregateText({ fn, distinct, arg, option, filter, field }: Aggregate): string {
   const value = arg === null ? '*' : `${distinct ? 'DISTINCT ' : ''}${printExpression(arg)}`
-  return `${field.name} = ${fn}(${value})`
+  const second = option === null ? '' : `, ${typeof option === 'string' ? printText(option) : option}`
+  const condition = filter === null ? '' : ` FILTER (WHERE ${printExpression(filter)})`
+  return `${field.name} = ${fn}(${value}${second})${condition}`
 }
 
 function orderText({ value, ascending, nullsFirst }: OrderKey): string {

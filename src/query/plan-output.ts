@@ -21,6 +21,7 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import {
   type AggregateCall,
+  aggregateOption,
   aggregateType,
   containsAggregate,
   splitAggregates,
@@ -314,13 +315,7 @@ function planGroups(
     calls = split.aggregates
     return { name, tree: split.expr }
   })
-  const aggregates = calls.map(({ fn, distinct, arg, name }): Aggregate => {
-    const value = arg === null ? null : bound(arg, fn, source, options)
-    const type = aggregateType(fn, value?.type ?? null)
-    if (distinct && value !== null && !isOrdered(value.type))
-      throw unordered(`${fn}(DISTINCT)`, fn, value.type)
-    return { fn, distinct, arg: value, field: { name, type, nullable: fn !== 'count' } }
-  })
+  const aggregates = plannedAggregates(calls, source, options)
   const withAggregates: Schema = { fields: [...source.fields, ...aggregates.map(({ field }) => field)] }
   const made: Schema = { fields: [...keys, ...aggregates].map(({ field }) => field) }
   const results = made.fields.map(field => field.name)
@@ -350,6 +345,37 @@ function planGroups(
     output,
     readable,
   }
+}
+
+function plannedAggregates(
+  calls: readonly AggregateCall[],
+  source: Schema,
+  options: BindingOptions,
+): readonly Aggregate[] {
+  const filters = new Map<string, BoundExpression>()
+  const filterOf = (tree: Expr, fn: string): BoundExpression => {
+    const { bindCondition } = bindingOf(options)
+    const condition = inColumn(fn, () => bindCondition(tree, source, 'FILTER takes a condition', options))
+    const printed = printBound(condition.expr)
+    const known = filters.get(printed) ?? condition
+    filters.set(printed, known)
+    return known
+  }
+  return calls.map(({ fn, distinct, arg, option, filter, at, name }): Aggregate => {
+    const value = arg === null ? null : bound(arg, fn, source, options)
+    const type = aggregateType(fn, value?.type ?? null, at)
+    if (distinct && value !== null && !isOrdered(value.type))
+      throw unordered(`${fn}(DISTINCT)`, fn, value.type)
+    return {
+      fn,
+      distinct,
+      arg: value,
+      option:
+        option === null ? null : aggregateOption(fn, bound(option, fn, source, options).expr, option.at),
+      filter: filter === null ? null : filterOf(filter, fn),
+      field: { name, type, nullable: fn !== 'count' },
+    }
+  })
 }
 
 /** A prefix that no column's name has. */

@@ -59,6 +59,10 @@ export interface Aggregate {
   readonly distinct: boolean
   /** Null: `count(*)`. */
   readonly arg: BoundExpression | null
+  /** The fraction of `percentile`, the separator of `string_agg`. Null for all others. */
+  readonly option: number | string | null
+  /** Only rows for which this condition is true count. Null: all rows. Equal conditions are one object. */
+  readonly filter: BoundExpression | null
   readonly field: Field
 }
 

@@ -295,6 +295,60 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
+      test('an aggregate with FILTER reads only rows that pass its condition', async () => {
+        const rows = shop.search().groupBy('city').select({
+          city: 'city',
+          n: 'count(*)',
+          cheap: 'count(*) FILTER (WHERE price < 2)',
+          ids: 'array_agg(id) FILTER (WHERE price < 2)',
+          // Without the filter, id 1 would divide by zero.
+          most: 'max(10 / (id - 1)) FILTER (WHERE id > 1)',
+        })
+        expect(await rows.orderBy('city').toArray()).toEqual([
+          { city: 'Aachen', n: 1, cheap: 1, ids: [5], most: 2 },
+          { city: 'Bonn', n: 2, cheap: 0, ids: null, most: 5 },
+          { city: 'Köln', n: 1, cheap: 1, ids: [2], most: 10 },
+          { city: null, n: 1, cheap: 0, ids: null, most: 3 },
+        ])
+        expect(await rows.explain()).toContain('count(*) FILTER (WHERE price < 2')
+      })
+
+      test('percentiles, deviations, texts and lists', async () => {
+        const all = {
+          median: 'median(price)',
+          high: 'percentile(price, 0.75)',
+          deviation: 'round(stddev(price) * 1000)',
+          spread: 'round(var_pop(price) * 1000)',
+          cities: "string_agg(city, ', ')",
+          often: 'mode(city)',
+          first: 'first(city)',
+          last: 'last(id)',
+        }
+        expect(await shop.search().select(all).toArray()).toEqual([
+          {
+            median: 2,
+            high: 2.875,
+            deviation: 2102,
+            spread: 3313,
+            cities: 'Bonn, Köln, Bonn, Aachen',
+            often: 'Bonn',
+            first: 'Bonn',
+            last: 5,
+          },
+        ])
+      })
+
+      test.each([
+        ['sum(id) FILTER (WHERE id)', /column "n": |FILTER takes a condition, not/],
+        ['percentile(price, 90)', /from 0 to 1, not 90/],
+        ['median(city)', /median does not take values of type utf8/],
+        ['lower(city) FILTER (WHERE id > 1)', /FILTER is for aggregates/],
+      ])('%s is refused', async (n, message) => {
+        const refused = await failure(shop.search().select({ n }).toArray())
+        expect(refused.message).toMatch(message)
+        expect(refused.at).toBeDefined()
+      })
+
       test('distinct rows are returned once', async () => {
         const cities = shop.search().select(['city']).distinct()
         expect(await cities.orderBy('city').toArray()).toEqual([
