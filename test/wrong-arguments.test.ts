@@ -157,6 +157,7 @@ const searchMethods = {
   where: [filter, values],
   select: [columns],
   groupBy: [name],
+  having: [filter, values],
   distinct: [],
   orderBy: [name],
   limit: [count],

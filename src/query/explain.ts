@@ -71,6 +71,7 @@ export async function explained(
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
+    grouping?.having,
     ...(grouping?.aggregates ?? []).flatMap(({ arg, filter }) => [arg, filter]),
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
@@ -105,7 +106,8 @@ function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
   if (grouping === null) return steps
   const keys = grouping.keys.map(({ field, value }) => `${field.name} = ${printExpression(value)}`).join(', ')
   const aggregates = grouping.aggregates.map(aggregateText).join(', ')
-  return [...steps, { text: `Aggregate: by [${keys}], [${aggregates}]`, step: 'aggregate' }]
+  const having = grouping.having === null ? '' : `, having ${printExpression(grouping.having)}`
+  return [...steps, { text: `Aggregate: by [${keys}], [${aggregates}]${having}`, step: 'aggregate' }]
 }
 
 function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose: boolean): string {

@@ -1,6 +1,7 @@
 /** Groups rows and computes aggregates. */
 import type { Batch, Column } from '../arrow/column.js'
-import { concatColumns } from '../arrow/concat.js'
+import { concatBatches, concatColumns } from '../arrow/concat.js'
+import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { streamTask } from '../primitives/task.js'
@@ -11,9 +12,10 @@ import type { Accumulator } from './accumulator.js'
 import { Grouper } from './group.js'
 import type { Grouping } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
+import { inSteps } from './steps.js'
 
-/** Return one row for every group: its keys, then its aggregates. */
-export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promise<Batch> {
+/** Return one row for every group that passes the condition on groups: its keys, then its aggregates. */
+export async function groupRows(run: Run, { keys, aggregates, having }: Grouping): Promise<Batch> {
   const { source, pacer, seed } = run
   const keyValues = keys.map(({ value }) => value)
   const plainArgs = aggregates.map(({ arg, filter }) => (filter === null ? arg : null))
@@ -51,7 +53,18 @@ export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promi
   const fields = [...keys, ...aggregates].map(({ field }) => field)
   const columns = [...grouper.keys()]
   for (const each of accumulators) columns.push(await finished(each, count(), pacer))
-  return { schema: { fields }, length: count(), columns }
+  const groups = { schema: { fields }, length: count(), columns }
+  return having === null ? groups : groupsThatPass(having, groups, pacer)
+}
+
+async function groupsThatPass(having: BoundExpression, groups: Batch, pacer: Pacer): Promise<Batch> {
+  const pieces: Batch[] = []
+  for (const [from, to] of inSteps(groups.length, stepsOf([having]), pacer)) {
+    const piece = sliceBatch(groups, from, to - from)
+    pieces.push(takeBatch(piece, selectRows(having, piece).toIndices()))
+    await pacer.turn()
+  }
+  return pieces.length === 0 ? groups : concatBatches(pieces)
 }
 
 /** The rows of a batch that pass the filter of an aggregate. */

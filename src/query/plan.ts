@@ -73,6 +73,8 @@ export const highlightsName = '_highlights'
 export interface Grouping {
   readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
   readonly aggregates: readonly Aggregate[]
+  /** Only groups for which this condition is true are in the answer. Reads keys and aggregates. Null: all groups. */
+  readonly having: BoundExpression | null
 }
 
 /** One key of the order of an answer. */

@@ -75,3 +75,24 @@ test('an argument is evaluated only for rows that pass the filter', async () => 
   const where = table.search().where('n % 10 <> 0').select({ n: 'sum(100 / (n % 10))' })
   expect(await total.toArray()).toEqual(await where.toArray())
 })
+
+type Group = Readonly<Record<'city' | 'n' | 'least', unknown>>
+
+const having: readonly (readonly [condition: string, passes: (group: Group) => boolean])[] = [
+  ['n > 380', ({ n }) => Number(n) > 380],
+  ['count(*) <= 380', ({ n }) => Number(n) <= 380],
+  ["city = 'c3' OR n = 1", ({ city }) => city === 'c3'],
+  ['city IS NULL', ({ city }) => city === null],
+  ['least + 0 < 0.5 AND city IS NOT NULL', ({ least, city }) => Number(least) < 0.5 && city !== null],
+  ['sum(n) FILTER (WHERE n < 0) IS NOT NULL', () => false],
+]
+
+test.each(having)('having %s keeps the groups that pass', async (condition, passes) => {
+  const groups = table
+    .search()
+    .select({ city: 'city', n: 'count(*)', least: 'min(x)' })
+    .groupBy('city')
+    .orderBy('city')
+  const all = (await groups.toArray()) as unknown as readonly Group[]
+  expect(await groups.having(condition).toArray()).toEqual(all.filter(passes))
+})

@@ -134,6 +134,20 @@ export function splitAggregates(
   return { expr: replace(expr), aggregates }
 }
 
+/** Return `expr` with other trees in place of names, except inside aggregates. `treeOf`: the tree of a name, or undefined. */
+export function replaceNames(expr: Expr, treeOf: (name: string) => Expr | undefined): Expr {
+  if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return expr
+  if (expr.kind === 'column') {
+    const tree = expr.path.length === 1 ? treeOf(expr.path[0]!.name) : undefined
+    // An error of the whole tree has its place in this text, not in the text of the tree.
+    return tree === undefined ? expr : { ...tree, at: expr.at }
+  }
+  return withChildren(
+    expr,
+    childrenOf(expr).map(child => replaceNames(child, treeOf)),
+  )
+}
+
 function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): AggregateCall {
   const { args, modifier, filter, at } = call
   const isCountOfRows = fn === 'count' && modifier === 'star'
