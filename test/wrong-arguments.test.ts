@@ -161,6 +161,7 @@ const searchMethods = {
   where: [filter, values],
   select: [columns],
   groupBy: [name],
+  having: [filter, values],
   distinct: [],
   orderBy: [name],
   limit: [count],

@@ -27,7 +27,7 @@ export function filterFields(
   if (typeof filter === 'string') {
     if (filter.trim() === '') throw invalidInput(`${call}: the condition is blank`)
     if (parameters === undefined) return { filter }
-    if (known !== undefined) throw mixedValues(call)
+    if (known !== undefined) throw severalValues(call)
     return { filter, parameters: writeParameters(parameters) }
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
@@ -56,6 +56,12 @@ export function fragmentFields(
   if (!Array.isArray(known) || !isSqlFragment(fragment)) throw mixedValues(call)
   const values = [...known, ...(writeParameters(own) as readonly unknown[])]
   return { text: textFrom(fragment, known.length + 1), values }
+}
+
+function severalValues(call: string) {
+  return invalidInput(`${call}: other SQL of the query has parameters already`, {
+    hint: 'write the SQL of both calls with the tag sql, with the values inside',
+  })
 }
 
 function mixedValues(call: string) {

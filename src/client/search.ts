@@ -566,6 +566,18 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     )
   }
 
+  /**
+   * Keep only groups for which `filter` is true: an SQL condition on keys, selected columns and aggregates. Needs groups.
+   *
+   * ```js
+   * table.query().groupBy('city').select({ city: 'city', n: 'count(*)' }).having('n > ? AND max(price) < 9', [1])
+   * ```
+   */
+  having(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
+    const { filter: having, ...more } = filterFields('having', filter, parameters, this.#request.parameters)
+    return this.#with({ having, ...more })
+  }
+
   /** Resolve the defaults. Returns a promise only if the parser of SQL must be loaded, so that calls begin at once. */
   #resolvedRequest(): MaybePromise<QueryRequest> {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
@@ -608,6 +620,7 @@ takeNoMore(Search.prototype, {
   where: 2,
   select: [1, 'name the columns in an array'],
   groupBy: Number.POSITIVE_INFINITY,
+  having: 2,
   distinct: 0,
   orderBy: Number.POSITIVE_INFINITY,
   limit: 1,

@@ -289,7 +289,10 @@ export const distanceType = enumeration(['l2', 'cosine', 'dot', 'hamming'], { eu
 
 const order = object(
   {
-    column_name: required(string('nonEmpty'), 'Column to order by.'),
+    column_name: required(
+      string('nonEmpty'),
+      'Column to order by, of the answer or of the table. SQL expressions are an extension of Sheaf.',
+    ),
     ascending: optional(boolean, 'Smallest first; default true.'),
     nulls_first: optional(boolean, 'Nulls before all values; default false.'),
   },
@@ -330,6 +333,10 @@ const queryFields = {
   group_by: optionalEvenEmpty(
     array(string('nonBlank')),
     'Columns or SQL expressions to group by; `columns` has the aggregates. `[]`: one group of all rows. An extension of Sheaf.',
+  ),
+  having: optional(
+    string('nonBlank'),
+    'SQL condition on groups, over keys, selected columns and aggregates; only with groups. An extension of Sheaf.',
   ),
   distinct: optional(boolean, 'Whether to remove duplicate rows; default false. An extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),

@@ -2,46 +2,37 @@
  * Aggregates of groups. NULLs do not count; a group without a value is NULL (its count is 0).
  *
  * Sums and averages of integers are exact in any order, and throw if the result does not fit. Floats are added in row order.
+ * No result depends on how the rows are split into batches.
  */
 import type { Column } from '../arrow/column.js'
 import { formatDecimal, readDecimal } from '../arrow/decimal.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, unreachable } from '../errors.js'
-import { decoded } from '../sql/kernels/dictionary.js'
+import type { Pacer } from '../primitives/pacer.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { orderOfScalars } from '../sql/values/scalar-order.js'
-import { valueType } from '../sql/values/types.js'
-import {
-  bitAt,
-  columnOfScalars,
-  doublesOf,
-  isWide,
-  scalarAt,
-  validWords,
-  widePairsOf,
-} from '../sql/values/vector.js'
+import { uint32, valueType } from '../sql/values/types.js'
+import { columnOfScalars, doublesOf, isWide, scalarAt, widePairsOf } from '../sql/values/vector.js'
+import { type Accumulator, columnOfGroups, grown, present, results } from './accumulator.js'
+import { JoinedTexts, ListOfValues } from './collected-values.js'
+import { EndRow } from './end-row.js'
 import { Grouper } from './group.js'
 import { compareRows, keyBatch } from './key-store.js'
+import { Mode } from './mode.js'
+import { Percentile } from './percentile.js'
 import type { Aggregate } from './plan.js'
-
-/** Collects the values of an aggregate, by group. */
-export interface Accumulator {
-  /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
-  add(groups: Uint32Array, arg: Column | null, count: number): void
-  /** Return the results of the groups `from .. to`, in the type of the aggregate. */
-  finish(from: number, to: number): Column
-}
+import { Variance } from './variance.js'
 
 /** Return an accumulator for an aggregate. `seed`: see `Grouper`. */
 export function accumulator(aggregate: Aggregate, seed: number): Accumulator {
-  const plain = plainAccumulator(aggregate)
+  const plain = plainAccumulator(aggregate, seed)
   return aggregate.distinct && aggregate.arg !== null
     ? new DistinctValues(plain, aggregate.arg.type, seed)
     : plain
 }
 
-function plainAccumulator({ fn, arg, field }: Aggregate): Accumulator {
+function plainAccumulator({ fn, arg, option, field }: Aggregate, seed: number): Accumulator {
   const type = arg === null ? null : valueType(arg.type)
   switch (fn) {
     case 'count':
@@ -54,36 +45,28 @@ function plainAccumulator({ fn, arg, field }: Aggregate): Accumulator {
     case 'min':
     case 'max':
       return new Extreme(field.type, fn === 'max')
+    case 'median':
+      return new Percentile(fn, 0.5)
+    case 'percentile':
+      return new Percentile(fn, option as number)
+    case 'stddev':
+    case 'stddev_pop':
+      return new Variance({ isSample: fn === 'stddev', isRoot: true })
+    case 'variance':
+    case 'var_pop':
+      return new Variance({ isSample: fn === 'variance', isRoot: false })
+    case 'mode':
+      return new Mode(field.type, seed)
+    case 'array_agg':
+      return new ListOfValues(field.type)
+    case 'string_agg':
+      return new JoinedTexts(field.type, option as string)
+    case 'first':
+    case 'last':
+      return new EndRow(field.type, fn === 'last')
     default:
       return unreachable(fn)
   }
-}
-
-/** The rows of a column that have a value; null if all do. */
-function presentRows(column: Column): Uint32Array | null {
-  const valid = validWords(column)
-  if (valid === null) return null
-  const rows: number[] = []
-  for (let row = 0; row < column.length; row++) if (bitAt(valid, row)) rows.push(row)
-  return Uint32Array.from(rows)
-}
-
-/** Leave out rows without a value. */
-function present(groups: Uint32Array, arg: Column): readonly [Uint32Array, Column] {
-  const rows = presentRows(arg)
-  if (rows === null) return [groups, decoded(arg)]
-  return [rows.map(row => groups[row]!), decoded(takeColumn(arg, rows))]
-}
-
-function grown(array: Float64Array<ArrayBuffer>, count: number): Float64Array<ArrayBuffer> {
-  if (count <= array.length) return array
-  const larger = new Float64Array(Math.max(count, 2 * array.length))
-  larger.set(array)
-  return larger
-}
-
-function results(from: number, to: number, resultOf: (group: number) => Scalar): Scalar[] {
-  return Array.from({ length: to - from }, (_, i) => resultOf(from + i))
 }
 
 class Count implements Accumulator {
@@ -117,7 +100,7 @@ class DistinctValues implements Accumulator {
 
   constructor(of: Accumulator, type: DataType, seed: number) {
     this.#of = of
-    this.#seen = new Grouper([{ kind: 'int', bits: 32, signed: false }, type], seed)
+    this.#seen = new Grouper([uint32, type], seed)
   }
 
   add(groups: Uint32Array, arg: Column | null, count: number): void {
@@ -138,21 +121,12 @@ class DistinctValues implements Accumulator {
     )
   }
 
+  async prepare(count: number, pacer: Pacer): Promise<void> {
+    await this.#of.prepare?.(count, pacer)
+  }
+
   finish(from: number, to: number): Column {
     return this.#of.finish(from, to)
-  }
-}
-
-function columnOfGroups(groups: Uint32Array): Column {
-  return {
-    type: { kind: 'int', bits: 32, signed: false },
-    length: groups.length,
-    nullCount: 0,
-    validity: null,
-    values: groups,
-    offsets: null,
-    children: [],
-    dictionary: null,
   }
 }
 

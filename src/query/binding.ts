@@ -8,15 +8,18 @@ import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 
 /** The functions that bind expressions. */
-export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression'>
+export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression' | 'bindCondition'>
 
 /** Load the binder. */
 export const binding = lazyImport(() => import('../sql/binding/bind.js'))
 
-/** Return whether a query has expressions. */
-export function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {
+/** Return whether a query has expressions. An order may have: a name with a special character may be an expression. */
+export function hasExpressions({ filter, columns, group_by, order_by }: QueryRequest): boolean {
   return (
-    filter !== undefined || group_by !== undefined || (columns !== undefined && 'column_aliases' in columns)
+    filter !== undefined ||
+    group_by !== undefined ||
+    (columns !== undefined && 'column_aliases' in columns) ||
+    order_by?.some(({ column_name }) => /[^\w.]/.test(column_name)) === true
   )
 }
 

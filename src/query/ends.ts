@@ -85,7 +85,9 @@ function endsOf({ search, distinct, differsFrom, from, order, grouping, offset, 
   const column = first.arg.expr
   const path = column.path.join('\0')
   const fns = new Set<string>()
-  for (const { fn, arg } of aggregates) {
+  for (const { fn, arg, filter } of aggregates) {
+    // The bounds hold the ends of all rows, not of the rows that an aggregate counts.
+    if (filter !== null) return null
     if (arg?.expr.kind !== 'column' || arg.expr.path.join('\0') !== path) return null
     fns.add(fn)
   }

@@ -7,7 +7,7 @@ import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { runTask } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { printExpression } from '../sql/print.js'
+import { printExpression, printText } from '../sql/print.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
@@ -71,7 +71,8 @@ export async function explained(
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
-    ...(grouping?.aggregates ?? []).map(({ arg }) => arg),
+    grouping?.having,
+    ...(grouping?.aggregates ?? []).flatMap(({ arg, filter }) => [arg, filter]),
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
   const unused = [
@@ -105,7 +106,8 @@ function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
   if (grouping === null) return steps
   const keys = grouping.keys.map(({ field, value }) => `${field.name} = ${printExpression(value)}`).join(', ')
   const aggregates = grouping.aggregates.map(aggregateText).join(', ')
-  return [...steps, { text: `Aggregate: by [${keys}], [${aggregates}]`, step: 'aggregate' }]
+  const having = grouping.having === null ? '' : `, having ${printExpression(grouping.having)}`
+  return [...steps, { text: `Aggregate: by [${keys}], [${aggregates}]${having}`, step: 'aggregate' }]
 }
 
 function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose: boolean): string {
@@ -115,9 +117,11 @@ function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose
   return verbose ? `${name} (${typeName(field.type)})` : name
 }
 
-function aggregateText({ fn, distinct, arg, field }: Aggregate): string {
+function aggregateText({ fn, distinct, arg, option, filter, field }: Aggregate): string {
   const value = arg === null ? '*' : `${distinct ? 'DISTINCT ' : ''}${printExpression(arg)}`
-  return `${field.name} = ${fn}(${value})`
+  const second = option === null ? '' : `, ${typeof option === 'string' ? printText(option) : option}`
+  const condition = filter === null ? '' : ` FILTER (WHERE ${printExpression(filter)})`
+  return `${field.name} = ${fn}(${value}${second})${condition}`
 }
 
 function orderText({ value, ascending, nullsFirst }: OrderKey): string {

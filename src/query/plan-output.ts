@@ -21,8 +21,10 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import {
   type AggregateCall,
+  aggregateOption,
   aggregateType,
   containsAggregate,
+  replaceNames,
   splitAggregates,
 } from '../sql/binding/aggregates.js'
 import { hasColumn } from '../sql/binding/names.js'
@@ -75,7 +77,9 @@ export function planOutput(
     const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
     const column = isOfTable ? undefined : outputNamed(name, output)
     if (column === undefined && !isOfTable) refuseDirection(name)
-    const value = distinct ? ownColumn(name, output, chance) : (column?.value ?? readable(name))
+    const value = distinct
+      ? (orderedExpression(name, output, options) ?? ownColumn(name, output, chance))
+      : (column?.value ?? readable(name))
     if (!isOrdered(value.type)) throw unordered('an order', name, value.type)
     if (value.expr.cost.isVolatile) {
       throw unsupported(`the order uses ${quote(name)}, whose value changes with every evaluation`)
@@ -105,6 +109,11 @@ function unordered(what: string, name: string, type: DataType) {
 
 /** Refuse options that groups, distinct rows or searches cannot have. */
 function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
+  if (request.having !== undefined && !isGrouped) {
+    throw invalidInput('having is a condition on groups, and this query has no groups', {
+      hint: 'use filter (where) for a condition on rows, or group_by (groupBy)',
+    })
+  }
   const whole = isGrouped ? 'groups' : request.distinct === true ? 'distinct rows' : null
   const hasOrder = (request.order_by ?? []).length > 0
   if (whole !== null && request.with_row_id === true) {
@@ -176,7 +185,11 @@ function planRows(
   chance: Chance,
 ): PlannedColumns {
   const source = sourceSchema(schema, by)
-  const readable = (name: string) => columnExpression(namedColumn(name, source), chance)
+  const readable = (name: string) => {
+    const tree = orderTree(name, source)
+    if (tree === null) return columnExpression(namedColumn(name, source), chance)
+    return bound(withAliases(tree, aliases, source), name, source, options)
+  }
   const planColumns = () => outputOfRows(request, schema, aliases, by, options, chance)
   const output = aliases.length > 0 ? planColumns() : cachedOutput(request, source, planColumns)
   return { grouping: null, output, readable }
@@ -314,42 +327,89 @@ function planGroups(
     calls = split.aggregates
     return { name, tree: split.expr }
   })
-  const aggregates = calls.map(({ fn, distinct, arg, name }): Aggregate => {
-    const value = arg === null ? null : bound(arg, fn, source, options)
-    const type = aggregateType(fn, value?.type ?? null)
-    if (distinct && value !== null && !isOrdered(value.type))
-      throw unordered(`${fn}(DISTINCT)`, fn, value.type)
-    return { fn, distinct, arg: value, field: { name, type, nullable: fn !== 'count' } }
-  })
+  const splitMore = (tree: Expr): Expr => {
+    const split = splitAggregates(withAliases(tree, aliases, source), calls, prefix)
+    calls = split.aggregates
+    return split.expr
+  }
+  const having = request.having === undefined ? null : splitMore(parseExpression(request.having))
+  const orders = new Map<string, Expr>()
+  for (const { column_name: name } of request.order_by ?? []) {
+    const tree = selected.some(column => column.name === name) ? null : orderTree(name, source)
+    if (tree !== null) orders.set(name, splitMore(tree))
+  }
+  const aggregates = plannedAggregates(calls, source, options)
   const withAggregates: Schema = { fields: [...source.fields, ...aggregates.map(({ field }) => field)] }
   const made: Schema = { fields: [...keys, ...aggregates].map(({ field }) => field) }
   const results = made.fields.map(field => field.name)
+  const overGroups = (value: BoundExpression, what: string): BoundExpression => {
+    const replaced = value.withExpr(overKeys(value.expr, keys))
+    const stray = replaced.columns.find(column => !results.includes(column))
+    if (stray === undefined) return replaced
+    throw invalidInput(
+      `${what} reads ${quote(stray)}, which is neither a key of the groups nor in an aggregate`,
+      { hint: `group by it, or write max(${stray})` },
+    )
+  }
   const output = trees.map(({ name, tree }): OutputColumn => {
     const value = bound(tree, name, withAggregates, options)
-    const overGroups = value.withExpr(overKeys(value.expr, keys))
-    const stray = overGroups.columns.find(column => !results.includes(column))
-    if (stray !== undefined) {
-      throw invalidInput(
-        `column ${quote(name)} reads ${quote(stray)}, which is neither a key of the groups nor in an aggregate`,
-        {
-          hint: `group by it, or write max(${stray})`,
-        },
-      )
-    }
-    return outputOf(name, overGroups, made)
+    return outputOf(name, overGroups(value, `column ${quote(name)}`), made)
   })
   const readable = (name: string): BoundExpression => {
+    const tree = orders.get(name)
+    if (tree !== undefined) {
+      return overGroups(bound(tree, name, withAggregates, options), `the order ${quote(name)}`)
+    }
     const expr = overKeys(namedColumn(name, source), keys)
     if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, chance)
     throw invalidInput(
       `the order names ${quote(name)}, which is neither a column of the answer nor a key of the groups`,
     )
   }
+  const condition =
+    having === null
+      ? null
+      : bindingOf(options).bindCondition(having, withAggregates, 'having takes a condition', options)
   return {
-    grouping: { keys: keys.map(({ field, value }) => ({ field, value })), aggregates },
+    grouping: {
+      keys: keys.map(({ field, value }) => ({ field, value })),
+      aggregates,
+      having: condition === null ? null : overGroups(condition, 'having'),
+    },
     output,
     readable,
   }
+}
+
+function plannedAggregates(
+  calls: readonly AggregateCall[],
+  source: Schema,
+  options: BindingOptions,
+): readonly Aggregate[] {
+  const filters = new Map<string, BoundExpression>()
+  const filterOf = (tree: Expr, fn: string): BoundExpression => {
+    const { bindCondition } = bindingOf(options)
+    const condition = inColumn(fn, () => bindCondition(tree, source, 'FILTER takes a condition', options))
+    const printed = printBound(condition.expr)
+    const known = filters.get(printed) ?? condition
+    filters.set(printed, known)
+    return known
+  }
+  return calls.map(({ fn, distinct, arg, option, filter, at, name }): Aggregate => {
+    const value = arg === null ? null : bound(arg, fn, source, options)
+    const type = aggregateType(fn, value?.type ?? null, at)
+    if (distinct && value !== null && !isOrdered(value.type))
+      throw unordered(`${fn}(DISTINCT)`, fn, value.type)
+    return {
+      fn,
+      distinct,
+      arg: value,
+      option:
+        option === null ? null : aggregateOption(fn, bound(option, fn, source, options).expr, option.at),
+      filter: filter === null ? null : filterOf(filter, fn),
+      field: { name, type, nullable: fn !== 'count' },
+    }
+  })
 }
 
 /** A prefix that no column's name has. */
@@ -380,6 +440,42 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
 }
 
 // ---- order
+
+/** Return an order key that is an expression as a tree. Null: the key names a column, or is no expression. */
+function orderTree(name: string, source: Schema): Expr | null {
+  if (/^[\w.]*$/.test(name) || hasColumn(name, source)) return null
+  try {
+    const tree = parseExpression(name)
+    return tree.kind === 'column' ? null : tree
+  } catch (error) {
+    // A text without operators is more likely the name of a column than an expression.
+    if (/^[^-+*/%<>=|()[\]]*$/.test(name)) return null
+    return inColumn(name, () => {
+      throw error
+    })
+  }
+}
+
+/** Return an expression over rows or groups with the expressions of selected columns in place of their names. */
+function withAliases(tree: Expr, aliases: readonly Alias[], source: Schema): Expr {
+  return replaceNames(tree, name => {
+    const exact = aliases.find(alias => alias.name === name)
+    if (exact !== undefined || hasColumn(name, source)) return exact?.tree
+    const similar = aliases.filter(alias => alias.name.toLowerCase() === name.toLowerCase())
+    return similar.length === 1 ? similar[0]!.tree : undefined
+  })
+}
+
+/** Return an order key of distinct rows that is an expression over columns of the answer. Null for a name. */
+function orderedExpression(
+  name: string,
+  output: readonly OutputColumn[],
+  options: BindingOptions,
+): BoundExpression | null {
+  const schema: Schema = { fields: output.map(({ field }) => field) }
+  const tree = outputNamed(name, output) === undefined ? orderTree(name, schema) : null
+  return tree === null ? null : bound(tree, name, schema, options)
+}
 
 function ownColumn(name: string, output: readonly OutputColumn[], chance: Chance): BoundExpression {
   const column = outputNamed(name, output)

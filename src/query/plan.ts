@@ -59,6 +59,10 @@ export interface Aggregate {
   readonly distinct: boolean
   /** Null: `count(*)`. */
   readonly arg: BoundExpression | null
+  /** The fraction of `percentile`, the separator of `string_agg`. Null for all others. */
+  readonly option: number | string | null
+  /** Only rows for which this condition is true count. Null: all rows. Equal conditions are one object. */
+  readonly filter: BoundExpression | null
   readonly field: Field
 }
 
@@ -69,6 +73,8 @@ export const highlightsName = '_highlights'
 export interface Grouping {
   readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
   readonly aggregates: readonly Aggregate[]
+  /** Only groups for which this condition is true are in the answer. Reads keys and aggregates. Null: all groups. */
+  readonly having: BoundExpression | null
 }
 
 /** One key of the order of an answer. */

@@ -266,6 +266,7 @@ function printCast(text: string, type: DataType, isTry = false): string {
   return `${isTry ? 'arrow_try_cast' : 'arrow_cast'}(${text}, ${printText(formatArrowType(type))})`
 }
 
-function printText(text: string): string {
+/** Print a text as a string literal. */
+export function printText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }

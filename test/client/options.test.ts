@@ -147,6 +147,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'where(filter, parameters)': none,
     'select(columns)': none,
     'groupBy(...keys)': none,
+    'having(filter, parameters)': none,
     'distinct()': none,
     'orderBy(...keys)': [[orderShape, key => search().orderBy(key)]],
     'limit(k)': none,

@@ -20,10 +20,10 @@ const calls: Readonly<Record<string, (ns: Namespace, table: Table) => Promise<un
   'createTable from a file': ns => ns.createTable('u', badCsv()),
   openTable: ns => ns.openTable('missing'),
   add: (_, table) => table.add([{ id: 'x' }]),
-  'search().toArray': (_, table) => table.search().where('missing = 1').toArray(),
+  'search().toArray': (_, table) => table.query().where('missing = 1').toArray(),
   'search().toArray with a value that cannot be cast': (_, table) =>
-    table.search().where('CAST(text AS INT) > 1').toArray(),
-  'search().toArrow': (_, table) => table.search().select(['missing']).toArrow(),
+    table.query().where('CAST(text AS INT) > 1').toArray(),
+  'search().toArrow': (_, table) => table.query().select(['missing']).toArrow(),
   countRows: (_, table) => table.countRows('missing = 1'),
   update: (_, table) => table.update({ missing: 1 }),
   delete: (_, table) => table.delete('missing = 1'),

@@ -15,7 +15,14 @@ const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int
 
 function aggregate(fn: AggregateFunction, type: DataType | null, distinct = false): Aggregate {
   const arg = type === null ? null : new BoundExpression(new ColumnNode(['x'], type), noChance)
-  return { fn, distinct, arg, field: { name: '#0', type: aggregateType(fn, type), nullable: true } }
+  return {
+    fn,
+    distinct,
+    arg,
+    option: null,
+    filter: null,
+    field: { name: '#0', type: aggregateType(fn, type), nullable: true },
+  }
 }
 
 function columnOf(type: DataType, values: readonly unknown[]): Column {

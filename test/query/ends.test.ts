@@ -44,7 +44,9 @@ test('for any order, limit and filter, rows are the same with an index', async (
           const found = await (filter === undefined ? search : search.where(filter)).toArray()
           const of = table.query().select({ least: 'min(x)', greatest: 'max(x)' })
           const extremes = await (filter === undefined ? of : of.where(filter)).toArray()
-          return { found, extremes }
+          const some = table.query().select({ least: 'min(x) FILTER (WHERE n % 400 = 7)' })
+          const filtered = await (filter === undefined ? some : some.where(filter)).toArray()
+          return { found, extremes, filtered }
         }
         const scanned = await ask()
         await table.createIndex('x')

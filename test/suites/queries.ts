@@ -295,6 +295,125 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
+      test('an aggregate with FILTER reads only rows that pass its condition', async () => {
+        const rows = shop.query().groupBy('city').select({
+          city: 'city',
+          n: 'count(*)',
+          cheap: 'count(*) FILTER (WHERE price < 2)',
+          ids: 'array_agg(id) FILTER (WHERE price < 2)',
+          // Without the filter, id 1 would divide by zero.
+          most: 'max(10 / (id - 1)) FILTER (WHERE id > 1)',
+        })
+        expect(await rows.orderBy('city').toArray()).toEqual([
+          { city: 'Aachen', n: 1, cheap: 1, ids: [5], most: 2 },
+          { city: 'Bonn', n: 2, cheap: 0, ids: null, most: 5 },
+          { city: 'Köln', n: 1, cheap: 1, ids: [2], most: 10 },
+          { city: null, n: 1, cheap: 0, ids: null, most: 3 },
+        ])
+        expect(await rows.explain()).toContain('count(*) FILTER (WHERE price < 2')
+      })
+
+      test('having keeps groups for which a condition on keys, columns and aggregates is true', async () => {
+        const groups = shop.query().groupBy('city').select({ town: 'city', n: 'count(*)' }).orderBy('town')
+        const towns = async (search: typeof groups) => (await search.toArray()).map(({ town }) => town)
+        expect(await towns(groups.having('n > 1'))).toEqual(['Bonn'])
+        expect(await towns(groups.having('N + 0 = ? AND city IS NOT NULL', [1]))).toEqual(['Aachen', 'Köln'])
+        expect(await towns(groups.having(sql`max(price) > ${2} OR town = ${'Aachen'}`))).toEqual([
+          'Aachen',
+          'Bonn',
+          null,
+        ])
+        expect(await towns(groups.having('NULL'))).toEqual([])
+        expect(await groups.having('n > 1').distinct().toArray()).toEqual([{ town: 'Bonn', n: 2 }])
+        expect(await groups.having('n > 1 AND sum(id) > 2').explain()).toMatch(
+          /Aggregate: .*, having `#0` > 1/,
+        )
+        const all = shop.query().select({ n: 'count(*)' })
+        expect(await all.having('max(id) > 9').toArray()).toEqual([])
+        expect(await all.having('max(id) < 9').toArray()).toEqual([{ n: 5 }])
+      })
+
+      test.each([
+        ['id > 1', /having reads "id", which is neither a key of the groups nor in an aggregate/],
+        ['n', /having takes a condition, not `#0`/],
+        ['nn > 1', /no column named "nn"/],
+        ['n > ', /expected a value or a column name, found the end/],
+      ])('having %s is refused', async (having, message) => {
+        const groups = shop.query().groupBy('city').select({ n: 'count(*)' })
+        expect((await failure(groups.having(having).toArray())).message).toMatch(message)
+      })
+
+      test('having without groups is refused', async () => {
+        expect(await failure(shop.query().having('id > 1').toArray())).toMatchObject({
+          code: 13,
+          message: 'having is a condition on groups, and this query has no groups',
+        })
+      })
+
+      test('orders may be expressions, over rows, groups and distinct rows', async () => {
+        const ids = async (search: ReturnType<typeof shop.search>) =>
+          (await search.toArray()).map(({ id }) => id)
+        const rows = shop.query().select({ id: 'id', third: 'id % 3' })
+        expect(await ids(rows.orderBy('id % 3', { column: '-id', ascending: true }))).toEqual([3, 4, 1, 5, 2])
+        expect(await ids(rows.orderBy('abs(third - 1)', 'id'))).toEqual([1, 4, 2, 3, 5])
+        const groups = shop.query().groupBy('city').select({ city: 'city', n: 'count(*)' })
+        const cities = async (search: typeof groups) => (await search.toArray()).map(({ city }) => city)
+        expect(await cities(groups.orderBy({ column: 'n * max(id)', ascending: false }))).toEqual([
+          'Bonn',
+          'Aachen',
+          null,
+          'Köln',
+        ])
+        expect(await cities(groups.orderBy('lower(city)').limit(2))).toEqual(['Aachen', 'Bonn'])
+        const cheap = shop.query().select({ n: 'id % 3' }).distinct().orderBy('0 - n')
+        expect(await cheap.toArray()).toEqual([{ n: 2 }, { n: 1 }, { n: 0 }])
+      })
+
+      test.each([
+        ['id +', /column "id \+": expected a value/],
+        ['idd * 2', /column "idd \* 2": no column named "idd"/],
+        ['random() * 2', /whose value changes with every evaluation/],
+        ['unit prise', /no column named "unit prise"/],
+      ])('an order by %s is refused', async (order, message) => {
+        expect((await failure(shop.query().orderBy(order).toArray())).message).toMatch(message)
+      })
+
+      test('percentiles, deviations, texts and lists', async () => {
+        const all = {
+          median: 'median(price)',
+          high: 'percentile(price, 0.75)',
+          deviation: 'round(stddev(price) * 1000)',
+          spread: 'round(var_pop(price) * 1000)',
+          cities: "string_agg(city, ', ')",
+          often: 'mode(city)',
+          first: 'first(city)',
+          last: 'last(id)',
+        }
+        expect(await shop.query().select(all).toArray()).toEqual([
+          {
+            median: 2,
+            high: 2.875,
+            deviation: 2102,
+            spread: 3313,
+            cities: 'Bonn, Köln, Bonn, Aachen',
+            often: 'Bonn',
+            first: 'Bonn',
+            last: 5,
+          },
+        ])
+      })
+
+      test.each([
+        ['sum(id) FILTER (WHERE id)', /column "n": |FILTER takes a condition, not/],
+        ['percentile(price, 90)', /from 0 to 1, not 90/],
+        ['median(city)', /median does not take values of type utf8/],
+        ['lower(city) FILTER (WHERE id > 1)', /FILTER is for aggregates/],
+      ])('%s is refused', async (n, message) => {
+        const refused = await failure(shop.query().select({ n }).toArray())
+        expect(refused.message).toMatch(message)
+        expect(refused.at).toBeDefined()
+      })
+
       test('distinct rows are returned once', async () => {
         const cities = shop.query().select(['city']).distinct()
         expect(await cities.orderBy('city').toArray()).toEqual([

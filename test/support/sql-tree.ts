@@ -47,7 +47,8 @@ export function showTree(expr: Expr): string {
       return `(interval '${expr.text}'${expr.unit === '' ? '' : ` ${expr.unit}`})`
     case 'call': {
       const modifier = expr.modifier === null ? [] : [expr.modifier]
-      return `${expr.name}(${[...modifier, ...expr.args.map(showTree)].join(' ')})`
+      const filter = expr.filter === null ? '' : ` filter ${showTree(expr.filter)}`
+      return `${expr.name}(${[...modifier, ...expr.args.map(showTree)].join(' ')})${filter}`
     }
     case 'array':
       return `[${expr.elements.map(showTree).join(' ')}]`

@@ -6,19 +6,41 @@
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SourceSpan, schemaMismatch } from '../../errors.js'
+import type { Bound } from '../bound.js'
+import { listOf } from '../functions/signature.js'
 import { parseExpression } from '../syntax/parse.js'
 import type { CallExpr, Expr } from '../syntax/syntax.js'
 import { float64, int64, isOrdered, uint64, valueType } from '../values/types.js'
 
-export type AggregateFunction = 'count' | 'sum' | 'min' | 'max' | 'avg'
+export type AggregateFunction =
+  | 'count'
+  | 'sum'
+  | 'min'
+  | 'max'
+  | 'avg'
+  | 'median'
+  | 'percentile'
+  | 'stddev'
+  | 'stddev_pop'
+  | 'variance'
+  | 'var_pop'
+  | 'mode'
+  | 'string_agg'
+  | 'array_agg'
+  | 'first'
+  | 'last'
 
 /** An aggregate of a select. */
 export interface AggregateCall {
   readonly fn: AggregateFunction
-  /** DISTINCT. Never set for min and max, where it has no effect. */
+  /** DISTINCT. Never set for aggregates where it has no effect. */
   readonly distinct: boolean
   /** Null for `count(*)`. */
   readonly arg: Expr | null
+  /** The constant second argument: the fraction of `percentile`, the separator of `string_agg`. Null for all others. */
+  readonly option: Expr | null
+  /** The condition of FILTER. Null: all rows of a group. */
+  readonly filter: Expr | null
   readonly at: SourceSpan
   /** Name of the column that holds the result. */
   readonly name: string
@@ -31,7 +53,30 @@ const aggregateFunctions: Readonly<Record<string, AggregateFunction>> = {
   max: 'max',
   avg: 'avg',
   mean: 'avg',
+  median: 'median',
+  percentile: 'percentile',
+  stddev: 'stddev',
+  stddev_pop: 'stddev_pop',
+  variance: 'variance',
+  var_pop: 'var_pop',
+  mode: 'mode',
+  string_agg: 'string_agg',
+  array_agg: 'array_agg',
+  first: 'first',
+  last: 'last',
 }
+
+/** Aggregates with a second, constant argument, as they are written. */
+const withOption: Partial<Readonly<Record<AggregateFunction, string>>> = {
+  percentile: 'percentile(x, 0.9)',
+  string_agg: "string_agg(x, ', ')",
+}
+
+/** Aggregates for which DISTINCT changes nothing. */
+const ignoringDistinct: ReadonlySet<AggregateFunction> = new Set(['min', 'max'])
+
+/** Aggregates that do not take DISTINCT. */
+const withoutDistinct: ReadonlySet<AggregateFunction> = new Set(['mode', 'first', 'last'])
 
 /** Names of all aggregate functions. */
 export const aggregateNames: readonly string[] = Object.keys(aggregateFunctions)
@@ -89,24 +134,68 @@ export function splitAggregates(
   return { expr: replace(expr), aggregates }
 }
 
+/** Return `expr` with other trees in place of names, except inside aggregates. `treeOf`: the tree of a name, or undefined. */
+export function replaceNames(expr: Expr, treeOf: (name: string) => Expr | undefined): Expr {
+  if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return expr
+  if (expr.kind === 'column') {
+    const tree = expr.path.length === 1 ? treeOf(expr.path[0]!.name) : undefined
+    // An error of the whole tree has its place in this text, not in the text of the tree.
+    return tree === undefined ? expr : { ...tree, at: expr.at }
+  }
+  return withChildren(
+    expr,
+    childrenOf(expr).map(child => replaceNames(child, treeOf)),
+  )
+}
+
 function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): AggregateCall {
-  const { args, modifier, at } = call
+  const { args, modifier, filter, at } = call
   const isCountOfRows = fn === 'count' && modifier === 'star'
-  if (args.length !== (isCountOfRows ? 0 : 1) || (modifier === 'star' && !isCountOfRows)) {
-    throw invalidInput(`${fn} takes one value`, {
-      hint: fn === 'count' ? 'write count(*) to count rows' : `write ${fn}(value)`,
+  const usage = withOption[fn]
+  const count = isCountOfRows ? 0 : usage === undefined ? 1 : 2
+  if (args.length !== count || (modifier === 'star' && !isCountOfRows)) {
+    throw invalidInput(usage === undefined ? `${fn} takes one value` : `${fn} takes two values`, {
+      hint: fn === 'count' ? 'write count(*) to count rows' : `write ${usage ?? `${fn}(value)`}`,
       at,
     })
   }
-  const arg = args[0] ?? null
-  if (arg !== null && containsAggregate(arg)) {
+  for (const part of filter === null ? args : [...args, filter]) {
+    if (!containsAggregate(part)) continue
     throw invalidInput(`${call.name} of an aggregate: aggregates cannot be nested`, {
       hint: 'aggregate the result of this query in a second query',
-      at: arg.at,
+      at: part.at,
     })
   }
-  const distinct = modifier === 'distinct' && fn !== 'min' && fn !== 'max'
-  return { fn, distinct, arg, at, name }
+  if (modifier === 'distinct' && withoutDistinct.has(fn)) {
+    throw invalidInput(`${fn} does not take DISTINCT`, { hint: `write ${fn}(value)`, at })
+  }
+  const distinct = modifier === 'distinct' && !ignoringDistinct.has(fn)
+  return { fn, distinct, arg: args[0] ?? null, option: args[1] ?? null, filter, at, name }
+}
+
+/**
+ * Return the value of the second argument of an aggregate. Throws `InvalidInput` if it is not a constant that the
+ * aggregate takes.
+ */
+export function aggregateOption(fn: AggregateFunction, option: Bound, at: SourceSpan): number | string {
+  const value = option.kind === 'literal' ? option.value : null
+  const hint = `write ${withOption[fn]}`
+  if (fn === 'string_agg') {
+    if (typeof value === 'string') return value
+    throw invalidInput('the separator of string_agg is a constant text', { hint, at })
+  }
+  const { type } = option
+  const fraction = type.kind === 'decimal' ? Number(value) / 10 ** type.scale : Number(value)
+  const isNumber = typeof value === 'number' || typeof value === 'bigint'
+  if (isNumber && (type.kind === 'decimal' || type.kind === 'int' || type.kind === 'float')) {
+    if (fraction >= 0 && fraction <= 1) return fraction
+    const of100 = fraction > 1 && fraction <= 100 ? `write percentile(x, ${fraction / 100})` : hint
+    throw invalidInput(`the fraction of percentile is a number from 0 to 1, not ${fraction}`, {
+      hint: of100,
+      at,
+    })
+  }
+  throw invalidInput('the fraction of percentile is a constant number from 0 to 1', { hint, at })
 }
 
 /**
@@ -115,33 +204,76 @@ function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): Agg
  * - count: int64
  * - sum: int64, uint64 or float64, whose overflow is an error, or a decimal with the maximum precision
  * - avg: float64, or a decimal with four more fractional digits
- * - min and max: the type of the values
+ * - median, percentile, stddev and variance: float64
+ * - array_agg: a list of the values
+ * - all others: the type of the values
  *
- * Throws `SchemaValidation` for types that the aggregate does not take.
+ * Throws `SchemaValidation` for types that the aggregate does not take. `at`: the place of the aggregate.
  */
-export function aggregateType(fn: AggregateFunction, argType: DataType | null): DataType {
+export function aggregateType(
+  fn: AggregateFunction,
+  argType: DataType | null,
+  at?: SourceSpan | undefined,
+): DataType {
   if (fn === 'count' || argType === null) return int64
-  const type = valueType(argType)
-  if (fn === 'min' || fn === 'max') {
-    if (isOrdered(type)) return type
-  } else if (type.kind === 'null') {
-    return fn === 'sum' ? int64 : float64
-  } else if (type.kind === 'float') {
-    return float64
-  } else if (type.kind === 'int') {
-    return fn === 'avg' ? float64 : type.signed ? int64 : uint64
-  } else if (type.kind === 'decimal') {
-    const precision = type.bits === 128 ? 38 : 76
-    // Four more fractional digits, if the integer digits leave enough precision.
-    const maxScale = precision - (type.precision - type.scale)
-    const scale = fn === 'sum' ? type.scale : Math.min(maxScale, type.scale + 4)
-    return { ...type, precision, scale }
-  }
-  throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`)
+  const type = resultType(fn, valueType(argType))
+  if (type !== null) return type
+  throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`, { at })
 }
 
-function keyOfCall({ fn, distinct, arg }: AggregateCall): string {
-  return `${fn} ${distinct} ${arg === null ? '*' : keyOf(arg)}`
+/** As `aggregateType`, null for a type that the aggregate does not take. */
+function resultType(fn: Exclude<AggregateFunction, 'count'>, type: DataType): DataType | null {
+  switch (fn) {
+    case 'min':
+    case 'max':
+    case 'mode':
+      return isOrdered(type) ? type : null
+    case 'first':
+    case 'last':
+      return type
+    case 'array_agg':
+      return listOf(type)
+    case 'string_agg':
+      return type.kind === 'utf8' ? type : type.kind === 'null' ? { kind: 'utf8', large: false } : null
+    case 'sum':
+      return sumType(type)
+    case 'avg':
+      return type.kind === 'decimal' ? averageType(type) : sumType(type) && float64
+    default:
+      return sumType(type) && float64
+  }
+}
+
+function sumType(type: DataType): DataType | null {
+  switch (type.kind) {
+    case 'null':
+      return int64
+    case 'float':
+      return float64
+    case 'int':
+      return type.signed ? int64 : uint64
+    case 'decimal':
+      return { ...type, precision: maxPrecision(type) }
+    default:
+      return null
+  }
+}
+
+type DecimalType = DataType & { kind: 'decimal' }
+
+function averageType(type: DecimalType): DataType {
+  const precision = maxPrecision(type)
+  // Four more fractional digits, if the integer digits leave enough precision.
+  const maxScale = precision - (type.precision - type.scale)
+  return { ...type, precision, scale: Math.min(maxScale, type.scale + 4) }
+}
+
+function maxPrecision({ bits }: DecimalType): number {
+  return bits === 128 ? 38 : 76
+}
+
+function keyOfCall({ fn, distinct, arg, option, filter }: AggregateCall): string {
+  return [fn, distinct, ...[arg, option, filter].map(part => (part === null ? '*' : keyOf(part)))].join(' ')
 }
 
 /** Return a text that is equal for two trees exactly if they differ only in positions. */
@@ -184,7 +316,7 @@ function childrenOf(expr: Expr): readonly Expr[] {
       return [...expr.branches.flatMap(({ when, result }) => [when, result]), ...optionalParts]
     }
     case 'call':
-      return expr.args
+      return expr.filter === null ? expr.args : [...expr.args, expr.filter]
     case 'array':
       return expr.elements
     case 'element':
@@ -225,8 +357,10 @@ function withChildren(expr: Expr, children: readonly Expr[]): Expr {
       const operand = expr.operand === null ? null : optionalParts[0]!
       return { ...expr, branches, operand, otherwise: expr.otherwise === null ? null : optionalParts.at(-1)! }
     }
-    case 'call':
-      return { ...expr, args: children }
+    case 'call': {
+      const count = expr.args.length
+      return { ...expr, args: children.slice(0, count), filter: children[count] ?? null }
+    }
     case 'array':
       return { ...expr, elements: children }
     case 'element':

@@ -114,6 +114,20 @@ export function bindFilter(text: string, schema: Schema, options: BindOptions = 
 }
 
 /**
+ * Bind a parsed condition. NULL is a condition too. Throws `SchemaValidation`, whose message begins with `message`, if
+ * the expression is not a condition.
+ */
+export function bindCondition(
+  expr: Expr,
+  schema: Schema,
+  message: string,
+  options: BindOptions = {},
+): BoundExpression {
+  const binder = new Binder(schema, options)
+  return binder.finish(binder.condition(expr, message))
+}
+
+/**
  * A parsed filter with its last binding. The binding is kept only if it does not depend on the call, that is on
  * parameters or the time.
  */
@@ -442,17 +456,18 @@ class Binder {
   }
 
   #call(expr: CallExpr): Bound {
-    const { name, modifier, at } = expr
+    const { name, modifier, filter, at } = expr
     if (aggregateNamed(name) !== undefined) {
       throw invalidInput(`${name} is an aggregate: use it in select with groupBy`, { at })
     }
     checkCount(name, expr.args.length, undefined, at)
     const args = expr.args.map(arg => this.bind(arg))
-    const replaced = modifier === null ? rewritten(name, this.#rewriteCall(args, at)) : null
+    const replaced =
+      modifier === null && filter === null ? rewritten(name, this.#rewriteCall(args, at)) : null
     if (replaced !== null) return replaced
     const callee = knownFunction(name, at)
-    if (modifier !== null) {
-      const written = modifier === 'star' ? `${name}(*)` : 'DISTINCT'
+    if (modifier !== null || filter !== null) {
+      const written = modifier === 'star' ? `${name}(*)` : modifier === null ? 'FILTER' : 'DISTINCT'
       throw invalidInput(`${written} is for aggregates, and ${name} is not an aggregate`, {
         hint: `write ${callee.usage}`,
         at,

@@ -18,6 +18,7 @@ import { equalValue } from '../values/literal.js'
 import { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { elementType, valueType } from '../values/types.js'
+import { aggregateNames } from './aggregates.js'
 import { coerced, elementsOf, fold, unifyConstants } from './build.js'
 import { isLiteral, isNull } from './logic.js'
 import { rewriteNames } from './rewrites.js'
@@ -39,7 +40,7 @@ export function checkCount(name: string, count: number, most: number | undefined
 export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   const callee = functionNamed(name)
   if (callee !== undefined) return callee
-  const near = nearestName(name, [...functionNames, ...rewriteNames])
+  const near = nearestName(name, [...functionNames, ...rewriteNames, ...aggregateNames])
   throw invalidInput(`no function named ${quote(name)}`, {
     hint: near === undefined ? undefined : `did you mean ${near}?`,
     at,

@@ -37,7 +37,7 @@ const otherDialects: Readonly<Record<string, string>> = {
   HAVING: 'write a single expression, not a statement',
   UNION: 'write a single expression, not a statement',
   OVER: 'window functions are not part of this dialect',
-  FILTER: 'write CASE inside the aggregate: sum(CASE WHEN condition THEN x END)',
+  FILTER: 'FILTER follows the parentheses of an aggregate: sum(x) FILTER (WHERE condition)',
 }
 
 const operatorWords = 'AND OR NOT IS IN LIKE ILIKE BETWEEN ESCAPE'.split(' ')

@@ -32,11 +32,26 @@ function readArguments(reader: Reader, name: NamePart, depth: number): Expr {
   if (reader.token.isSymbol('*')) {
     reader.advance()
     reader.height = 0
-    return finish(reader, name, name.name, [], 'star')
+    return readFilter(reader, finish(reader, name, name.name, [], 'star'), depth)
   }
   const isDistinct = reader.skipLeading('DISTINCT')
   if (!isDistinct) reader.skipLeading('ALL')
-  return finish(reader, name, name.name, readList(reader, depth), isDistinct ? 'distinct' : null)
+  const args = readList(reader, depth)
+  return readFilter(reader, finish(reader, name, name.name, args, isDistinct ? 'distinct' : null), depth)
+}
+
+/** Parse `FILTER (WHERE condition)` after a call, if it follows. */
+function readFilter(reader: Reader, call: CallExpr, depth: number): CallExpr {
+  const { height } = reader
+  if (!reader.skipKeyword('FILTER')) return call
+  const hint = 'write sum(x) FILTER (WHERE condition)'
+  if (!reader.token.isSymbol('(')) throw reader.unexpected('FILTER is followed by (WHERE condition)', hint)
+  reader.advance()
+  if (!reader.skipKeyword('WHERE')) throw reader.unexpected('FILTER needs WHERE before its condition', hint)
+  const filter = reader.expression(level.or, depth + 1)
+  reader.expect(')')
+  reader.height = Math.max(height, reader.height + 1)
+  return { ...call, filter, at: reader.since(call.at.offset) }
 }
 
 function readCast(reader: Reader, name: NamePart, depth: number, isTry: boolean): Expr {
@@ -129,5 +144,5 @@ function finish(
 ): CallExpr {
   reader.expect(')')
   reader.height++
-  return { kind: 'call', name: called, args, modifier, at: reader.since(name.at.offset) }
+  return { kind: 'call', name: called, args, modifier, filter: null, at: reader.since(name.at.offset) }
 }

@@ -85,7 +85,7 @@ export function readMatch(reader: Reader, operand: Expr, start: number, depth: n
   }
   const args = [operand, pattern]
   if (ignoreCase) args.push({ kind: 'literal', value: 'i', at: operator })
-  const call: Expr = { kind: 'call', name: 'regexp_like', args, modifier: null, at }
+  const call: Expr = { kind: 'call', name: 'regexp_like', args, modifier: null, filter: null, at }
   if (!negated) return call
   reader.height++
   return { kind: 'not', operand: call, at }

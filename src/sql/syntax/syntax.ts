@@ -185,6 +185,8 @@ export interface CallExpr extends Node {
   readonly args: readonly Expr[]
   /** Modifiers of aggregates: `sum(DISTINCT x)`, or `count(*)`, which has no arguments. */
   readonly modifier: 'distinct' | 'star' | null
+  /** The condition of `FILTER (WHERE ..)` after an aggregate. */
+  readonly filter: Expr | null
 }
 
 interface ArrayExpr extends Node {

@@ -10,6 +10,7 @@ import { asDecimalType, maxDigits, widerDecimal } from './decimals.js'
 export const nullType: DataType = { kind: 'null' }
 export const boolType: DataType = { kind: 'bool' }
 export const int32: DataType = { kind: 'int', bits: 32, signed: true }
+export const uint32: DataType = { kind: 'int', bits: 32, signed: false }
 export const int64: DataType = { kind: 'int', bits: 64, signed: true }
 export const uint64: DataType = { kind: 'int', bits: 64, signed: false }
 export const float32: DataType = { kind: 'float', bits: 32 }

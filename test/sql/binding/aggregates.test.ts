@@ -4,6 +4,7 @@ import type { DataType } from '../../../src/arrow/types.js'
 import { SheafError } from '../../../src/errors.js'
 import {
   type AggregateFunction,
+  aggregateOption,
   aggregateType,
   containsAggregate,
   splitAggregates,
@@ -11,6 +12,7 @@ import {
 import { bindExpression, bindFilter } from '../../../src/sql/binding/bind.js'
 import { printExpression } from '../../../src/sql/print.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
+import type { Expr } from '../../../src/sql/syntax/syntax.js'
 
 const int64: DataType = { kind: 'int', bits: 64, signed: true }
 const float64: DataType = { kind: 'float', bits: 64 }
@@ -32,9 +34,11 @@ const split = (text: string) => splitAggregates(parseExpression(text))
 
 /** The calls as text, their arguments bound. */
 function callsOf({ aggregates }: ReturnType<typeof split>): string[] {
-  return aggregates.map(({ fn, distinct, arg, name }) => {
-    const inner = arg === null ? '*' : printExpression(bindExpression(arg, schema))
-    return `${name} = ${fn}(${distinct ? 'distinct ' : ''}${inner})`
+  const print = (expr: Expr) => printExpression(bindExpression(expr, schema))
+  return aggregates.map(({ fn, distinct, arg, option, filter, name }) => {
+    const inner = [arg, option].flatMap(each => (each === null ? [] : [print(each)])).join(', ')
+    const condition = filter === null ? '' : ` filter ${print(filter)}`
+    return `${name} = ${fn}(${distinct ? 'distinct ' : ''}${arg === null ? '*' : inner})${condition}`
   })
 }
 
@@ -69,6 +73,23 @@ describe('aggregates taken out of an expression', () => {
     ['not (count(x) in (1, 2))', '`#0` NOT IN (1, 2)', ['#0 = count(x)']],
     ['sum(case when y > 0 then x end)', '`#0`', ['#0 = sum(CASE WHEN y > 0.0 THEN x END)']],
     ['[count(*)][1] is distinct from 2', '[`#0`][1] = 2 IS NOT TRUE', ['#0 = count(*)']],
+    ['sum(x) filter (where y > 0)', '`#0`', ['#0 = sum(x) filter y > 0.0']],
+    [
+      'count(*) FILTER(WHERE x > 1) / count(*)',
+      '`#0` / `#1`',
+      ['#0 = count(*) filter x > 1', '#1 = count(*)'],
+    ],
+    [
+      'sum(x) filter (where y > 0) + sum(x) filter (where y > 0)',
+      '`#0` + `#0`',
+      ['#0 = sum(x) filter y > 0.0'],
+    ],
+    [
+      'percentile(x, 0.9) - percentile(x, 0.5)',
+      '`#0` - `#1`',
+      ['#0 = percentile(x, 0.9)', '#1 = percentile(x, 0.5)'],
+    ],
+    ["string_agg(distinct s, '; ')", '`#0`', ["#0 = string_agg(distinct s, '; ')"]],
     ["s like 'a%' escape '!'", "s LIKE 'a%' ESCAPE '!'", []],
     ['cast(-count(x) as string)', 'CAST(`#0` * -1 AS string)', ['#0 = count(x)']],
   ])('%s', (text, rest, calls) => {
@@ -97,6 +118,17 @@ describe('aggregates taken out of an expression', () => {
     ['sum(*)', 'sum takes one value', { offset: 0, length: 6 }],
     ['count()', 'count takes one value', { offset: 0, length: 7 }],
     ['1 + avg(x, y)', 'avg takes one value', { offset: 4, length: 9 }],
+    ['percentile(x)', 'percentile takes two values', { offset: 0, length: 13 }],
+    ['string_agg(s)', 'string_agg takes two values', { offset: 0, length: 13 }],
+    ['sum(x) filter (where max(x) > 1)', 'sum of an aggregate', { offset: 21, length: 10 }],
+    ['1 + mode(distinct x)', 'mode does not take DISTINCT', { offset: 4, length: 16 }],
+    ['sum(x) filter x > 1', 'FILTER is followed by (WHERE condition), found "x"', { offset: 14, length: 1 }],
+    [
+      'sum(x) filter (x > 1)',
+      'FILTER needs WHERE before its condition, found "x"',
+      { offset: 15, length: 1 },
+    ],
+    ['sum(x) filter (where x > 1', 'expected )', { offset: 26, length: 0 }],
   ])('%s is refused', (text, message, at) => {
     const error = failure(() => split(text))
     expect(error).toMatchObject({ code: 13, at })
@@ -108,6 +140,30 @@ describe('aggregates taken out of an expression', () => {
     expect(error).toMatchObject({ code: 13, at: { offset: 10, length: 6 } })
     expect(error.message).toBe('Sum is an aggregate: use it in select with groupBy')
     expect(failure(() => bindFilter('lower(distinct s) = s', schema)).message).toMatch(/is for aggregates/)
+    expect(failure(() => bindFilter("lower(s) filter (where x > 1) = 'a'", schema)).message).toBe(
+      'FILTER is for aggregates, and lower is not an aggregate',
+    )
+    expect(failure(() => bindFilter('x filter (where x > 1)', schema)).hint).toMatch(/^FILTER follows/)
+  })
+
+  test.each<readonly [fn: AggregateFunction, option: string, value: unknown]>([
+    ['percentile', '0.9', 0.9],
+    ['percentile', '1', 1],
+    ['percentile', "decimal(3, 2) '0.25'", 0.25],
+    ['string_agg', "', '", ', '],
+    ['percentile', '90', /from 0 to 1, not 90; write percentile\(x, 0.9\)/],
+    ['percentile', '-0.5', /from 0 to 1, not -0.5/],
+    ['percentile', 'y', /a constant number from 0 to 1/],
+    ['percentile', 'null', /a constant number from 0 to 1/],
+    ['string_agg', 's', /the separator of string_agg is a constant text/],
+    ['string_agg', '1', /the separator of string_agg is a constant text/],
+  ])('the second argument of %s is a constant: %s', (fn, option, value) => {
+    const at = { offset: 14, length: option.length }
+    const read = () => aggregateOption(fn, bindExpression(parseExpression(option), schema).expr, at)
+    if (!(value instanceof RegExp)) return expect(read()).toBe(value)
+    const { message, hint, ...error } = failure(read)
+    expect(`${message}; ${hint}`).toMatch(value)
+    expect(error).toMatchObject({ code: 13, at })
   })
 })
 
@@ -133,6 +189,13 @@ describe('types of aggregates', () => {
     ],
     ['max', decimal(10, 2), 'decimal128(10, 2)'],
     ['min', { kind: 'bool' }, 'bool'],
+    ['median', int64, 'float64'],
+    ['percentile', decimal(10, 2), 'float64'],
+    ['stddev', { kind: 'float', bits: 32 }, 'float64'],
+    ['mode', utf8, 'utf8'],
+    ['string_agg', utf8, 'utf8'],
+    ['array_agg', int64, 'list<int64>'],
+    ['last', { kind: 'struct', children: [] }, 'struct<>'],
   ])('%s of %o is %s', (fn, type, expected) => {
     expect(typeName(aggregateType(fn, type))).toBe(expected)
   })
@@ -143,6 +206,10 @@ describe('types of aggregates', () => {
     ['sum', { kind: 'date', unit: 'day' }],
     ['min', { kind: 'struct', children: [] }],
     ['max', { kind: 'interval', unit: 'month_day_nano' }],
+    ['median', utf8],
+    ['variance', { kind: 'date', unit: 'day' }],
+    ['mode', { kind: 'struct', children: [] }],
+    ['string_agg', int64],
   ])('%s has no meaning for %o', (fn, type) => {
     expect(failure(() => aggregateType(fn, type))).toMatchObject({ code: 20 })
   })

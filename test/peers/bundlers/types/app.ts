@@ -19,7 +19,7 @@ export async function main(): Promise<void> {
   const ns: Namespace = await connect('memory://')
   await ns.createTable('csv', readCsv('rows.csv'))
   const table = await ns.createTable<{ id: number }>('t', [{ id: 1 }])
-  const rows: readonly { id: number }[] = await table.search().where(sql`id > ${1}`).toArray()
+  const rows: readonly { id: number }[] = await table.query().where(sql`id > ${1}`).toArray()
   const server = await serve(ns, { port: 0 })
   const others: Namespace[] = [connectHttp(server.url), await connectWorker('data')]
   // @ts-expect-error: there is no such option
