@@ -150,6 +150,8 @@ export class Handling {
     switch (found.kind) {
       case 'unknown':
         if (target.route === '/openapi.json') return jsonReply(200, openApi(basePathOf(target)))
+        if (request.method === 'GET' && (target.route === '/' || target.route === ''))
+          return jsonReply(200, about(target.path.replace(/\/$/, '')))
         throw unknownPath(target.path, target.dialect)
       case 'unserved':
         throw unsupported(`${request.method} ${target.path} is known but not supported`)
@@ -346,6 +348,18 @@ export class Handling {
     } catch (cause) {
       throw withoutNames(cause)
     }
+  }
+}
+
+/** What a server tells at its root. */
+function about(basePath: string) {
+  return {
+    name: 'sheaf',
+    openapi: `${basePath}/openapi.json`,
+    tables: `${basePath}/v1/table`,
+    rows: `${basePath}/v1/table/{id}/rows`,
+    health: `${basePath}/healthz`,
+    docs: 'node_modules/sheaf/docs/http.md',
   }
 }
 

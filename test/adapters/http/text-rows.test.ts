@@ -434,3 +434,23 @@ describe('GET /v1/table/{id}/rows', () => {
     ])
   })
 })
+
+test('/ tells where the document is, and the document describes the route and the forms of rows', async () => {
+  const { url } = await withBooks({ basePath: 'db' })
+  for (const path of ['/db', '/db/']) {
+    const about = await ask(url, { method: 'GET', path })
+    expect(about.json).toMatchObject({ name: 'sheaf', openapi: '/db/openapi.json' })
+  }
+  const { json } = await ask(url, { method: 'GET', path: '/db/openapi.json' })
+  const { paths } = json as { paths: Record<string, Record<string, Record<string, unknown>>> }
+  const rows = paths['/v1/table/{id}/rows']!.get as { parameters: { name: string }[]; responses: object }
+  expect(rows.parameters.map(({ name }) => name)).toEqual([
+    ...['id', 'delimiter', 'columns', 'filter', 'order', 'limit', 'offset', 'version', 'format'],
+  ])
+  const texts = { 'application/json': {}, 'application/x-ndjson': {}, 'text/csv': {} }
+  expect(rows.responses).toMatchObject({ 200: { content: texts } })
+  for (const name of ['create', 'insert', 'merge_insert']) {
+    expect(paths[`/v1/table/{id}/${name}`]!.post).toMatchObject({ requestBody: { content: texts } })
+  }
+  expect(paths['/v1/table/{id}/query']!.post).toMatchObject({ responses: { 200: { content: texts } } })
+})
