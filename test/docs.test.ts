@@ -83,15 +83,17 @@ describe('pages whose blocks run in one process', () => {
 
   test('docs/http.md prints what its comments say', () => {
     const printed = scripts.run(...blocksOf('docs/http.md', 'js'))
-    expect(printed).toHaveLength(8)
+    expect(printed).toHaveLength(11)
     expect(printed[0]).toMatch(
       /^3\n.*"id": 3.*"id": 2.*\n.*"half": 1.25.*\n.*"id": 1, .*\n404 .*did you mean .*price/,
     )
-    expect(printed[1]).toMatch(/^1$[\s\S]*^15 /m)
-    expect(printed[2]).toBe('https://app.example\n403\n')
-    expect(printed[3]).toMatch(/^\[\]$/m)
-    expect(printed[4]).toBe('15 not allowed: the database "acme"\n')
-    expect(printed[5]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
+    expect(printed[1]).toBe('[{"title":"Ulysses","_distance":0}]\n\nid,title\n1,Emma\n2,Ulysses\n\n')
+    expect(printed[2]).toMatch(/^1$[\s\S]*^15 /m)
+    expect(printed[4]).toBe('[ { id: 1 } ]\n')
+    expect(printed[5]).toBe('https://app.example\n403\n')
+    expect(printed[6]).toMatch(/^\[\]$/m)
+    expect(printed[7]).toBe('15 not allowed: the database "acme"\n')
+    expect(printed[8]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
   })
 })
 

@@ -232,6 +232,7 @@ const calls: readonly Call[] = [
   ...methods('sql', () => sheaf.sql, { name: [name] }),
   ...methods('http', () => http, {
     serve: [[{ operations: {} }], options],
+    handler: [[{ operations: {} }], options],
     connectHttp: [['http://127.0.0.1:1'], options],
     databases: [name, options],
   }),

@@ -78,7 +78,11 @@ export async function* rowPieces(
 }
 
 /** Cut a batch into pieces. A batch without rows gives one piece, because it has the columns. */
-async function* batchPieces(batch: Batch, mostCells: number, pacer: Pacer): AsyncGenerator<RowPiece> {
+async function* batchPieces(
+  batch: Batch,
+  mostCells: number,
+  pacer: Pacer,
+): AsyncGenerator<{ readonly batch: Batch }> {
   const cells = batch.columns.reduce((sum, column) => sum + leavesOf(column), 0)
   const rows = Math.max(1, Math.min(pieceRows, Math.floor((mostCells / Math.max(1, cells)) * batch.length)))
   for (let from = 0; from < Math.max(1, batch.length); from += rows) {
@@ -126,12 +130,8 @@ export async function* plainPieces(source: FileRows, signal?: AbortSignal): Asyn
   let first = 0
   for await (const piece of rowPieces(source, signal, textCells)) {
     if ('batch' in piece) {
-      const { schema, length } = piece.batch
-      const columns = piece.batch.columns.map((column, i) =>
-        plainColumn(column, schema.fields[i]!.name, first),
-      )
-      yield { names: schema.fields.map(field => field.name), length, columns }
-      first += length
+      yield plainBatch(piece.batch, first)
+      first += piece.batch.length
       continue
     }
     const { rows } = piece
@@ -145,6 +145,29 @@ export async function* plainPieces(source: FileRows, signal?: AbortSignal): Asyn
     )
     yield { names, length: rows.length, columns }
     first += rows.length
+  }
+}
+
+/** Convert record batches for a text file, as `plainPieces` does. */
+export async function* plainBatches(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<PlainPiece> {
+  const pacer = new Pacer(signal)
+  let first = 0
+  for await (const batch of batches) {
+    for await (const piece of batchPieces(batch, textCells, pacer)) {
+      yield plainBatch(piece.batch, first)
+      first += piece.batch.length
+    }
+  }
+}
+
+function plainBatch({ schema, length, columns }: Batch, first: number): PlainPiece {
+  return {
+    names: schema.fields.map(field => field.name),
+    length,
+    columns: columns.map((column, i) => plainColumn(column, schema.fields[i]!.name, first)),
   }
 }
 

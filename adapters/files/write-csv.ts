@@ -45,18 +45,18 @@ export async function writeCsv(
 ): Promise<Written> {
   refuseMore('writeCsv', 3, more)
   const { delimiter = ',', signal } = parse(writeCsvShape, options, 'writeCsv')
-  return writeChunks(target, progress => encodeCsv(rows, delimiter, progress, signal), signal)
+  return writeChunks(target, progress => encodeCsv(plainPieces(rows, signal), delimiter, progress), signal)
 }
 
-async function* encodeCsv(
-  rows: FileRows,
+/** Encode rows as CSV. */
+export async function* encodeCsv(
+  pieces: AsyncIterable<PlainPiece>,
   delimiter: string,
   progress: Progress,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   const special = specialIn(delimiter)
   let isFirst = true
-  for await (const piece of plainPieces(rows, signal)) {
+  for await (const piece of pieces) {
     if (piece.names.length === 0) throw invalidInput('rows without columns cannot be written as CSV')
     if (isFirst) yield Buffer.from(`${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`)
     isFirst = false

@@ -33,23 +33,42 @@ export async function writeJsonLines(
 ): Promise<Written> {
   refuseMore('writeJsonLines', 3, more)
   const { signal } = parse(writeShape, options, 'writeJsonLines')
-  return writeChunks(target, progress => encodeJsonLines(rows, progress, signal), signal)
+  return writeChunks(target, progress => encodeJsonLines(plainPieces(rows, signal), progress), signal)
 }
 
-async function* encodeJsonLines(
-  rows: FileRows,
+/** Encode rows as JSON objects, one per line. */
+export async function* encodeJsonLines(
+  pieces: AsyncIterable<PlainPiece>,
   progress: Progress,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  for await (const { names, columns, length } of plainPieces(rows, signal)) {
-    const keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
-    yield* encodeRows(length, row => lineOf(keys, columns, row))
-    progress.rows += length
+  for await (const piece of pieces) {
+    const keys = keysOf(piece)
+    yield* encodeRows(piece.length, row => `${objectText(keys, piece.columns, row)}\n`)
+    progress.rows += piece.length
   }
 }
 
-function lineOf(keys: readonly string[], columns: PlainPiece['columns'], row: number): string {
-  let line = ''
-  for (let i = 0; i < columns.length; i++) line += keys[i]! + jsonText(columns[i]![row])
-  return columns.length === 0 ? '{}\n' : `${line}}\n`
+/** Encode rows as an array of JSON objects, one object per line. */
+export async function* encodeJsonArray(pieces: AsyncIterable<PlainPiece>): AsyncGenerator<Uint8Array> {
+  let isFirst = true
+  for await (const piece of pieces) {
+    const keys = keysOf(piece)
+    yield* encodeRows(piece.length, row => {
+      const before = isFirst ? '[' : ',\n'
+      isFirst = false
+      return before + objectText(keys, piece.columns, row)
+    })
+  }
+  yield Buffer.from(isFirst ? '[]\n' : ']\n')
+}
+
+/** Return the text before the value of each column. */
+function keysOf({ names }: PlainPiece): readonly string[] {
+  return names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+}
+
+function objectText(keys: readonly string[], columns: PlainPiece['columns'], row: number): string {
+  let text = ''
+  for (let i = 0; i < columns.length; i++) text += keys[i]! + jsonText(columns[i]![row])
+  return columns.length === 0 ? '{}' : `${text}}`
 }

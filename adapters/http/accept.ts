@@ -4,46 +4,107 @@ import { writesZstd } from '../../src/arrow/zstd.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../../src/errors.js'
 import type { OperationEntry } from '../../src/protocol/operations.js'
 import type { ContentCoding } from './content-coding.js'
+import {
+  arrowFile,
+  arrowStream,
+  csvText,
+  jsonLines,
+  jsonText,
+  type MediaType,
+  readMediaType,
+  splitOutside,
+} from './media-types.js'
 
-export const arrowFile = 'application/vnd.apache.arrow.file'
-export const arrowStream = 'application/vnd.apache.arrow.stream'
-export const jsonText = 'application/json'
+/** The forms of rows. `json`: an array of objects. `ndjson`: one object per line. */
+export const rowForms = ['file', 'stream', 'json', 'ndjson', 'csv'] as const
+export type RowForm = (typeof rowForms)[number]
+export type TextForm = Exclude<RowForm, 'file' | 'stream'>
 
 export interface Wanted {
-  readonly form: 'file' | 'stream'
+  readonly form: RowForm
+  /** The media type of rows in this form. */
+  readonly type: string
   /** Codec of buffers inside Arrow messages; undefined: not compressed. */
   readonly codec: 'lz4' | 'zstd' | undefined
   /** Coding of the whole body; undefined: not compressed. */
   readonly coding: ContentCoding | undefined
 }
 
-interface Choice {
-  readonly name: string
-  readonly parameters: ReadonlyMap<string, string>
+interface Choice extends MediaType {
   readonly weight: number
+}
+
+/** What decides about the form of a reply, besides the header field Accept. */
+interface Asking {
+  /** Whether rows may be text. Otherwise they are Arrow. */
+  readonly takesText: boolean
+  /** Whether `application/json` accepts an Arrow file. */
+  readonly jsonIsArrow: boolean
+  /** The forms, the first of those that the client prefers equally. */
+  readonly order: readonly RowForm[]
+  /** The form in the URL, which has priority over Accept. */
+  readonly form: RowForm | undefined
 }
 
 /**
  * Return which reply a client wants. Throws Unsupported with status 406 if the client accepts no form of the operation's reply.
  *
- * An Arrow reply is a file if the client names no form. `application/json` accepts a file, too: generated clients of some languages ask for
- * JSON wherever an operation may answer JSON, and errors always are JSON.
+ * The form is the first of `order` if the client prefers none. Clients that are generated from the specification ask for JSON wherever an
+ * operation may answer JSON, and errors always are JSON: for them, `application/json` accepts an Arrow file.
  */
-export function wantedOf({ headers, httpVersion }: IncomingMessage, { reply }: OperationEntry): Wanted {
+export function wantedOf(
+  { headers, httpVersion }: IncomingMessage,
+  { reply }: OperationEntry,
+  { takesText, jsonIsArrow, order, form }: Asking,
+): Wanted {
   const coding = httpVersion === '1.0' ? undefined : codingOf(headers['accept-encoding'], reply === 'arrow')
+  const usual = (form: RowForm): Wanted => ({ form, type: typesOf[form][0]!, codec: undefined, coding })
+  if (form !== undefined) return usual(form)
   const choices = choicesIn(headers.accept)
-  if (choices.length === 0 || reply === 'empty') return { form: 'file', codec: undefined, coding }
-  if (reply === 'json') {
-    if (weightOf(choices, jsonText).weight > 0) return { form: 'file', codec: undefined, coding }
+  if (choices.length === 0 || reply === 'empty') return usual(order[0]!)
+  if (reply === 'json' || reply === 'integer' || reply === 'text') {
+    if (weightOf(choices, jsonText).weight > 0) return usual('json')
     throw notAcceptable(headers.accept!, [jsonText])
   }
-  const stream = weightOf(choices, arrowStream)
-  const file = strongest(weightOf(choices, arrowFile), weightOf(choices, jsonText))
-  const best = strongest(file, stream)
-  if (best.weight === 0) throw notAcceptable(headers.accept!, [arrowFile, arrowStream])
-  const form = best === stream ? 'stream' : 'file'
+  let best: Offer | undefined
+  for (const form of takesText ? order : arrowForms) {
+    if (form === 'json' && jsonIsArrow) continue
+    for (const type of form === 'file' && jsonIsArrow ? [arrowFile, jsonText] : typesOf[form]) {
+      const offer = { form, type, ...weightOf(choices, type) }
+      if (best === undefined || isStronger(offer, best)) best = offer
+    }
+  }
+  if (best === undefined || best.weight === 0) {
+    throw notAcceptable(
+      headers.accept!,
+      (takesText ? order : arrowForms).map(form => typesOf[form][0]!),
+    )
+  }
+  if (isTextForm(best.form)) return { ...usual(best.form), type: best.type }
   const codec = codecOf(best.parameters)
-  return { form, codec, coding: codec === undefined ? coding : undefined }
+  return { ...usual(best.form), codec, coding: codec === undefined ? coding : undefined }
+}
+
+/** A form with the weight of its type. */
+interface Offer extends Weighed {
+  readonly form: RowForm
+  readonly type: string
+}
+
+/** Return whether a form is text. */
+export function isTextForm(form: RowForm): form is TextForm {
+  return form !== 'file' && form !== 'stream'
+}
+
+const arrowForms: readonly RowForm[] = ['file', 'stream']
+
+/** The media types of each form. The first is the usual one. */
+const typesOf: Readonly<Record<RowForm, readonly string[]>> = {
+  file: [arrowFile],
+  stream: [arrowStream],
+  json: [jsonText],
+  ndjson: jsonLines,
+  csv: [csvText],
 }
 
 function notAcceptable(accept: string, known: readonly string[]): SheafError {
@@ -53,39 +114,11 @@ function notAcceptable(accept: string, known: readonly string[]): SheafError {
 /** Return the elements of a list with their weights (0 to 1; default 1). */
 function choicesIn(field: string | undefined): Choice[] {
   return splitOutside(field ?? '', ',').flatMap(element => {
-    const [name, ...rest] = splitOutside(element, ';')
-    if (name === undefined) return []
-    const parameters = new Map(rest.map(parameter => nameAndValue(parameter)))
+    const { name, parameters } = readMediaType(element)
+    if (name === '') return []
     const weight = Number(parameters.get('q') ?? 1)
-    return [{ name: name.toLowerCase(), parameters, weight: weight >= 0 && weight <= 1 ? weight : 0 }]
+    return [{ name, parameters, weight: weight >= 0 && weight <= 1 ? weight : 0 }]
   })
-}
-
-function nameAndValue(parameter: string): [string, string] {
-  const at = parameter.indexOf('=')
-  if (at === -1) return [parameter.toLowerCase(), '']
-  return [
-    parameter.slice(0, at).trim().toLowerCase(),
-    parameter
-      .slice(at + 1)
-      .trim()
-      .replace(/^"(.*)"$/, '$1'),
-  ]
-}
-
-/** Return the parts between separators outside of quotes, trimmed, without empty ones. */
-function splitOutside(text: string, separator: string): string[] {
-  const parts: string[] = []
-  let from = 0
-  let quoted = false
-  for (let i = 0; i <= text.length; i++) {
-    if (text[i] === '"') quoted = !quoted
-    if (i < text.length && (quoted || text[i] !== separator)) continue
-    const part = text.slice(from, i).trim()
-    if (part !== '') parts.push(part)
-    from = i + 1
-  }
-  return parts
 }
 
 interface Weighed extends Pick<Choice, 'weight' | 'parameters'> {
@@ -105,9 +138,8 @@ function weightOf(choices: readonly Choice[], type: string): Weighed {
   return none
 }
 
-function strongest(a: Weighed, b: Weighed): Weighed {
-  if (a.weight !== b.weight) return a.weight > b.weight ? a : b
-  return a.precision >= b.precision ? a : b
+function isStronger(a: Weighed, b: Weighed): boolean {
+  return a.weight === b.weight ? a.precision > b.precision : a.weight > b.weight
 }
 
 /**

@@ -7,7 +7,7 @@
  * 4. `send` sends the reply (`reply.ts`). What was taken for the call is freed, and the request is logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { invalidInput, quote } from '../../src/errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { presentable } from '../calls.js'
 import type { Admission } from './admission.js'
@@ -160,7 +160,14 @@ export class Answer {
 }
 
 /** Check the rules of HTTP for the head of a request. */
-function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage, expects: Expects): void {
+function checkHead(request: IncomingMessage, expects: Expects): void {
+  const { headers, rawHeaders, httpVersion } = request
+  // Only in a server that is not our own.
+  if (request.readableDidRead) {
+    throw new SheafError(ErrorCode.Internal, 'another handler has read the body of this request', {
+      hint: 'mount the handler of Sheaf before parsers of bodies such as express.json()',
+    })
+  }
   if (headers.host === undefined && httpVersion === '1.1') {
     throw invalidInput('the request is not valid HTTP: it has no header field Host')
   }

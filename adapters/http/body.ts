@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { readJson } from '../../src/protocol/json.js'
-import { arrowFile, arrowStream } from './accept.js'
 import { type ContentCoding, codingIn, decoded } from './content-coding.js'
 import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
+import { arrowFile, arrowStream } from './media-types.js'
 
 /** The most member names in a JSON body, in all and in one object. Names cost much more time to parse than other values. */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }

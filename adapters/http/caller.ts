@@ -155,6 +155,12 @@ export function writeCaller({
   if (idempotencyKey !== undefined) headers[keyHeader] = idempotencyKey
   if (table !== undefined) headers[tableHeader] = table
   for (const [name, value] of Object.entries(context ?? {})) headers[contextPrefixes[0] + name] = value
+  checkHeaders(headers)
+  return headers
+}
+
+/** Check header fields that a client sends. Throws InvalidInput for names and values that a header cannot carry, without the value. */
+export function checkHeaders(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     try {
       validateHeaderName(name)
@@ -165,5 +171,4 @@ export function writeCaller({
       })
     }
   }
-  return headers
 }

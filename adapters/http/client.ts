@@ -3,27 +3,57 @@
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
+import { deadline, orAborted } from '../../src/primitives/abort.js'
+import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorFrom } from '../../src/protocol/errors-wire.js'
 import { readJson } from '../../src/protocol/json.js'
 import { type OperationEntry, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
-import { options as declare, record, string } from '../../src/protocol/shape.js'
+import { callback, options as declare, either, integer, record, string } from '../../src/protocol/shape.js'
 import { readReply, writeRequest } from '../../src/protocol/wire.js'
 import { type Call, remoteOperations } from '../calls.js'
-import { type Caller, writeCaller } from './caller.js'
+import { type Caller, checkHeaders, writeCaller } from './caller.js'
 import { bodyFrom, pathIn } from './dialect.js'
+import { longestTimerMs } from './events.js'
 import { HttpConnection, type Incoming } from './exchange.js'
+import { arrowStream } from './media-types.js'
+import { ReplayedBody } from './replayed.js'
 import { tableVersion } from './reply.js'
 import { sheafClient } from './stored-rows.js'
 
+/** Header fields by name. */
+type HeaderRecord = Readonly<Record<string, string>>
+
 export interface ConnectHttpOptions {
-  /** Header fields that are sent with every request. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * Header fields that are sent with every request, or a function that returns them. The function is called before each request, also
+   * before a repeated one, for example to refresh a token. If it throws, the call throws this error.
+   */
+  readonly headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>) | undefined
+  /**
+   * How many times a call is sent again after a lost connection, or a reply with the status 429, 502, 503 or 504. Applies to reads, and to
+   * writes with `idempotencyKey`. Rows are sent again only while at most 16 MiB of them were sent. Default 0.
+   */
+  readonly retries?: number | undefined
+  /**
+   * The longest time for a call with all its repetitions, milliseconds. After it, the call throws ServiceUnavailable; a write that was sent
+   * completely has the kind `commit-state-unknown`. Default: no limit.
+   */
+  readonly timeoutMs?: number | undefined
 }
 
-export const connectHttpShape = declare<ConnectHttpOptions>()({ headers: record(string()) })
+const headerRecord = record(string())
+
+export const connectHttpShape = declare<ConnectHttpOptions>()({
+  headers: either<NonNullable<ConnectHttpOptions['headers']>>(
+    { is: value => typeof value === 'function', shape: callback() },
+    { is: () => true, shape: headerRecord },
+  ),
+  retries: integer(0, 100),
+  timeoutMs: integer(1, longestTimerMs),
+})
 
 /**
  * Open the namespace at `url`, base path included. Connects with the first call.
@@ -31,6 +61,9 @@ export const connectHttpShape = declare<ConnectHttpOptions>()({ headers: record(
  * Throws InvalidInput for a text that is not an http or https URL. Calls reject with ServiceUnavailable while the server cannot be reached.
  * If the connection is lost after a write was sent, the error has kind `commit-state-unknown`. The `signal` of a call aborts a read at any
  * time, and a write until it is sent completely.
+ *
+ * A repeated call waits before it is sent again: 100 ms, then twice as long each time, up to 5 s, and at least as long as `Retry-After`
+ * says. A random part of up to one half is taken off.
  *
  * ```js
  * const ns = connectHttp('http://localhost:2333', { headers: { 'x-api-key': key } })
@@ -43,42 +76,155 @@ export function connectHttp(
   ...more: readonly unknown[]
 ): Namespace {
   refuseMore('connectHttp', 2, more)
-  const { headers } = parse(connectHttpShape, options, 'connectHttp')
+  const { headers = {}, retries = 0, timeoutMs } = parse(connectHttpShape, options, 'connectHttp')
+  if (typeof headers !== 'function') checkHeaders(headers)
   const connection = new HttpConnection(url)
-  const remote = remoteOperations(connection.base, call => send(connection, headers, call))
+  const sender = new Sender(connection, { headers, retries, timeoutMs }, systemClock)
+  const remote = remoteOperations(connection.base, call => sender.send(call))
   return new Namespace(remote.operations, async () => {
     await remote.drain()
     connection.close()
   })
 }
 
-async function send(
-  connection: HttpConnection,
-  headers: ConnectHttpOptions['headers'],
-  { name, request, body, options }: Call,
-): Promise<unknown> {
-  const { signal, identity, context, idempotencyKey, table, dialect = 'namespace' } = options
+/** The longest pause before a call is sent again, and the first one, milliseconds. */
+const longestPauseMs = 5_000
+const firstPauseMs = 100
+
+/** Statuses of load and of proxies, after which a call may succeed. */
+const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+interface SenderOptions extends ConnectHttpOptions {
+  readonly headers: NonNullable<ConnectHttpOptions['headers']>
+  readonly retries: number
+}
+
+/** Sends calls as requests. */
+class Sender {
+  readonly #connection: HttpConnection
+  readonly #options: SenderOptions
+  readonly #clock: Clock
+
+  constructor(connection: HttpConnection, options: SenderOptions, clock: Clock) {
+    this.#connection = connection
+    this.#options = options
+    this.#clock = clock
+  }
+
+  /** Carry out a call, with its repetitions. */
+  async send(call: Call): Promise<unknown> {
+    const { timeoutMs } = this.#options
+    const { signal } = call.options
+    if (timeoutMs === undefined) return this.#repeated(call, undefined, signal)
+    const reason = `no reply from ${this.#connection.base} within timeoutMs (${timeoutMs} ms)`
+    const { signal: timeout, end } = deadline(this.#clock, timeoutMs, reason, undefined)
+    try {
+      return await this.#repeated(
+        call,
+        timeout,
+        signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+      )
+    } catch (cause) {
+      // Outside of a request, the text is the reason of the signal.
+      throw cause === reason ? new SheafError(ErrorCode.ServiceUnavailable, reason) : cause
+    } finally {
+      end()
+    }
+  }
+
+  /** `either`: fires for `timeout`, and for the signal of the call. */
+  async #repeated(
+    call: Call,
+    timeout: AbortSignal | undefined,
+    either: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const { access }: OperationEntry = operations[call.name]
+    const mayRepeat = access === 'read' || call.options.idempotencyKey !== undefined
+    const retries = mayRepeat ? this.#options.retries : 0
+    const { body } = call
+    const replayed =
+      retries === 0 || body === undefined || body instanceof Uint8Array ? undefined : new ReplayedBody(body)
+    const sent = replayed === undefined ? call : { ...call, body: replayed }
+    try {
+      for (let tries = 0; ; tries++) {
+        const headers = await this.#headers(either)
+        const result = await this.#exchange(sent, headers, timeout)
+        const isOver = tries === retries || replayed?.canReplay === false || timeout?.aborted === true
+        if (result.reply === undefined) {
+          if (isOver || !isLost(result.error)) throw result.error
+        } else if (isOver || !passing.has(result.reply.status)) {
+          return resultOf(this.#connection, call, result.reply)
+        }
+        await this.#clock.sleep(this.#pauseMs(tries, result.reply), either, true)
+      }
+    } finally {
+      await replayed?.close()
+    }
+  }
+
+  async #headers(signal: AbortSignal | undefined): Promise<HeaderRecord> {
+    const { headers } = this.#options
+    if (typeof headers !== 'function') return headers
+    const given = await orAborted(headers(), signal)
+    const checked = parse(headerRecord, given, 'connectHttp: the result of headers()') as HeaderRecord
+    checkHeaders(checked)
+    return checked
+  }
+
+  #pauseMs(tries: number, reply: Incoming | undefined): number {
+    const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** tries) * (1 - this.#clock.random() / 2)
+    const asked = Number(reply?.headers['retry-after'])
+    return asked > 0 ? Math.max(ms, asked * 1000) : ms
+  }
+
+  /** Send one request. The error is returned if there is no reply. */
+  async #exchange(
+    { name, request, body, options }: Call,
+    headers: HeaderRecord,
+    timeout: AbortSignal | undefined,
+  ): Promise<
+    | { readonly reply: Incoming; readonly error?: undefined }
+    | { readonly reply?: undefined; readonly error: unknown }
+  > {
+    const { signal, identity, context, idempotencyKey, table, dialect = 'namespace' } = options
+    const entry: OperationEntry = operations[name]
+    const wire = writeRequest(entry, request)
+    const type = body !== undefined ? arrowStream : wire.body && 'application/json'
+    const outgoing = {
+      method: wire.method,
+      path: pathIn(dialect, wire.path),
+      headers: {
+        ...headers,
+        ...(type && { 'content-type': type }),
+        ...sheafClient,
+        ...writeCaller({
+          identity: identity ?? (request.identity as Caller['identity']),
+          context: context ?? (request.context as Caller['context']),
+          idempotencyKey,
+          table,
+        }),
+      },
+      body: body ?? wire.body,
+      access: entry.access,
+      signal,
+      timeout,
+    }
+    try {
+      return { reply: await this.#connection.exchange(outgoing) }
+    } catch (error) {
+      return { error }
+    }
+  }
+}
+
+/** Return whether an error means that the connection failed, or that no reply came. */
+function isLost(error: unknown): boolean {
+  return error instanceof SheafError && error.code === ErrorCode.ServiceUnavailable
+}
+
+function resultOf(connection: HttpConnection, { name, options }: Call, reply: Incoming): unknown {
+  const { dialect = 'namespace' } = options
   const entry: OperationEntry = operations[name]
-  const wire = writeRequest(entry, request)
-  const type = body !== undefined ? 'application/vnd.apache.arrow.stream' : wire.body && 'application/json'
-  const reply = await connection.exchange({
-    method: wire.method,
-    path: pathIn(dialect, wire.path),
-    headers: {
-      ...headers,
-      ...(type && { 'content-type': type }),
-      ...sheafClient,
-      ...writeCaller({
-        identity: identity ?? (request.identity as Caller['identity']),
-        context: context ?? (request.context as Caller['context']),
-        idempotencyKey,
-        table,
-      }),
-    },
-    body: body ?? wire.body,
-    access: entry.access,
-    signal,
-  })
   if (reply.status >= 300) throw errorFrom(reply.status, errorContent(reply))
   try {
     if (entry.reply === 'arrow') return arrowReply(reply)

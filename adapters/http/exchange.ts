@@ -14,6 +14,8 @@ interface Outgoing {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
   readonly access: 'read' | 'write'
   readonly signal: AbortSignal | undefined
+  /** Fires when the client stops waiting for the reply, with a text that says why. */
+  readonly timeout: AbortSignal | undefined
 }
 
 export interface Incoming {
@@ -45,11 +47,11 @@ export class HttpConnection {
    * Send a request, and return the reply with any status. Rejects with `signal.reason` when aborted, with the error of a body that throws,
    * and with ServiceUnavailable when the connection fails.
    *
-   * A write that was sent completely cannot be aborted any more, because its outcome would be unknown. If its connection fails then, the
-   * error has kind `commit-state-unknown`.
+   * A write that was sent completely cannot be aborted any more, because its outcome would be unknown. If its connection fails then, or its
+   * time is over, the error has kind `commit-state-unknown`.
    */
   exchange(outgoing: Outgoing): Promise<Incoming> {
-    const { method, headers, body, access, signal } = outgoing
+    const { method, headers, body, access, signal, timeout } = outgoing
     const request = this.#protocol.request({
       ...this.#server,
       path: this.#basePath + outgoing.path,
@@ -65,10 +67,18 @@ export class HttpConnection {
       const abort = () => {
         if (access === 'read' || !request.writableFinished) giveUp(signal?.reason)
       }
-      const fail = (cause: Error) => giveUp(this.#failure(request, access, cause))
+      const fail = (cause: NodeJS.ErrnoException) =>
+        giveUp(
+          this.#failure(request, access, `no reply from ${this.base}: ${cause.code ?? cause.message}`, cause),
+        )
+      const expire = () => giveUp(this.#failure(request, access, timeout?.reason))
       let answered = false
       signal?.addEventListener('abort', abort, { once: true })
-      request.once('close', () => signal?.removeEventListener('abort', abort))
+      timeout?.addEventListener('abort', expire, { once: true })
+      request.once('close', () => {
+        signal?.removeEventListener('abort', abort)
+        timeout?.removeEventListener('abort', expire)
+      })
       request.on('error', cause => {
         // A server may answer and close before it has read everything. Then the answer counts.
         if (!answered) fail(cause)
@@ -84,8 +94,12 @@ export class HttpConnection {
     })
   }
 
-  #failure(request: ClientRequest, access: Outgoing['access'], cause: NodeJS.ErrnoException): SheafError {
-    const reason = `no reply from ${this.base}: ${cause.code ?? cause.message}`
+  #failure(
+    request: ClientRequest,
+    access: Outgoing['access'],
+    reason: string,
+    cause?: NodeJS.ErrnoException,
+  ): SheafError {
     if (access === 'read' || !request.writableFinished) {
       return new SheafError(ErrorCode.ServiceUnavailable, reason, { cause })
     }

@@ -1,8 +1,9 @@
 /** Turns a request that has arrived into a reply, or into an error: authenticates, reads, authorizes, and carries out the call. */
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
-import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
+import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import type { RootStats } from '../../src/index.js'
+import { lazyImport } from '../../src/lazy-import.js'
 import {
   type ArrowReply,
   type CallOptions,
@@ -16,7 +17,7 @@ import { type OperationEntry, type OperationName, operations } from '../../src/p
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
-import { wantedOf } from './accept.js'
+import { isTextForm, type RowForm, rowForms, wantedOf } from './accept.js'
 import type { Leave } from './admission.js'
 import { blobReply, readRange } from './blob-reply.js'
 import type { RequestBody } from './body.js'
@@ -39,16 +40,27 @@ import { namedObjects } from './named-objects.js'
 import { openApi } from './openapi.js'
 import type { ServeOptions } from './options.js'
 import type { Particulars } from './particulars.js'
-import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
+import { errorReply, type HttpReply, jsonReply, successReply, textReply } from './reply.js'
 import { basePathOf, readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
+import { readRowsUrl } from './rows-url.js'
 import { withoutLocation } from './stored-rows.js'
+import { type UploadForm, uploadForm } from './upload-form.js'
 
 /**
  * Bytes up to which an answer is gathered before it is sent, so that its length and every error are known. HTTP 1.0 has no chunks: a client
  * could not tell the end of a reply from a lost connection, so such answers are always gathered.
  */
 const gatheredBytes = 16 << 20
+
+/** Bytes of text rows that are gathered before they are sent, so that an error in them is the reply. */
+const gatheredTextBytes = 1 << 20
+
+const importRowsIn = lazyImport(() => import('./rows-in.js'))
+const importRowsOut = lazyImport(() => import('./rows-out.js'))
+
+/** The forms of rows for a plain URL. */
+const textFirst: readonly RowForm[] = ['json', 'ndjson', 'csv', 'stream', 'file']
 
 /** One namespace that answers all requests, whatever database they name. */
 export interface Served {
@@ -88,6 +100,8 @@ interface Arrival {
 /** A call with the options of a server. */
 interface ServerCall extends Call {
   readonly options: ServerCallOptions
+  /** The form of the body, as the client sends it. */
+  readonly form: UploadForm | undefined
 }
 
 /** Limits for a JSON body that is read to learn its sender. */
@@ -136,6 +150,8 @@ export class Handling {
     switch (found.kind) {
       case 'unknown':
         if (target.route === '/openapi.json') return jsonReply(200, openApi(basePathOf(target)))
+        if (request.method === 'GET' && (target.route === '/' || target.route === ''))
+          return jsonReply(200, about(target.path.replace(/\/$/, '')))
         throw unknownPath(target.path, target.dialect)
       case 'unserved':
         throw unsupported(`${request.method} ${target.path} is known but not supported`)
@@ -155,22 +171,36 @@ export class Handling {
   /** Identify the caller, read the request, carry out the call, and make its reply. */
   async #call(
     arrival: Arrival,
-    { name, segments }: Found & { readonly kind: 'operation' },
+    { name, segments, isRows }: Found & { readonly kind: 'operation' },
     caller: Caller,
   ): Promise<HttpReply> {
     const { request, target, particulars } = arrival
     const entry: OperationEntry = operations[name]
     const signal = arrival.signal(entry.access)
-    const { identity, query, body } = await this.#identified(arrival, entry, caller, signal)
+    const identified = await this.#identified(arrival, entry, caller, signal)
+    const { identity } = identified
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
     // Before the call: otherwise a write would be done although the client cannot read its reply.
     const isBlob = segments.row_id !== undefined
-    const wanted = isBlob ? undefined : wantedOf(request, entry)
+    const isNewer = mayBeNewer(request.headers['user-agent'])
+    const url = isRows ? rowsUrlOf(identified) : undefined
+    const takesText = entry.rowsAsText === true
+    const wanted = isBlob
+      ? undefined
+      : wantedOf(request, entry, {
+          order: isRows ? textFirst : rowForms,
+          form: url?.form,
+          takesText,
+          // Clients that are generated from the specification ask for JSON, and read Arrow.
+          jsonIsArrow: !takesText || (isNewer && !isRows),
+        })
+    const form = entry.body === 'arrow' ? uploadForm(request.headers['content-type']) : undefined
     const { context, table } = caller
-    const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
+    const skips = entry.unknownNames === 'skipped' && isNewer
     const skipped: string[] | undefined = skips ? [] : undefined
     particulars.skipped = skipped
+    const { query, body } = url === undefined ? identified : { query: url.query, body: url.fields }
     const fields = readRequest(entry, { segments, query, body }, skipped)
     const range = isBlob ? readRange(request.headers.range) : undefined
     Object.assign(fields, range)
@@ -192,9 +222,15 @@ export class Handling {
       uploadLimits: this.#uploadLimits(request, particulars),
     }
     const upload = memory && arrival.body.chunks(signal)
-    const work = this.#allowedResult(arrival, { name, request: fields, body: upload, options })
+    const work = this.#allowedResult(arrival, { name, request: fields, body: upload, form, options })
     const result = await work.finally(() => memory?.close())
     if (isBlob) return blobOf(result as ArrowReply, range, name, target)
+    if (takesText && isTextForm(wanted!.form)) {
+      const text = await importRowsOut()
+      const gathered = request.httpVersion === '1.0' ? Number.POSITIVE_INFINITY : gatheredTextBytes
+      const rows = await text.textRows(result as ArrowReply, wanted!.form, gathered, signal)
+      return textReply((result as ArrowReply).version, rows, wanted!)
+    }
     const shown = withoutLocation(name, result, target.dialect, request.headers)
     return successReply(name, shown, target.dialect, wanted!, signal)
   }
@@ -241,9 +277,12 @@ export class Handling {
     const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, options) : undefined
     if (asks !== undefined)
       await this.#gate.allow(namedObjects(name, asks.request), options.identity, asks.asked)
-    return this.#use(particulars.database, ended, served =>
-      asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
-    )
+    return this.#use(particulars.database, ended, served => {
+      const ready = withArrow(served.operations, call)
+      return asks === undefined
+        ? carryOut(served.operations, ready)
+        : this.#carryOutAllowed(served, ready, asks)
+    })
   }
 
   #uploadLimits({ socket }: IncomingMessage, { principal }: Particulars): UploadLimits {
@@ -312,6 +351,18 @@ export class Handling {
   }
 }
 
+/** What a server tells at its root. */
+function about(basePath: string) {
+  return {
+    name: 'sheaf',
+    openapi: `${basePath}/openapi.json`,
+    tables: `${basePath}/v1/table`,
+    rows: `${basePath}/v1/table/{id}/rows`,
+    health: `${basePath}/healthz`,
+    docs: 'node_modules/sheaf/docs/http.md',
+  }
+}
+
 function blobOf(
   result: ArrowReply,
   range: Parameters<typeof blobReply>[1],
@@ -319,6 +370,25 @@ function blobOf(
   { path, dialect }: Target,
 ): HttpReply {
   return blobReply(result, range, (error, headers) => errorReply(error, path, dialect, name, headers))
+}
+
+/** Return the call with an Arrow body, whatever form the client sends. */
+function withArrow(target: Operations, call: ServerCall): Call {
+  const { form, body } = call
+  if (form === undefined || form === 'arrow') return call
+  async function* arrow(): AsyncGenerator<Uint8Array> {
+    const { arrowOf } = await importRowsIn()
+    yield* arrowOf(target, form as Exclude<UploadForm, 'arrow'>, body as AsyncIterable<Uint8Array>, call)
+  }
+  return { ...call, body: arrow() }
+}
+
+/** Read the request in a URL. Throws InvalidInput for a body: it would be ignored. */
+function rowsUrlOf({ query, body }: { readonly query: URLSearchParams; readonly body: unknown }) {
+  if (body !== undefined) {
+    throw invalidInput('this route takes no body', { hint: 'use query parameters, or POST .../query' })
+  }
+  return readRowsUrl(query)
 }
 
 function isStreamed(result: unknown): boolean {

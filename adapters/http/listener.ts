@@ -97,6 +97,17 @@ export class Listener {
     }
   }
 
+  /** Serve one connection that does not come from a port. Its socket has `setTimeout`. */
+  connect(socket: Duplex): void {
+    this.#server.emit('connection', socket)
+  }
+
+  /** Answer a request that arrived at another server. Resolves when nothing more is sent. */
+  async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#begin('nothing')(request, response)
+    await this.#answering.get(request)!.answered
+  }
+
   /** Accept no more connections. Resolves when all requests that have begun are answered. */
   close(): Promise<void> {
     this.#closed ??= this.#close()

@@ -1,9 +1,10 @@
 /** Writes the OpenAPI document from the table of operations. */
 import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
 import type { Field, ObjectShape } from '../../src/protocol/shape.js'
-import { arrowFile, arrowStream } from './accept.js'
 import { type JsonSchema, JsonSchemas, referenceTo } from './json-schema.js'
+import { arrowFile, arrowStream, csvText, jsonLines, jsonText } from './media-types.js'
 import { tableVersion } from './reply.js'
+import { formats, rowsParameters } from './rows-url.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -52,6 +53,10 @@ function describeAll(): Json {
       const [method, path] = entry.bytesRoute.split(' ') as [string, string]
       paths[path] = { [method.toLowerCase()]: bytesOperation(name, entry, entry.bytesRoute, schemas) }
     }
+    if (entry.rowsRoute !== undefined) {
+      const [method, path] = entry.rowsRoute.split(' ') as [string, string]
+      paths[path] = { [method.toLowerCase()]: rowsOperation(name, entry, entry.rowsRoute, schemas) }
+    }
   }
   return {
     openapi: '3.1.1',
@@ -98,6 +103,40 @@ function bytesOperation(name: string, entry: OperationEntry, route: Route, schem
   }
 }
 
+function rowsOperation(name: string, entry: OperationEntry, route: Route, schemas: JsonSchemas): Json {
+  const inQuery = Object.entries(rowsParameters).map(([name, description]) => {
+    const isNumber = name === 'limit' || name === 'offset' || name === 'version'
+    const schema = isNumber
+      ? { type: 'integer', minimum: 0 }
+      : name === 'format'
+        ? { ...text, enum: Object.keys(formats) }
+        : text
+    return { name, in: 'query', required: false, description, schema }
+  })
+  return {
+    operationId: `${name}Rows`,
+    summary: 'Returns rows by a plain URL.',
+    tags: ['lancedb'],
+    parameters: [...parameters(entry, route, schemas), ...inQuery],
+    responses: {
+      200: rowsResponse({ ...textContent, [arrowStream]: {}, [arrowFile]: {} }),
+      default: { $ref: '#/components/responses/Error' },
+    },
+  }
+}
+
+/** Rows as text. */
+const textContent: Json = {
+  [jsonText]: {
+    schema: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'One object per row, with its columns.',
+    },
+  },
+  ...Object.fromEntries([...jsonLines, csvText].map(type => [type, {}])),
+}
+
 // ---- requests
 
 const text = { type: 'string' } as const
@@ -139,8 +178,10 @@ const inPath = ['id', 'index_name']
 
 function requestPart(entry: OperationEntry, json: JsonSchema | null): Json {
   if (entry.body === 'arrow') {
-    const content = { [arrowStream]: {}, [arrowFile]: {} }
-    return { requestBody: { required: true, description: 'Arrow IPC, stream or file.', content } }
+    const content = { [arrowStream]: {}, [arrowFile]: {}, ...textContent }
+    const description =
+      'Rows: Arrow IPC (stream or file), a JSON array, JSON lines, or CSV with a header row.'
+    return { requestBody: { required: true, description, content } }
   }
   if (json === null) return {}
   const required = entry.bare !== undefined || needsBody(entry.request)
@@ -164,20 +205,23 @@ function replyBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | nu
   return schemas.object(shape, [])
 }
 
-function response({ reply }: OperationEntry, json: JsonSchema | null): Json {
+function response({ reply, rowsAsText }: OperationEntry, json: JsonSchema | null): Json {
   switch (reply) {
     case 'empty':
       return { description: 'Success. The reply has no body.' }
-    case 'arrow': {
-      const description = 'Version of the table that was read.'
-      return {
-        description: 'Rows: an Arrow IPC file, or an IPC stream if the client accepts only that.',
-        headers: { [tableVersion]: { description, schema: { type: 'integer', minimum: 0 } } },
-        content: { [arrowFile]: {}, [arrowStream]: {} },
-      }
-    }
+    case 'arrow':
+      return rowsResponse({ [arrowFile]: {}, [arrowStream]: {}, ...(rowsAsText && textContent) })
     default:
       return { description: 'Success.', content: { 'application/json': { schema: json } } }
+  }
+}
+
+function rowsResponse(content: Json): Json {
+  const description = 'Version of the table that was read.'
+  return {
+    description: 'Rows, in the form that `Accept` prefers.',
+    headers: { [tableVersion]: { description, schema: { type: 'integer', minimum: 0 } } },
+    content,
   }
 }
 

@@ -1,7 +1,16 @@
 /** The options of a server. */
 import { invalidInput } from '../../src/errors.js'
 import type { OperationName } from '../../src/protocol/operations.js'
-import { array, boolean, callback, either, integer, options, string } from '../../src/protocol/shape.js'
+import {
+  array,
+  boolean,
+  callback,
+  either,
+  integer,
+  optionFields,
+  options,
+  string,
+} from '../../src/protocol/shape.js'
 import { type AuthOptions, type Authorize, authShape } from './gate.js'
 import { type Limits, limitsShape } from './limits.js'
 
@@ -50,9 +59,10 @@ const auth = either<AuthOptions>(
   },
 )
 
-export const serveShape = options<ServeOptions>()({
-  port: integer(0, 65_535),
-  host: string('nonEmpty'),
+/** The options of `handler`. */
+export type HandlerOptions = Omit<ServeOptions, 'port' | 'host'>
+
+const handlerFields = optionFields<HandlerOptions>()({
   basePath: string(),
   auth,
   authorize: callback<Authorize>(),
@@ -62,6 +72,14 @@ export const serveShape = options<ServeOptions>()({
   limits: limitsShape,
   contextPrefixes: array(string()),
   logger: callback<(record: RequestRecord) => void>(),
+})
+
+export const handlerShape = options<HandlerOptions>()(handlerFields)
+
+export const serveShape = options<ServeOptions>()({
+  port: integer(0, 65_535),
+  host: string('nonEmpty'),
+  ...handlerFields,
 })
 
 /** The record of one request in the log. It contains no secrets. */

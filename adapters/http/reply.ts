@@ -10,12 +10,13 @@ import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { writeReply } from '../../src/protocol/wire.js'
 import { lengthOf } from '../bytes.js'
-import { arrowFile, arrowStream, jsonText, type Wanted } from './accept.js'
+import type { Wanted } from './accept.js'
 import { streamOfFile } from './arrow-stream.js'
 import type { RequestBody } from './body.js'
 import { encoded } from './content-coding.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
+import { jsonText } from './media-types.js'
 
 /**
  * Sent with every reply. LanceDB's client decides by the version what the server supports: full-text queries (0.3.0), large writes in parts
@@ -87,10 +88,10 @@ function coded(reply: HttpReply, { coding }: Wanted): HttpReply {
 function arrowReply(
   status: number,
   { version, chunks, rest }: ArrowReply,
-  { form, codec }: Wanted,
+  { form: wanted, type, codec }: Wanted,
   signal: AbortSignal | undefined,
 ): HttpReply {
-  const type = form === 'stream' ? arrowStream : arrowFile
+  const form = wanted === 'stream' ? 'stream' : 'file'
   const headers = ['content-type', type, tableVersion, String(version)]
   if (codec !== undefined) {
     const compress = compressorOf(codec, new Pacer(signal))
@@ -99,6 +100,16 @@ function arrowReply(
   }
   const pieces = form === 'stream' ? streamOfFile({ chunks, rest }) : { chunks, rest }
   return { status, headers, body: pieces.chunks, rest: pieces.rest }
+}
+
+/** Return the reply with rows as text. `version`: version of the table. */
+export function textReply(
+  version: number,
+  rows: Pick<HttpReply, 'body' | 'rest'>,
+  wanted: Wanted,
+): HttpReply {
+  const headers = ['content-type', wanted.type, tableVersion, String(version)]
+  return coded({ status: 200, headers, ...rows }, wanted)
 }
 
 /** Return the reply for an error. `instance`: path of the request. */

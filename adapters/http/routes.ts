@@ -13,6 +13,8 @@ export type Found =
       readonly name: OperationName
       /** Segments that stand for `{placeholders}`, still percent-encoded. */
       readonly segments: Readonly<Record<string, string>>
+      /** Whether the query parameters are the request (`rowsRoute`). */
+      readonly isRows: boolean
     }
   /** A route that some client has, and that no operation serves. */
   | { readonly kind: 'unserved' }
@@ -24,6 +26,7 @@ interface Template {
   readonly segments: readonly string[]
   /** Null for a route that no operation serves. */
   readonly operation: OperationName | null
+  readonly isRows: boolean
 }
 
 /** Templates with the same number of segments: by their last segment if it is a literal, and those that end with a placeholder. */
@@ -32,9 +35,9 @@ interface TemplateGroup {
   readonly others: readonly Template[]
 }
 
-function templateOf(route: Route, operation: OperationName | null): Template {
+function templateOf(route: Route, operation: OperationName | null, isRows = false): Template {
   const [method, path] = route.split(' ') as [string, string]
-  return { method, segments: path.split('/'), operation }
+  return { method, segments: path.split('/'), operation, isRows }
 }
 
 function groupTemplates(templates: readonly Template[]): TemplateGroup {
@@ -55,8 +58,10 @@ function isPlaceholder(segment: string): boolean {
 
 const templates = [
   ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(
-    ([name, { routes, bytesRoute }]) =>
-      [...routes, ...(bytesRoute === undefined ? [] : [bytesRoute])].map(route => templateOf(route, name)),
+    ([name, { routes, bytesRoute, rowsRoute }]) => [
+      ...[...routes, ...(bytesRoute === undefined ? [] : [bytesRoute])].map(route => templateOf(route, name)),
+      ...(rowsRoute === undefined ? [] : [templateOf(rowsRoute, name, true)]),
+    ],
   ),
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]
@@ -81,7 +86,8 @@ export function findRoute(method: string, path: string): Found {
     return { kind: 'wrong-method', allowed: [...new Set(matching.map(template => template.method))] }
   }
   if (found.operation === null) return { kind: 'unserved' }
-  return { kind: 'operation', name: found.operation, segments: filled(found, segments) }
+  const { operation: name, isRows } = found
+  return { kind: 'operation', name, segments: filled(found, segments), isRows }
 }
 
 const none: TemplateGroup = { byLast: new Map(), others: [] }

@@ -7,6 +7,7 @@
  * - A client that disconnects aborts its read, never its write: whether a write commits must not depend on how long its client waits.
  * - An upload that breaks off is an error for the handler that reads it, never a shorter upload.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
 import { loadAll } from '../../src/lazy-import.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
@@ -14,12 +15,19 @@ import { parse } from '../../src/protocol/parse.js'
 import { Admission } from './admission.js'
 import { Answer, type Answering } from './answer.js'
 import type { Databases } from './databases.js'
+import { fetchOver } from './fetch-over.js'
 import { checkBinding, checkGrants } from './gate.js'
 import { Handling, type Served } from './handling.js'
 import { resolveLimits } from './limits.js'
 import { Listener } from './listener.js'
 import { Metrics } from './metrics.js'
-import { type RequestRecord, type ServeOptions, serveShape } from './options.js'
+import {
+  type HandlerOptions,
+  handlerShape,
+  type RequestRecord,
+  type ServeOptions,
+  serveShape,
+} from './options.js'
 import { Pages } from './pages.js'
 
 export interface HttpServer {
@@ -46,19 +54,76 @@ export async function serve(
   ...more: readonly unknown[]
 ): Promise<HttpServer> {
   refuseMore('serve', 2, more)
-  checkServed(served)
+  checkServed('serve', served)
   const options = parse(serveShape, given, 'serve')
   const { port = 2333, host = '127.0.0.1' } = options
   checkBinding(host, options)
+  const server = await openParts(served, options, host)
+  await server.listener.listen(port, host)
+  return { url: server.listener.url + server.basePath, close: () => server.close() }
+}
+
+export interface HttpHandler {
+  /** Answer a request of a server of `node:http`, Express or Fastify. Resolves when the reply is sent. Never rejects. */
+  node(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /**
+   * Answer a request of the Fetch standard. Rejects with `request.signal.reason`, and with ServiceUnavailable if the reply was cut before
+   * its head.
+   */
+  fetch(request: Request): Promise<Response>
+  /** Resolves when all requests that have begun are answered. */
+  close(): Promise<void>
+}
+
+/**
+ * Serve a namespace, or many `databases`, inside the server of an application. Closing the handler closes neither.
+ *
+ * Throws InvalidInput for invalid options; without `auth` it needs `allowAnonymous`, because other machines may reach the application.
+ *
+ * ```js
+ * const sheaf = await handler(ns, { basePath: '/db', auth: { apiKeys } })
+ * createServer((req, res) => (req.url.startsWith('/db/') ? sheaf.node(req, res) : app(req, res))).listen(8080)
+ * ```
+ */
+export async function handler(served: Served | Databases, options?: HandlerOptions): Promise<HttpHandler>
+export async function handler(
+  served: Served | Databases,
+  given: HandlerOptions = {},
+  ...more: readonly unknown[]
+): Promise<HttpHandler> {
+  refuseMore('handler', 2, more)
+  checkServed('handler', served)
+  const options = parse(handlerShape, given, 'handler')
+  if (options.auth === undefined && options.allowAnonymous !== true) {
+    throw invalidInput('every caller of the application could do everything', {
+      hint: 'give auth, or set allowAnonymous: true if the application checks its callers',
+    })
+  }
+  if (options.limits?.connections !== undefined) {
+    throw invalidInput('handler: limits.connections has no effect: the application has the connections')
+  }
+  const server = await openParts(served, options, '127.0.0.1')
+  const { listener } = server
+  return {
+    node: (request, response) => listener.take(request, response),
+    fetch: request => fetchOver(request, socket => listener.connect(socket)),
+    close: () => server.close(),
+  }
+}
+
+/** Make the parts of a server with checked options. */
+async function openParts(
+  served: Served | Databases,
+  options: HandlerOptions,
+  host: string,
+): Promise<ServerParts> {
   checkGrants('use' in served, options)
   const pages = new Pages(host, options)
   const limits = resolveLimits(options.limits ?? {})
   // Load all modules now: a newer package may be installed over this one while the server runs.
   await loadAll()
   const handling = await Handling.open(served, options, limits)
-  const server = new ServerParts(served, options, { pages, limits, handling })
-  await server.listener.listen(port, host)
-  return { url: server.listener.url + server.basePath, close: () => server.close() }
+  return new ServerParts(served, options, { pages, limits, handling })
 }
 
 /** The parts of a server, and what they tell each other. */
@@ -119,12 +184,12 @@ class ServerParts implements Answering {
   }
 }
 
-function checkServed(served: unknown): void {
+function checkServed(caller: string, served: unknown): void {
   const isThere = typeof served === 'object' && served !== null
   if (isThere && ('use' in served || ('operations' in served && typeof served.operations === 'object')))
     return
-  throw invalidInput(`serve takes a namespace or the result of databases(), got ${quote(served)}`, {
-    hint: typeof served === 'string' ? 'open it first: serve(await connect(path))' : undefined,
+  throw invalidInput(`${caller} takes a namespace or the result of databases(), got ${quote(served)}`, {
+    hint: typeof served === 'string' ? `open it first: ${caller}(await connect(path))` : undefined,
   })
 }
 

@@ -149,6 +149,10 @@ export interface OperationEntry {
   readonly routes: readonly [Route, ...Route[]]
   /** A GET route whose reply is the bytes of one blob, or a range of them. `{column}` and `{row_id}` name the blob. */
   readonly bytesRoute?: Route
+  /** A GET route whose query parameters are the request, for clients that only have a URL. */
+  readonly rowsRoute?: Route
+  /** Whether the rows of the reply may be text: JSON, JSON lines or CSV. */
+  readonly rowsAsText?: true
   /** Request fields that are query parameters. If a JSON body has the same field, the body takes precedence. */
   readonly query: readonly string[]
   /** The request body. `none`: a body is not needed, but a JSON body is read if there is one. */
@@ -422,6 +426,8 @@ export const operations = {
     ...queries,
     doc: 'Searches by vector, full text and SQL filter.',
     routes: ['POST /v1/table/{id}/query'],
+    rowsRoute: 'GET /v1/table/{id}/rows',
+    rowsAsText: true,
     request: queryRequest,
     reply: 'arrow',
     response: null,

@@ -11,7 +11,7 @@ import { writeArrowShape } from '../../adapters/files/write-arrow.js'
 import { writeCsvShape } from '../../adapters/files/write-csv.js'
 import { connectHttpShape } from '../../adapters/http/client.js'
 import { databasesShape } from '../../adapters/http/databases.js'
-import { serveShape } from '../../adapters/http/options.js'
+import { handlerShape, serveShape } from '../../adapters/http/options.js'
 import * as http from '../../adapters/http/public.js'
 import { connectWorkerShape } from '../../adapters/worker/client.js'
 import * as worker from '../../adapters/worker/public.js'
@@ -236,6 +236,7 @@ const functions: Readonly<Record<string, readonly Checked[]>> = {
   tokenize: [[tokenizeShape, o => sheaf.tokenize('a', o)]],
   sql: none,
   serve: [[serveShape, o => http.serve(ns, o)]],
+  handler: [[handlerShape, o => http.handler(ns, { allowAnonymous: true, ...(o as object) })]],
   databases: [[databasesShape, o => http.databases('no such folder', o)]],
   connectHttp: [[connectHttpShape, o => http.connectHttp('http://127.0.0.1:1', o)]],
   connectWorker: [[connectWorkerShape, o => worker.connectWorker('memory://', o)]],

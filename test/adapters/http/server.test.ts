@@ -380,9 +380,12 @@ describe('requests', () => {
   ])('A-037 a body above the limit is 413, told by its %s', async (_, headers) => {
     const { fake, url } = await startEcho({ limits: { bodyBytes: 1000 } })
     const body = 'x'.repeat(1001)
-    const json = { ...headers, 'content-type': 'application/json' }
-    for (const path of ['/v1/table/t/insert', '/v1/table/t/describe']) {
-      expectError(await ask(url, { path, headers: json, body }), 413, ErrorCode.InvalidInput, path)
+    for (const [path, type] of [
+      ['/v1/table/t/insert', 'application/vnd.apache.arrow.stream'],
+      ['/v1/table/t/describe', 'application/json'],
+    ] as const) {
+      const fields = { ...headers, 'content-type': type }
+      expectError(await ask(url, { path, headers: fields, body }), 413, ErrorCode.InvalidInput, path)
     }
     expect(fake.heard).toHaveLength(0)
     expect((await ask(url, { path: '/v1/table/t/insert', body: body.slice(1) })).status).toBe(200)

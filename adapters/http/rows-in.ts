@@ -1,0 +1,89 @@
+/** Reads uploads of rows that are not Arrow: JSON, JSON lines and CSV. They become an Arrow IPC stream, which has the limits of Arrow bodies. */
+import { schemaFromJson } from '../../src/arrow/schema-from-json.js'
+import type { Schema } from '../../src/arrow/types.js'
+import type { Row } from '../../src/client/table-data.js'
+import { tableRows } from '../../src/client/table-rows.js'
+import { invalidInput, quote } from '../../src/errors.js'
+import type { Operations } from '../../src/protocol/calls.js'
+import { withNulls } from '../../src/write/definitions.js'
+import type { Call } from '../calls.js'
+import { readCsv } from '../files/read-csv.js'
+import { readJsonArray } from '../files/read-json-array.js'
+import { readJsonLines } from '../files/read-json-lines.js'
+import type { UploadForm } from './upload-form.js'
+
+/**
+ * Return the Arrow IPC stream of an upload. Nothing is read before the stream is read. Rows for an existing table have the types of the
+ * table; the types of a new table are inferred. `target` has the table.
+ */
+export async function* arrowOf(
+  target: Operations,
+  form: Exclude<UploadForm, 'arrow'>,
+  upload: AsyncIterable<Uint8Array>,
+  { name, request, options }: Pick<Call, 'name' | 'request' | 'options'>,
+): AsyncGenerator<Uint8Array> {
+  const { signal } = options
+  const known = name === 'createTable' ? undefined : await schemaOf(target, request, options)
+  const read = readRows(form, upload, known, signal)
+  const given =
+    known !== undefined && name === 'mergeInsertIntoTable'
+      ? await columnsOfFirst(read, known)
+      : { rows: read, schema: known && withNulls(known) }
+  const rows = await tableRows(given.rows, { schema: given.schema, signal })
+  try {
+    yield* rows
+  } finally {
+    await rows.close()
+  }
+}
+
+function readRows(
+  form: Exclude<UploadForm, 'arrow'>,
+  upload: AsyncIterable<Uint8Array>,
+  schema: Schema | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Row> {
+  switch (form) {
+    case 'json':
+      return readJsonArray(upload, { schema, signal })
+    case 'ndjson':
+      return readJsonLines(upload, { schema, signal })
+    case 'csv':
+      return readCsv(upload, { schema, signal })
+  }
+}
+
+/** Return the columns of the table, or of the table when the upload in parts began. */
+async function schemaOf(
+  target: Operations,
+  request: Call['request'],
+  { signal, table }: Call['options'],
+): Promise<Schema> {
+  const { id, upload_id } = request as { readonly id: readonly string[]; readonly upload_id?: string }
+  const call = { signal, table, dialect: 'lance' } as const
+  const { schema } =
+    upload_id === undefined
+      ? await target.describeTable({ id }, call)
+      : await target.describeTableUpload({ id, upload_id }, call)
+  if (schema === undefined) {
+    throw invalidInput(`the table ${quote(id.join('$'))} has no columns yet`, {
+      hint: 'send its first rows as Arrow',
+    })
+  }
+  return schemaFromJson(schema)
+}
+
+/** A merge leaves columns unchanged that its rows do not have. The first row says which: later rows may be many. */
+async function columnsOfFirst(
+  read: AsyncGenerator<Row>,
+  schema: Schema,
+): Promise<{ readonly rows: AsyncGenerator<Row>; readonly schema: Schema }> {
+  const first = await read.next()
+  if (first.done === true) return { rows: read, schema }
+  const fields = schema.fields.filter(({ name }) => Object.hasOwn(first.value, name))
+  async function* all(): AsyncGenerator<Row> {
+    yield first.value
+    yield* read
+  }
+  return { rows: all(), schema: { ...schema, fields } }
+}
