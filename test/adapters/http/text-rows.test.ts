@@ -64,8 +64,8 @@ describe('rows in', () => {
     const reply = await send(url, '/v1/table/books/insert', type, body)
     expect([reply.status, reply.json]).toMatchObject([200, { num_inserted_rows: 3, version: 2 }])
     const { ns: other } = await withBooks()
-    const expected = await (await other.openTable('books')).search().toArray()
-    expect(await table.search().toArray()).toEqual(expected)
+    const expected = await (await other.openTable('books')).query().toArray()
+    expect(await table.query().toArray()).toEqual(expected)
   })
 
   test('a new table has inferred types', async () => {
@@ -104,7 +104,7 @@ describe('rows in', () => {
       JSON.stringify(row),
     )
     expect(reply.status).toBe(200)
-    const [only, ...more] = await (await ns.openTable('books')).search().toArray()
+    const [only, ...more] = await (await ns.openTable('books')).query().toArray()
     expect([only, more]).toMatchObject([{ id: 9, seen: new Date('2024-01-01'), title: null }, []])
   })
 
@@ -119,7 +119,7 @@ describe('rows in', () => {
     ] as const) {
       expect((await send(url, path, type, body)).status, type).toBe(200)
     }
-    const rows = await (await ns.openTable('books')).search().select(['id', 'title', 'year']).toArray()
+    const rows = await (await ns.openTable('books')).query().select(['id', 'title', 'year']).toArray()
     expect(rows.sort((a, b) => Number(a.id) - Number(b.id))).toEqual([
       { id: 1, title: 'Emma', year: 1816 },
       { id: 2, title: 'comma, "quoted"', year: 2 },
@@ -242,7 +242,7 @@ describe('rows in', () => {
     const [response] = await once(request, 'response')
     response.resume()
     expect(response.statusCode).toBe(200)
-    const rows = await (await ns.openTable('books')).search().where('id > 30').select(['title']).toArray()
+    const rows = await (await ns.openTable('books')).query().where('id > 30').select(['title']).toArray()
     expect(rows.map(row => row.title)).toEqual(['a}"\\{ß', '\\"}'])
   })
 })
@@ -278,12 +278,12 @@ describe('rows out', () => {
 
   test('what was written as text can be read back', async () => {
     const { ns, url } = await withBooks()
-    const original = await (await ns.openTable('books')).search().toArray()
+    const original = await (await ns.openTable('books')).query().toArray()
     for (const type of ['application/json', 'application/x-ndjson', 'text/csv']) {
       const { bytes } = await askJson(url, '/v1/table/books/query', everything, { accept: type, ...browser })
       const copy = await ns.createTable('copy', [], { schema: types, mode: 'overwrite' })
       expect((await send(url, '/v1/table/copy/insert', type, bytes)).status).toBe(200)
-      expect(await copy.search().toArray(), type).toEqual(original)
+      expect(await copy.query().toArray(), type).toEqual(original)
     }
   })
 

@@ -29,9 +29,9 @@ async function useTable(ns, { assert }) {
 async function useSql(ns, { sql }, { assert }) {
   const table = await ns.openTable('docs')
   assert.equal(await table.countRows(sql`id < ${10} AND text LIKE 'arrows%'`), 3)
-  const groups = await table.search().select({ rows: 'count(*)', most: 'max(id)' }).toArray()
+  const groups = await table.query().select({ rows: 'count(*)', most: 'max(id)' }).toArray()
   assert.deepEqual(groups.map(row => [Number(row.rows), Number(row.most)]), [[2_000, 1_999]])
-  const arrow = await table.search().where('id = 3').toArrow()
+  const arrow = await table.query().where('id = 3').toArrow()
   assert.equal(arrow.numRows, 1)
 }
 
@@ -75,7 +75,7 @@ async function useFiles(ns, folder, { readCsv, writeCsv, writeArrow, readArrow }
   const csv = join(folder, 'rows.csv')
   await writeCsv(csv, [{ id: 1, name: 'a' }, { id: 2, name: 'b' }])
   const table = await ns.createTable('csv', readCsv(csv), { mode: 'overwrite' })
-  await writeArrow(join(folder, 'rows.arrow'), table.search().batches())
+  await writeArrow(join(folder, 'rows.arrow'), table.query().batches())
   const again = await ns.createTable('arrow', readArrow(join(folder, 'rows.arrow')), { mode: 'overwrite' })
   assert.equal(await again.countRows(), 2)
 }
