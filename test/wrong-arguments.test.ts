@@ -153,7 +153,7 @@ const tableMethods = {
   waitForIndex: [[['t'], 'text', 'array'], options],
   updateFieldMetadata: [name, [{ a: 'b' }], options],
   updateSchemaMetadata: [[{ a: 'b' }], options],
-  restore: [version, options],
+  restore: [versionOrTag, options],
   checkout: [versionOrTag, options],
 } satisfies Readonly<Record<string, readonly Argument[]>>
 

@@ -10,19 +10,19 @@ export function updateFields(set: Assignments): {
   readonly update_parameters: ReturnType<typeof writeParameters>
 } {
   if (!isObject(set)) {
-    throw invalidInput(`an update sets columns by name, as { column: value }, not ${quote(set)}`)
+    throw invalidInput(`update: columns are set by name, as { column: value }, not ${quote(set)}`)
   }
   const updates: (readonly [string, string])[] = []
   const values: ParameterValue[] = []
   for (const [column, value] of Object.entries(set)) {
     if (value === undefined) {
-      throw invalidInput(`the value of column ${quote(column)} is undefined`, {
+      throw invalidInput(`update: the value of column ${quote(column)} is undefined`, {
         hint: 'NULL is written null',
       })
     }
     if (typeof value === 'string' && !value.isWellFormed()) {
       throw invalidInput(
-        `the value of column ${quote(column)} holds half of a surrogate pair: ${quote(value)}`,
+        `update: the value of column ${quote(column)} holds half of a surrogate pair: ${quote(value)}`,
         {
           hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
         },
@@ -36,7 +36,7 @@ export function updateFields(set: Assignments): {
     else values.push(value)
   }
   if (updates.length === 0) {
-    throw invalidInput('the update sets no column', { hint: 'name one or more: update({ column: value })' })
+    throw invalidInput('update: no column is set', { hint: 'name one or more: update({ column: value })' })
   }
   return { updates, update_parameters: writeParameters(values) }
 }

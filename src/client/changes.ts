@@ -10,7 +10,7 @@ import type { Row } from './table-data.js'
 
 /** Options of `Table.changes`. */
 export interface ChangesOptions extends CallOptions {
-  /** The last version that the caller knows. The feed begins with the next version. */
+  /** The last version that the caller knows. The feed begins with the next version. 0: with the first. */
   readonly since: number
   /**
    * Milliseconds between polls for new versions, if another process has the root open. Default 500. In the process
@@ -86,7 +86,7 @@ async function* ticks(pollMs: number, signal: AbortSignal | undefined): AsyncGen
   for (; ; await systemClock.sleep(pollMs, signal, true)) yield
 }
 
-/** Return the versions after an existing version, in order. The cost depends on their number only. */
+/** Return the versions after an existing version or after 0, in order. The cost depends on their number only. */
 async function versionsAfter(
   operations: Operations,
   id: readonly string[],
@@ -107,6 +107,7 @@ async function versionsAfter(
     page = next
     limit = Math.min(listedMost, 8 * limit)
   } while (page.page_token !== undefined)
+  if (previous === 0) return later.reverse()
   throw versionNotFound(previous, later.at(-1))
 }
 

@@ -42,16 +42,16 @@ export async function fusedRows(
 ): Promise<RowObject[]> {
   const { vector, full_text_query, k, offset = 0, highlight, fusion, ...rest } = request
   if (vector == null || full_text_query === undefined) {
-    throw invalidInput('a fusion function needs a hybrid search: a vector and a text')
+    throw invalidInput('fuse: a fusion function needs a hybrid search: a vector and a text')
   }
   const isOfAll = rest.distinct === true || isOfGroups(rest)
   if (isOfAll instanceof Promise ? await isOfAll : isOfAll) {
-    throw invalidInput('a fusion function does not support aggregates, groups or distinct rows', {
+    throw invalidInput('fuse: a fusion function does not support aggregates, groups or distinct rows', {
       hint: 'leave the function out, and give fuse({ candidates: 1000 })',
     })
   }
   if (rest.order_by !== undefined) {
-    throw invalidInput('an order is given, but the fusion function decides the order of the rows')
+    throw invalidInput('orderBy: an order is given, but the fusion function decides the order of the rows')
   }
   const candidates = candidatesFor(fusion?.candidates, k, offset)
   const commonRequest = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
@@ -83,7 +83,7 @@ export async function fusedRows(
   return fused.slice(offset, offset + k).map(({ _rowid, _relevance_score }) => {
     const row = rows.get(_rowid)
     if (row === undefined) {
-      throw invalidInput(`the fusion function returned row ${quote(_rowid)}, which neither search found`)
+      throw invalidInput(`fuse: the function returned row ${quote(_rowid)}, which neither search found`)
     }
     const { _rowid: id, ...others } = row
     return { ...others, ...(isSelected && { _rowid: id }), _relevance_score }
@@ -96,17 +96,17 @@ export async function fusedRows(
  */
 function checked(fused: unknown): FusedRow[] {
   if (!Array.isArray(fused)) {
-    throw invalidInput(`the fusion function must return an array of rows, got ${quote(fused)}`)
+    throw invalidInput(`fuse: the function must return an array of rows, got ${quote(fused)}`)
   }
   const seen = new Set<unknown>()
   return fused.map((row: FusedRow | null) => {
     const { _rowid, _relevance_score } = row ?? {}
     if (typeof _relevance_score !== 'number' || Number.isNaN(_relevance_score)) {
       throw invalidInput(
-        `the fusion function must return rows with a number as _relevance_score, got ${quote(_relevance_score)}`,
+        `fuse: the function must return rows with a number as _relevance_score, got ${quote(_relevance_score)}`,
       )
     }
-    if (seen.has(_rowid)) throw invalidInput(`the fusion function returned row ${quote(_rowid)} twice`)
+    if (seen.has(_rowid)) throw invalidInput(`fuse: the function returned row ${quote(_rowid)} twice`)
     seen.add(_rowid)
     return row!
   })

@@ -153,7 +153,7 @@ export function fullTextField(query: string | TextQuery, columns: readonly strin
     return { string_query: { query, ...(columns !== undefined && { columns }) } }
   }
   if (columns !== undefined) {
-    throw invalidInput('columns are given together with a structured query', {
+    throw invalidInput('fullText: columns are given together with a structured query', {
       hint: 'name the columns in the parts of the query',
     })
   }
@@ -182,7 +182,7 @@ function wireQuery(query: TextQuery, depth: number): FtsQuery {
   if ('multiMatch' in query) {
     const { multiMatch: terms, columns, boosts } = query
     if (boosts !== undefined && boosts.length !== columns.length) {
-      throw invalidInput(`boosts has ${boosts.length} factors for ${columns.length} columns`)
+      throw invalidInput(`fullText: boosts has ${boosts.length} factors for ${columns.length} columns`)
     }
     const queries = columns.map((column, i) => ({
       terms,
@@ -204,7 +204,7 @@ function wireQuery(query: TextQuery, depth: number): FtsQuery {
   }
   const { must, should, mustNot } = query
   if (must === undefined && should === undefined && mustNot === undefined) {
-    throw invalidInput('fullText needs one of must, should, mustNot')
+    throw invalidInput('fullText: the query needs one of must, should, mustNot')
   }
   const wired = (queries: readonly TextQuery[]) => queries.map(each => wireQuery(each, depth + 1))
   return {

@@ -139,7 +139,7 @@ export class MergeInsert {
   #refuseNothing(): void {
     const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
     if (updates || inserts || this.#request.when_not_matched_by_source_delete) return
-    throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
+    throw invalidInput('mergeInsert: the merge would neither update, insert nor delete rows', {
       hint: 'call at least one of whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
     })
   }

@@ -264,7 +264,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   ): Search<S, U>
   orderBy(...keys: readonly (string | Order)[]): Search<R, T> {
     if (keys.length === 0) {
-      throw invalidInput('orderBy names no column', {
+      throw invalidInput('orderBy: no column is named', {
         hint: 'leave orderBy out if the order does not matter',
       })
     }
@@ -306,7 +306,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   /** Keep only rows with `lower <= _distance < upper`. */
   distanceRange(lower?: number, upper?: number): Search<R, T> {
     if (lower === undefined && upper === undefined) {
-      throw invalidInput('distanceRange needs a lower bound, an upper bound, or both')
+      throw invalidInput('distanceRange: give a lower bound, an upper bound, or both')
     }
     const bound = fields.lower_bound.shape
     return this.#with({
@@ -358,7 +358,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    */
   fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>, T> {
     if (this.#request.full_text_query !== undefined) {
-      throw invalidInput('a text to look for is given twice', {
+      throw invalidInput('fullText: a text to look for is given twice', {
         hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
       })
     }
@@ -584,7 +584,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     const isNearest = vector !== null && full_text_query === undefined
     if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
       throw invalidInput(
-        'orderBy orders all matching rows, but a vector search without a distance range has only nearest rows',
+        'orderBy: it orders all matching rows, but a vector search without a distance range has only nearest rows',
         { hint: 'set distanceRange(lower, upper), or sort the rows of toArray()' },
       )
     }

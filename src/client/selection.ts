@@ -26,13 +26,13 @@ export function columnsField(call: string, columns: Columns): Selected {
   if (typeof columns !== 'object' || columns === null) {
     const hint = typeof columns === 'string' ? `name them in an array: [${quote(columns)}]` : undefined
     throw invalidInput(
-      `${call}: columns are an array of names, or an object of SQL by the names it gets, not ${quote(columns)}`,
+      `${call}: columns are an array of names, or an object of SQL expressions by name, not ${quote(columns)}`,
       { hint },
     )
   }
   const checked = parse(columnsShape, columns, call)
   if (Object.keys(checked).length === 0) {
-    throw invalidInput(`${call} names no column`, {
+    throw invalidInput(`${call}: no column is named`, {
       hint: 'name one, or leave the list out to get all columns',
     })
   }

@@ -239,9 +239,18 @@ export const createIndexShape = withHints(anyIndexShape, {
 export interface WaitForIndexOptions extends CallOptions {
   /** Milliseconds to wait. Default: no limit. */
   readonly timeoutMs?: number
+  /**
+   * - `build` (default): wait until the index is built;
+   * - `all`: wait until it covers all rows, also rows that were added after the build.
+   */
+  readonly covers?: 'build' | 'all'
 }
 
-export const waitForIndexShape = options<WaitForIndexOptions>()({ timeoutMs: milliseconds, ...callFields })
+export const waitForIndexShape = options<WaitForIndexOptions>()({
+  timeoutMs: milliseconds,
+  covers: oneOf('build', 'all'),
+  ...callFields,
+})
 
 /** An index of a table, as `listIndices` reports it. */
 export interface IndexInfo {
@@ -389,7 +398,7 @@ function refuseOtherFields(wireFields: object, type: ScalarKind): void {
   const vectorOption = firstFieldOf(vectorOptions)
   const option = vectorOption ?? firstFieldOf(textOptions)
   if (option === undefined) return
-  throw invalidInput(`a ${type} index has no use for ${option}`, {
+  throw invalidInput(`createIndex: a ${type} index has no use for ${option}`, {
     hint:
       vectorOption === undefined
         ? 'it is for text indexes: set type to FTS'
@@ -456,32 +465,32 @@ function progressOf({
 }
 
 /**
- * Wait until none of the indexes is pending or building. Throws `IndexNotFound`, `InvalidTableState` for a failed
+ * Wait until none of the indexes is pending or building, and, with `covers: 'all'`, no row is unindexed. Throws `IndexNotFound`, `InvalidTableState` for a failed
  * build, and `ServiceUnavailable` after `timeoutMs`.
  */
 export async function indexesBuilt(
   { operations, id, watch }: IndexedTable,
   names: readonly string[],
-  { timeoutMs, ...options }: WaitForIndexOptions,
+  { timeoutMs, covers = 'build', ...options }: WaitForIndexOptions,
 ): Promise<void> {
   // The idempotency key belongs to the call that created the indexes.
   const { idempotencyKey: _, ...call } = options
   const { signal, end } =
     timeoutMs === undefined
       ? { signal: call.signal, end: () => {} }
-      : deadline(systemClock, timeoutMs, buildTimeout(names, timeoutMs), call.signal)
+      : deadline(systemClock, timeoutMs, buildTimeout(names, timeoutMs, covers), call.signal)
   const pollOptions = { ...call, signal }
   try {
     for await (const _ of watch === undefined ? pauses(signal) : watch(pollOptions)) {
       const { indexes } = await operations.listTableIndices({ id }, pollOptions)
-      if (names.map(name => isBuilt(indexes, name)).every(Boolean)) return
+      if (names.map(name => isDone(indexes, name, covers)).every(Boolean)) return
     }
   } finally {
     end()
   }
 }
 
-function isBuilt(indexes: readonly IndexRecord[], name: string): boolean {
+function isDone(indexes: readonly IndexRecord[], name: string, covers: 'build' | 'all'): boolean {
   const record = indexes.find(({ index_name }) => index_name === name)
   if (record === undefined) {
     throw new SheafError(ErrorCode.IndexNotFound, `there is no index ${quote(name)} to wait for`)
@@ -493,12 +502,14 @@ function isBuilt(indexes: readonly IndexRecord[], name: string): boolean {
       { hint: 'create it again, or drop it' },
     )
   }
-  return record.status === 'ready' || record.status === 'stale'
+  const isBuilt = record.status === 'ready' || record.status === 'stale'
+  return isBuilt && (covers === 'build' || record.num_unindexed_rows === 0)
 }
 
-function buildTimeout(names: readonly string[], ms: number): SheafError {
+function buildTimeout(names: readonly string[], ms: number, covers: 'build' | 'all'): SheafError {
   const what = `index ${names.map(quote).join(', ')}`
-  return new SheafError(ErrorCode.ServiceUnavailable, `${what} was not built within ${ms} ms`, {
-    hint: 'the build continues, and queries do not use the index until then',
+  const isMissing = covers === 'build' ? 'was not built' : 'did not cover all rows'
+  return new SheafError(ErrorCode.ServiceUnavailable, `${what} ${isMissing} within ${ms} ms`, {
+    hint: 'the work continues, and queries read unindexed rows one by one until then',
   })
 }

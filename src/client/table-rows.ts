@@ -54,7 +54,7 @@ const rowsAtOnce = 8 * 1024
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress, badVectors = 'error', vectorColumns } = options
   if (vectorColumns !== undefined && options.schema !== undefined) {
-    throw invalidInput('vectorColumns and schema are given', {
+    throw invalidInput('createTable: vectorColumns and schema are given', {
       hint: 'the schema says which columns are vectors',
     })
   }

@@ -506,7 +506,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Compare two versions, given by number or tag: rows added, removed and changed, matched by `_rowid`, and changes
+   * Compare two versions, given by number or tag (0: the table before its first version): rows added, removed and changed, matched by `_rowid`, and changes
    * of columns. Each part is read on demand; the cost depends on the number of differences. Reading throws
    * `TagNotFound` or `TableVersionNotFound`.
    */
@@ -515,7 +515,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Yield every version after `since`, in order, with its changes. Then wait for new versions from any process, until
+   * Yield every version after `since`, in order, with its changes; after 0, every version. Then wait for new versions from any process, until
    * the signal aborts. Deleted versions are skipped: the next version contains their changes.
    *
    * Throws `TableNotFound` when the table is dropped, and `TableVersionNotFound` when the version to continue from
@@ -686,7 +686,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
 
   /**
    * Wait until the named indexes are built. Rows that are added meanwhile may be unindexed; queries find them
-   * nevertheless.
+   * nevertheless. With `covers: 'all'`, wait until maintenance has indexed those too.
    *
    * Throws `IndexNotFound` if an index does not exist or is dropped, `InvalidTableState` with the reason if a build
    * fails, and `ServiceUnavailable` after `timeoutMs` milliseconds; the build then continues.
@@ -742,14 +742,14 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   }
 
   /**
-   * Create a new version with the rows and columns of an old one. Throws `TableVersionNotFound` if that version does
-   * not exist.
+   * Create a new version with the rows and columns of an old one, given by number or tag. Throws `TableVersionNotFound`
+   * or `TagNotFound`.
    */
-  async restore(version: number, options: CallOptions = {}): Promise<void> {
+  async restore(versionOrTag: number | string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('restore')
     const call = parse(callShape, options, 'restore')
-    const request = { id: this.id, version: parse(integer(0), version, 'restore: the version') }
-    await this.#operations.restoreTable(request, call)
+    const version = await this.#versionOf('restore', versionOrTag, call)
+    await this.#operations.restoreTable({ id: this.id, version }, call)
   }
 
   /**
@@ -758,10 +758,16 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R, I>> {
     const call = parse(callShape, options, 'checkout')
-    const asked = parse(versionShape, versionOrTag, 'checkout: the version')
-    const version = typeof asked === 'number' ? asked : await this.tags.version(asked, call)
+    const version = await this.#versionOf('checkout', versionOrTag, call)
     await this.#operations.describeTableVersion({ id: this.id, version }, call)
     return new Table<R, I>(this.#operations, this.id, { uuid: this.#uuid, version })
+  }
+
+  async #versionOf(what: string, versionOrTag: number | string, call: CallOptions): Promise<number> {
+    const asked = parse(versionShape, versionOrTag, `${what}: the version`)
+    // The idempotency key belongs to the call that writes.
+    const { idempotencyKey: _, ...options } = call
+    return typeof asked === 'number' ? asked : await this.tags.version(asked, options)
   }
 
   #indexedTable() {

@@ -10,7 +10,7 @@ import { takeBatch } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import type { CallOptions, Operations } from '../protocol/calls.js'
 import { ascendingIds, type DifferingIds, differingIds, idNumbers } from '../query/differing-ids.js'
 import { readReply } from './read-replies.js'
 import { scanPages } from './scan-pages.js'
@@ -21,6 +21,9 @@ const importDiffering = lazyImport(() => import('./differing.js'))
 
 /** A version number, or a tag. A tag is resolved when the difference is first read. */
 export type VersionOrTag = number | string
+
+/** The number before the first version of a table. It stands for a table without rows and columns. */
+const noVersion = 0
 
 /** Row ids per query. */
 const idsAtOnce = 32 * 1024
@@ -99,7 +102,14 @@ export class VersionPair {
 
   /** Return the ids of the rows of one side that are not at the same address on the other side, ascending. */
   async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
-    const request = { ...(await this.#differenceQuery(side, options)), columns: { column_names: ['_rowid'] } }
+    const { [side]: version, [side === 'from' ? 'to' : 'from']: other } = await this.#resolved(options)
+    if (version === noVersion) return new Float64Array(0)
+    const query = { id: this.#id, version, vector: null, k: Number.MAX_SAFE_INTEGER }
+    const request = {
+      ...query,
+      ...(other !== noVersion && { differs_from: other }),
+      columns: { column_names: ['_rowid'] },
+    }
     const found: Float64Array[] = []
     for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
       for (const { columns } of page.batches) found.push(idNumbers(columns[0]!.values as BigUint64Array))
@@ -116,18 +126,12 @@ export class VersionPair {
   }
 
   async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
-    const reply = await this.#operations.queryTable(
-      { ...(await this.#differenceQuery(side, options)), k: 0 },
-      options,
-    )
-    return readReply(reply).schema
-  }
-
-  /** Return a query for the rows of one side that the other side does not have at the same address. */
-  async #differenceQuery(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
-    const { from, to } = await this.#resolved(options)
-    const [version, differs_from] = side === 'from' ? [from, to] : [to, from]
-    return { id: this.#id, version, differs_from, vector: null, k: Number.MAX_SAFE_INTEGER }
+    const { [side]: version, [side === 'from' ? 'to' : 'from']: other } = await this.#resolved(options)
+    if (version === noVersion) return { fields: [] }
+    // Only a query with `differs_from` returns the ids of the columns.
+    const differs_from = other === noVersion ? version : other
+    const request = { id: this.#id, version, differs_from, vector: null, k: 0 }
+    return readReply(await this.#operations.queryTable(request, options)).schema
   }
 
   async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {

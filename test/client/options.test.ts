@@ -140,7 +140,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
       [updateFieldMetadataShape, o => t.updateFieldMetadata('id', {}, o)],
     ],
     'updateSchemaMetadata(metadata, options)': [[callShape, o => t.updateSchemaMetadata({}, o)]],
-    'restore(version, options)': [[callShape, o => t.restore(1, o)]],
+    'restore(versionOrTag, options)': [[callShape, o => t.restore(1, o)]],
     'checkout(versionOrTag, options)': [[callShape, o => t.checkout(1, o)]],
   },
   Search: {

@@ -159,7 +159,7 @@ test('a handle refuses parameters of scalar indexes, and passes on all those of 
   // @ts-expect-error
   expect(await failure(table.createIndex('id', { type: 'BITMAP', efConstruction: 9 }))).toMatchObject({
     code: 13,
-    message: 'a BITMAP index has no use for efConstruction',
+    message: 'createIndex: a BITMAP index has no use for efConstruction',
   })
   // @ts-expect-error
   expect(await failure(table.createIndex('v', { type: 'IVF_PQ', m: 9 }))).toMatchObject({

@@ -909,6 +909,16 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
     })
 
     describe('restore', () => {
+      test('a tag names the version to restore', async () => {
+        const restored = await ns.createTable('t', [{ id: 1 }])
+        await restored.tags.create('good', 1)
+        await restored.add([{ id: 2 }])
+        await restored.restore('good', { idempotencyKey: 'restore-good-0001' })
+        expect(await restored.version()).toBe(3)
+        expect(await restored.query().toArray()).toEqual([{ id: 1 }])
+        expect(await failure(restored.restore('bad'))).toMatchObject({ code: 8 })
+      })
+
       test('an old version is the newest again: rows, row ids and schema; no version in between is lost', async () => {
         const restored = await ns.createTable('t', rows)
         const withIds = async (of: Table) => of.query().withRowId().toArray()

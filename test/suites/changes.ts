@@ -233,6 +233,29 @@ export function changesSuite({ name, open }: Door): void {
         await feed.return()
       })
 
+      test('since 0 are all versions, also after the first were deleted', async () => {
+        await fourVersions()
+        const feed = follow(0)
+        const created = await next(feed)
+        expect(told(created)).toEqual([1, 0, 'create'])
+        expect(ids(await created.added.toArray())).toEqual([1, 2, 3])
+        expect(await created.added.count()).toBe(3)
+        expect([await created.removed.count(), await created.changed.toArray()]).toEqual([0, []])
+        expect((await created.schema()).added).toEqual((await table.schema()).fields.map(({ name }) => name))
+        expect(told(await next(feed))).toEqual([2, 1, 'append'])
+        await feed.return()
+        await ns.operations.batchDeleteTableVersions({
+          id: ['t'],
+          ranges: [{ start_version: 1, end_version: 3 }],
+        })
+        const later = follow(0)
+        const first = await next(later)
+        expect(told(first)).toEqual([3, 0, 'update'])
+        expect(await first.added.count()).toBe(5)
+        await later.return()
+        expect(await table.diff(3, 0).removed.count()).toBe(5)
+      })
+
       test('then wait for the next one, by any writer, until the signal', async () => {
         const ending = new AbortController()
         const feed = follow(1, ending.signal)

@@ -191,6 +191,17 @@ export function indexSuite({ name, open }: Door): void {
       expect(await found()).toEqual(before)
     })
 
+    test('a call can wait until an index covers all rows', async () => {
+      await table.createIndex('id', { waitTimeoutMs: 60_000 })
+      await table.add(Array.from({ length: 2000 }, (_, i) => ({ id: BigInt(i + 10) })))
+      await table.waitForIndex('id_idx', { covers: 'all', timeoutMs: 60_000 })
+      expect(await table.indexStats('id_idx')).toMatchObject({ status: 'ready', unindexedRows: 0 })
+      await table.add([{ id: 5000n }])
+      await table.waitForIndex('id_idx')
+      const error = await failure(table.waitForIndex('id_idx', { covers: 'rows' } as never))
+      expect(error.message).toContain('covers must be one of build, all')
+    })
+
     test('A-084 a distance type for a scalar index is ignored', async () => {
       await create({ distance_type: 'cosine' })
       expect(await ops.describeTableIndexStats({ id: ['t'], index_name: 'id_idx' })).toMatchObject({

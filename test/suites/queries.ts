@@ -155,9 +155,9 @@ export function queriesSuite({ name, open }: Door): void {
           code: 13,
           message: '1001 expressions are selected, more than 1000',
         })
-        expect(() => shop.query().select({})).toThrow('select names no column')
-        expect(() => shop.query().select([])).toThrow('select names no column')
-        expect(() => shop.query().orderBy()).toThrow('orderBy names no column')
+        expect(() => shop.query().select({})).toThrow('select: no column is named')
+        expect(() => shop.query().select([])).toThrow('select: no column is named')
+        expect(() => shop.query().orderBy()).toThrow('orderBy: no column is named')
       })
 
       test('an error in an expression names its column and its position', async () => {
