@@ -65,6 +65,16 @@ function print(node: Bound, least: number): string {
   return own < least ? `(${text})` : text
 }
 
+/** Levels of the operators that are calls. */
+const operatorLevels: Readonly<Record<string, number>> = {
+  '||': level.sum,
+  '|': level.bitOr,
+  '^': level.bitXor,
+  '<<': level.bitXor,
+  '>>': level.bitXor,
+  '&': level.bitAnd,
+}
+
 /** Print `node` without outer parentheses, and return the level of its operator. */
 function write(node: Bound): readonly [text: string, level: number] {
   switch (node.kind) {
@@ -130,8 +140,10 @@ function write(node: Bound): readonly [text: string, level: number] {
     }
     case 'call': {
       const [first, second] = node.args
-      if (node.callee.name === '||')
-        return [`${print(first!, level.sum)} || ${print(second!, level.product)}`, level.sum]
+      const { name } = node.callee
+      const own = operatorLevels[name]
+      if (own !== undefined) return [`${print(first!, own)} ${name} ${print(second!, own + 1)}`, own]
+      if (name === '~') return [`~${print(first!, level.sign)}`, level.sign]
       return [`${node.callee.name}(${node.args.map(arg => print(arg, level.or)).join(', ')})`, level.element]
     }
   }

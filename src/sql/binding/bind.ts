@@ -41,7 +41,7 @@ import type {
 import { parseInterval } from '../values/interval.js'
 import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
 import { LiteralNode } from '../values/literal-node.js'
-import { intervalType, typeOfName, valueType } from '../values/types.js'
+import { elementType, intervalType, typeOfName, valueType } from '../values/types.js'
 import { aggregateNamed } from './aggregates.js'
 import {
   arithmetic,
@@ -311,8 +311,12 @@ class Binder {
     const left = this.bind(expr.left)
     const right = this.bind(expr.right)
     switch (expr.op) {
-      case '||':
-        return called(functionNamed('||')!, [left, right], expr.at)
+      case '||': {
+        const areLists = [left, right].every(({ type }) => type.kind === 'null' || elementType(type) !== null)
+        const isOfTexts = left.type.kind === 'null' && right.type.kind === 'null'
+        const name = areLists && !isOfTexts ? 'array_concat' : '||'
+        return called(functionNamed(name)!, [left, right], expr.at)
+      }
       case '+':
       case '-':
       case '*':

@@ -68,6 +68,7 @@ const rewrites: Readonly<Record<string, Rewrite>> = {
   nvl2: { usage: 'nvl2(value, if_not_null, if_null)', count: 3, run: nvl2 },
   make_array: makeArray,
   make_list: makeArray,
+  timezone: { usage: "timezone('Europe/Berlin', timestamp)", count: 2, run: inZone },
   get_field: { usage: "get_field(struct, 'name')", count: 2, run: getField },
 }
 
@@ -106,6 +107,22 @@ function arrowCast({ args, at }: RewriteCall, isTry: boolean): Bound {
       at,
     },
   )
+}
+
+/** As in PostgreSQL: a timestamp without a zone becomes an instant, a timestamp with a zone becomes its clock time. */
+function inZone({ args, at }: RewriteCall): Bound {
+  const [zone, value] = args as [Bound, Bound]
+  const type = valueType(value.type)
+  const hint = "write timestamp AT TIME ZONE 'Europe/Berlin'"
+  if (type.kind !== 'timestamp' && type.kind !== 'null') {
+    throw schemaMismatch(`AT TIME ZONE takes a timestamp, not ${describe(value)}`, { hint, at })
+  }
+  if (!isLiteral(zone) || typeof zone.value !== 'string') {
+    throw invalidInput(`the zone of AT TIME ZONE is a constant text, not ${describe(zone)}`, { hint, at })
+  }
+  const { unit, timezone } = type.kind === 'null' ? { unit: 'us' as const, timezone: null } : type
+  const zoned = cast(value, timestampType(unit, zone.value), false, at)
+  return timezone === null ? zoned : cast(zoned, timestampType(unit), false, at)
 }
 
 function nvl2({ args, at }: RewriteCall): Bound {

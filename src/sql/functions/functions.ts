@@ -1,4 +1,5 @@
 /** The table of all functions. To add a function, add a row to the table of its subject and a kernel. */
+import { bitFunctions } from './bit-functions.js'
 import { conditionalFunctions } from './conditional-functions.js'
 import { hashFunctions } from './hash-functions.js'
 import { jsonFunctions } from './json-functions.js'
@@ -17,6 +18,7 @@ const tables = [
   textFunctions,
   hashFunctions,
   numberFunctions,
+  bitFunctions,
   temporalFunctions,
   conditionalFunctions,
   listFunctions,
@@ -35,5 +37,5 @@ export function functionNamed(name: string): SqlFunction | undefined {
   return byName.get(name.toLowerCase())
 }
 
-/** All function names that a call can use. */
-export const functionNames: readonly string[] = [...byName.keys()].filter(name => name !== '||')
+/** All function names that a call can use. Operators are functions whose names are symbols. */
+export const functionNames: readonly string[] = [...byName.keys()].filter(name => /^\w/.test(name))

@@ -54,7 +54,13 @@ export const textFunctions: readonly SqlFunction[] = [
   { name: 'bit_length', usage: 'bit_length(text)', sign: shape('b', int32), kernel: bitLength },
   { name: 'ascii', usage: 'ascii(text)', sign: texts(1, int32), kernel: firstCodePoint },
   { name: 'chr', usage: 'chr(code point)', sign: shape('i', utf8), kernel: characterOf, mayFail: true },
-  { name: '||', usage: 'text || text', sign: textAndOther, kernel: concatenate, mayFail: true },
+  {
+    name: '||',
+    usage: 'text || text, or list || list',
+    sign: textAndOther,
+    kernel: concatenate,
+    mayFail: true,
+  },
   { name: 'concat', usage: 'concat(value, ...)', sign: anyTexts, kernel: concatenateAll, mayFail: true },
   {
     name: 'concat_ws',

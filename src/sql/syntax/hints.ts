@@ -19,7 +19,6 @@ const otherDialects: Readonly<Record<string, string>> = {
   EQUALS: 'write =',
   EQ: 'write =',
   COLLATE: 'texts are compared by their code points; there are no collations',
-  AT: 'there is no AT TIME ZONE; write timestamps in UTC',
   AS: 'an expression has no AS; pass the name separately, as a key of select',
   SELECT: 'sub-queries are not part of this dialect',
   ANY: 'write IN, or array_has(list, value)',
@@ -61,6 +60,7 @@ export function operatorHint(token: Lexer, before: string): string | undefined {
     case 'string':
       return before.endsWith("'") ? stringsHint : (spellingHint(before, literalWords) ?? joinHint)
     case 'symbol':
+      if (token.value === ':') return 'a parameter is written :name; a slice is written list[from:to]'
       return token.value === ',' ? 'expected one value; write a list as [1, 2]' : undefined
     case 'end':
       return undefined

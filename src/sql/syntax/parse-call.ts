@@ -118,7 +118,7 @@ function readSubstring(reader: Reader, name: NamePart, depth: number): Expr {
 
 /** Parse `POSITION(part IN text)`. */
 function readPosition(reader: Reader, name: NamePart, depth: number): Expr {
-  const part = reader.expression(level.sum, depth + 1)
+  const part = reader.expression(level.bitOr, depth + 1)
   const { height } = reader
   reader.expectKeyword('IN', 'POSITION needs IN between the part and the text')
   const text = reader.expression(level.or, depth + 1)

@@ -48,10 +48,10 @@ export function readCondition(reader: Reader, operand: Expr, start: number, dept
     return { kind: 'in', negated, operand, list, at: reader.since(start) }
   }
   if (reader.skipKeyword('BETWEEN')) {
-    const low = reader.expression(level.sum, depth + 1)
+    const low = reader.expression(level.bitOr, depth + 1)
     const { height } = reader
     reader.expectKeyword('AND', 'BETWEEN needs AND between its two bounds')
-    const high = reader.expression(level.sum, depth + 1)
+    const high = reader.expression(level.bitOr, depth + 1)
     reader.height = Math.max(height, reader.height)
     return { kind: 'between', negated, operand, low, high, at: reader.since(start) }
   }
@@ -64,9 +64,9 @@ export function readCondition(reader: Reader, operand: Expr, start: number, dept
     throw reader.unexpected('NOT is followed by IN, BETWEEN, LIKE or ILIKE here', hint)
   }
   reader.advance()
-  const pattern = reader.expression(level.sum, depth + 1)
+  const pattern = reader.expression(level.bitOr, depth + 1)
   const { height } = reader
-  const escapeText = reader.skipKeyword('ESCAPE') ? reader.expression(level.sum, depth + 1) : null
+  const escapeText = reader.skipKeyword('ESCAPE') ? reader.expression(level.bitOr, depth + 1) : null
   reader.height = Math.max(height, reader.height)
   return { kind: 'like', negated, ignoreCase, operand, pattern, escape: escapeText, at: reader.since(start) }
 }
@@ -78,7 +78,7 @@ export function readMatch(reader: Reader, operand: Expr, start: number, depth: n
   const negated = value.startsWith('!')
   const ignoreCase = value.endsWith('*')
   reader.advance()
-  const pattern = reader.expression(level.sum, depth + 1)
+  const pattern = reader.expression(level.bitOr, depth + 1)
   const at = reader.since(start)
   if (value.includes('~~')) {
     return { kind: 'like', negated, ignoreCase, operand, pattern, escape: null, at }

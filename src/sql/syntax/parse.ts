@@ -7,7 +7,7 @@
  *   If both readings are possible, it is the keyword: `case - 1` begins a CASE. Quotes make it a column.
  * - Between CASE and END the words WHEN, THEN, ELSE and END are never column names.
  */
-import { invalidInput } from '../../errors.js'
+import { invalidInput, type SourceSpan } from '../../errors.js'
 import { strayHalf, syntaxError } from './excerpt.js'
 import { readCall } from './parse-call.js'
 import { isMatchOperator, readCondition, readIs, readMatch } from './parse-condition.js'
@@ -43,6 +43,17 @@ const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; 
   '*': { op: '*', level: level.product },
   '/': { op: '/', level: level.product },
   '%': { op: '%', level: level.product },
+}
+
+/** Operators that are calls. `name`: the function; `swapped`: whether the right side is its first argument. */
+const callOps: Readonly<Record<string, { name: string; level: number; swapped?: true }>> = {
+  '|': { name: '|', level: level.bitOr },
+  '^': { name: '^', level: level.bitXor },
+  '<<': { name: '<<', level: level.bitXor },
+  '>>': { name: '>>', level: level.bitXor },
+  '&': { name: '&', level: level.bitAnd },
+  '@>': { name: 'array_has_all', level: level.comparison },
+  '<@': { name: 'array_has_all', level: level.comparison, swapped: true },
 }
 
 /** Keywords that need quotes to name a column, because they would be parsed as operators or constants. */
@@ -141,6 +152,12 @@ class Parser extends Reader {
       this.advance()
       return this.expression(level.sign, depth + 1)
     }
+    if (token.isSymbol('~')) {
+      this.advance()
+      const operand = this.expression(level.sign, depth + 1)
+      this.height++
+      return callOf('~', [operand], this.since(start))
+    }
     return this.#primary(depth)
   }
 
@@ -169,6 +186,13 @@ class Parser extends Reader {
       const right = this.expression(binary.level + 1, depth + 1)
       return { kind: 'binary', op: binary.op, left, right, at: this.since(start) }
     }
+    const operator = callOps[value]
+    if (operator !== undefined) {
+      if (operator.level < minLevel) return null
+      this.advance()
+      const right = this.expression(operator.level + 1, depth + 1)
+      return callOf(operator.name, operator.swapped ? [right, left] : [left, right], this.since(start))
+    }
     if (value === '::' && minLevel <= level.cast) {
       this.advance()
       const type = readTypeName(this)
@@ -176,15 +200,13 @@ class Parser extends Reader {
     }
     if (value === '[' && minLevel <= level.element) {
       this.advance()
-      const index = this.expression(level.or, depth + 1)
-      this.expect(']')
-      return { kind: 'element', operand: left, index, at: this.since(start) }
+      return this.#elementOrSlice(left, start, depth)
     }
     if (value === '.' && minLevel <= level.element && hasFields(left)) return this.#field(left, start)
     if (isMatchOperator(value) && minLevel <= level.comparison) return readMatch(this, left, start, depth)
     if (value === '<=>' && minLevel <= level.comparison) {
       this.advance()
-      const right = this.expression(level.sum, depth + 1)
+      const right = this.expression(level.bitOr, depth + 1)
       return { kind: 'distinct', negated: true, left, right, at: this.since(start) }
     }
     return null
@@ -204,6 +226,8 @@ class Parser extends Reader {
       case 'LIKE':
       case 'ILIKE':
         return minLevel <= level.comparison ? readCondition(this, left, start, depth) : null
+      case 'AT':
+        return minLevel <= level.zone ? this.#inZone(left, start, depth) : null
       default:
         return null
     }
@@ -220,6 +244,37 @@ class Parser extends Reader {
     }
     this.height = height
     return { kind, operands, at: this.since(start) }
+  }
+
+  /** Parse what follows the bracket of `list[index]` or `list[from:to]`. Both ends of a slice are optional. */
+  #elementOrSlice(operand: Expr, start: number, depth: number): Expr {
+    const { token } = this
+    const first = token.isSymbol(':') ? null : this.expression(level.or, depth + 1)
+    let height = first === null ? 0 : this.height
+    const colon = token.at()
+    if (token.kind === 'parameter' && token.quote === ':') {
+      // In `list[1:n]` no parameter can follow the 1: `n` is a column.
+      token.moveTo(token.start + 1)
+    } else if (token.isSymbol(':')) this.advance()
+    else {
+      this.expect(']')
+      return { kind: 'element', operand, index: first!, at: this.since(start) }
+    }
+    const second = token.isSymbol(']') ? null : this.expression(level.or, depth + 1)
+    if (second !== null) height = Math.max(height, this.height)
+    this.expect(']')
+    this.height = height
+    const from: Expr = first ?? { kind: 'literal', value: 1n, at: colon }
+    const to: Expr = second ?? { kind: 'literal', value: -1n, at: colon }
+    return callOf('array_slice', [operand, from, to], this.since(start))
+  }
+
+  /** Parse `AT TIME ZONE 'name'`. */
+  #inZone(operand: Expr, start: number, depth: number): Expr {
+    this.advance()
+    for (const word of ['TIME', 'ZONE']) this.expectKeyword(word, 'AT is followed by TIME ZONE')
+    const zone = this.expression(level.sign, depth + 1)
+    return callOf('timezone', [zone, operand], this.since(start))
   }
 
   /** Parse a field of a value that is not a column: `list[1].name`. */
@@ -268,7 +323,8 @@ class Parser extends Reader {
       case 'end':
         break
     }
-    throw this.unexpected('expected a value or a column name')
+    const hint = token.isSymbol(':') ? 'a parameter is written :name' : undefined
+    throw this.unexpected('expected a value or a column name', hint)
   }
 
   /** Parse an expression that starts with an unquoted word: a constant, call, typed literal, CASE or column. */
@@ -377,6 +433,10 @@ class Parser extends Reader {
     }
     return this.namePart()
   }
+}
+
+function callOf(name: string, args: readonly Expr[], at: SourceSpan): Expr {
+  return { kind: 'call', name, args, modifier: null, filter: null, at }
 }
 
 /** Return whether a dot after the expression takes a field. */

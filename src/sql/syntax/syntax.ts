@@ -18,11 +18,15 @@ export const level = {
   not: 3,
   is: 4,
   comparison: 5,
-  sum: 6,
-  product: 7,
-  sign: 8,
-  cast: 9,
-  element: 10,
+  bitOr: 6,
+  bitXor: 7,
+  bitAnd: 8,
+  sum: 9,
+  product: 10,
+  zone: 11,
+  sign: 12,
+  cast: 13,
+  element: 14,
 } as const
 
 export type CompareOp = '=' | '<>' | '<' | '<=' | '>' | '>='
@@ -178,6 +182,10 @@ interface CastExpr extends Node {
  * - `SUBSTRING(s FROM 2 FOR 3)` is `substr(s, 2, 3)`
  * - `POSITION(a IN s)` is `strpos(s, a)`
  * - `s ~ p` is `regexp_like(s, p)`
+ * - `a & b` is a call of the function named `&`, and so are the other operators on bits
+ * - `a @> b` is `array_has_all(a, b)`
+ * - `l[1:2]` is `array_slice(l, 1, 2)`
+ * - `t AT TIME ZONE z` is `timezone(z, t)`
  */
 export interface CallExpr extends Node {
   readonly kind: 'call'

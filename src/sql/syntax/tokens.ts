@@ -21,23 +21,18 @@ type TokenKind =
   | 'symbol'
   | 'end'
 
-const singles = new Set('()[],.+-*/%=<>~')
-const compounds = new Set('<= >= <> <=> != == || :: ~* ~~ ~~* !~ !~* !~~ !~~*'.split(' '))
+const singles = new Set('()[],.+-*/%=<>~&|^:')
+const compounds = new Set('<= >= <> <=> != == || :: << >> @> <@ ~* ~~ ~~* !~ !~* !~~ !~~*'.split(' '))
 const longestSymbol = 4
 
 /** Symbols of other SQL dialects that this dialect does not have. */
 const otherDialects: Readonly<Record<string, string>> = {
   ';': 'write a single expression, without a semicolon',
-  '&': 'bitwise operators are not part of this dialect',
-  '|': 'bitwise operators are not part of this dialect',
-  '<<': 'bitwise operators are not part of this dialect',
-  '>>': 'bitwise operators are not part of this dialect',
-  '^': 'bitwise operators are not part of this dialect',
+  '&&': 'write AND; for lists write array_has_any(list, list)',
   '!': 'write NOT or <>',
-  '@': 'write array_has_all(list, list), or array_has_any',
+  '@': 'write list @> list, or array_has_any(list, list)',
   '{': 'write a list as [1, 2]; create structs with functions',
   $: 'a parameter is written $1, counting from 1',
-  ':': 'a parameter is written :name; write array_slice(list, from, to) for a slice',
 }
 
 const nameStart = /[\p{ID_Start}_]/u
@@ -144,7 +139,7 @@ export class Lexer {
   #symbol(): void {
     const { text, start } = this
     const first = text[start]!
-    if ('<>!=|:~'.includes(first) && '=<>|:~*'.includes(text[start + 1] ?? ' ')) {
+    if ('<>!=|:~@&'.includes(first) && '=<>|:~*@&'.includes(text[start + 1] ?? ' ')) {
       for (let length = longestSymbol; length > 1; length--) {
         const symbol = text.slice(start, start + length)
         if (compounds.has(symbol)) {

@@ -11,17 +11,16 @@ const fields = [
 ]
 
 test.each([
-  ['l[1:2]', 13, 'write array_slice(list, from, to) for a slice'],
-  ['i & 1 = 1', 13, 'bitwise operators are not part of this dialect'],
-  ['i | 1 = 1', 13, 'bitwise operators are not part of this dialect'],
-  ['i ^ 1 = 1', 13, 'bitwise operators are not part of this dialect'],
-  ['i << 1 = 1', 13, 'bitwise operators are not part of this dialect'],
-  ['l @> [1]', 13, 'write array_has_all(list, list)'],
-  ['l || [1]', 20, 'write text || text'],
+  ['i & 1.5 = 1', 20, 'write integer & integer'],
+  ['i || l', 20, 'write text || text, or list || list'],
+  ['l && [1]', 13, 'write AND; for lists write array_has_any(list, list)'],
+  ['l @> 1', 20, 'write array_has_all(list, list)'],
   ['array_has([l], [1])', 20, 'write array_has(list, element)'],
   ["date_bin('15 minutes', t)", 20, "write date_bin(INTERVAL '15 minutes', timestamp)"],
   ["TIMESTAMPTZ '2026-01-01'", 13, 'did you mean TIMESTAMP?'],
-  ["t AT TIME ZONE 'UTC'", 13, 'there is no AT TIME ZONE'],
+  ["i AT TIME ZONE 'UTC'", 20, "write timestamp AT TIME ZONE 'Europe/Berlin'"],
+  ['t AT TIME ZONE i', 13, "write timestamp AT TIME ZONE 'Europe/Berlin'"],
+  ["t AT TIME ZONE 'Mars'", 13, "zones are named like 'Europe/Berlin'"],
   ['EXTRACT("year" FROM t)', 13, 'write EXTRACT(YEAR FROM x)'],
   ['(1, 2) = (1, 2)', 13, 'write a list as [1, 2]'],
 ] as const)('%s', (text, code, hint) => {
