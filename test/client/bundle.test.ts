@@ -47,7 +47,7 @@ const engine = /\/src\/(engine|maintenance|verify|root|table|catalog|manifest|jo
 
 // The most bytes at once, and the most in all.
 test.each([
-  ['http', "export { connectHttp } from '#/adapters/http/client.ts'", 143_000, 428_000],
+  ['http', "export { connectHttp } from '#/adapters/http/client.ts'", 146_000, 431_000],
   ['worker', "export { connectWorker } from '#/adapters/worker/client.ts'", 183_000, 436_000],
 ])('the %s client is small, and loads no module of the engine', async (name, source, most, mostInAll) => {
   const { atOnce, later, modules } = await bundled(source.replace('#', resolve('.').replaceAll('\\', '/')))
