@@ -39,12 +39,13 @@ export class ReplayedBody implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** Release the source. */
+  /** Release the source. Does not wait for a source that is busy with a chunk: it may never end. */
   async close(): Promise<void> {
+    this.#chunks = []
     if (this.#isEnded) return
     this.#isEnded = true
-    this.#chunks = []
-    await this.#source.return?.()
+    const closed = Promise.resolve(this.#source.return?.()).catch(() => {})
+    if (this.#pulling === undefined) await closed
   }
 
   #pull(): Promise<void> {

@@ -108,7 +108,9 @@ export function textReply(
   rows: Pick<HttpReply, 'body' | 'rest'>,
   wanted: Wanted,
 ): HttpReply {
-  const headers = ['content-type', wanted.type, tableVersion, String(version)]
+  // A browser must not guess another type: a value may look like a page.
+  const noGuess = ['x-content-type-options', 'nosniff']
+  const headers = ['content-type', wanted.type, tableVersion, String(version), ...noGuess]
   return coded({ status: 200, headers, ...rows }, wanted)
 }
 

@@ -117,6 +117,35 @@ describe('retries', () => {
     expect(await (await ns.openTable('t')).countRows()).toBe(4)
   })
 
+  test('rows that never come do not keep an aborted call', async () => {
+    const { url } = await front(() => {})
+    async function* never() {
+      yield new Uint8Array(8)
+      await new Promise(() => {})
+    }
+    const reason = new Error('enough')
+    const controller = new AbortController()
+    const { operations } = client(url, { retries: 2 })
+    const options = { signal: controller.signal, idempotencyKey: 'k' }
+    const call = operations.insertIntoTable({ id: ['t'] }, never(), options)
+    setTimeout(() => controller.abort(reason), 50)
+    await expect(call).rejects.toBe(reason)
+  })
+
+  test('more rows than are kept are sent once', async () => {
+    const { url, heads } = await front(async (request, response) => {
+      for await (const _ of request);
+      busy(response)
+    })
+    async function* many() {
+      for (let i = 0; i < 17; i++) yield new Uint8Array(1 << 20)
+    }
+    const { operations } = client(url, { retries: 2 })
+    const call = operations.insertIntoTable({ id: ['t'] }, many(), { idempotencyKey: 'k' })
+    await expect(call).rejects.toMatchObject({ status: 503 })
+    expect(heads).toHaveLength(1)
+  })
+
   test('the pause ends with the signal of the call', async () => {
     const { url } = await front((_, response) => {
       response.setHeader('retry-after', '60')

@@ -81,7 +81,7 @@ describe('routes', () => {
   })
 
   test.each([
-    ['GET', '/'],
+    ['POST', '/'],
     ['POST', '/v1/table/t/teleport'],
     ['POST', '/v1/table/t//describe'],
     ['POST', '/v1/table/a/b/describe'],

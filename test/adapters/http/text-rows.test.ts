@@ -223,6 +223,16 @@ describe('rows in', () => {
     expect([reply.status, reply.json]).toMatchObject([403, { code: 15 }])
   })
 
+  test('any name of a column is a name', async () => {
+    const { ns, url } = await served()
+    const rows = '[{"__proto__":1,"a,b":2,"ä":"}]"}]'
+    expect((await send(url, '/v1/table/t/create', 'application/json', rows)).status).toBe(200)
+    const names = (await (await ns.openTable('t')).schema()).fields.map(({ name }) => name)
+    expect(names).toEqual(['__proto__', 'a,b', 'ä'])
+    const path = `/v1/table/t/rows?columns=${encodeURIComponent('ä,`a,b`,__proto__')}`
+    expect((await ask(url, { method: 'GET', path })).text).toBe('[{"ä":"}]","a,b":2,"__proto__":1}]\n')
+  })
+
   test('rows arrive in chunks cut anywhere', async () => {
     const { ns, url } = await withBooks()
     const body = Buffer.from(
