@@ -2,7 +2,8 @@
  * Runs every npm script: installs missing packages, builds what is out of date, then runs the command.
  * Plain JavaScript, because it runs on a checkout where nothing is installed yet.
  */
-import { spawnSync } from 'node:child_process'
+import * as processes from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-s
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
 
 function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
-  const result = spawnSync(program, programArgs, {
+  const result = processes.spawnSync(program, programArgs, {
     cwd,
     stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
     shell: process.platform === 'win32' && program.endsWith('.cmd'),
@@ -33,6 +34,23 @@ function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
 function run(program, programArgs, options) {
   const status = spawn(program, programArgs, options)
   if (status !== 0) process.exit(status)
+}
+
+/**
+ * Start a program that runs while this one continues. Returns a function that waits for its end. If the program failed, the function ends
+ * this process with its status.
+ */
+function start(program, programArgs) {
+  const child = processes.spawn(program, programArgs, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    shell: process.platform === 'win32' && program.endsWith('.cmd'),
+  })
+  const ended = once(child, 'exit')
+  return async () => {
+    const [status] = await ended
+    if (status !== 0) process.exit(status ?? 1)
+  }
 }
 
 /** Install the packages of a folder by its lock file. Returns the exit status of npm. */
@@ -145,13 +163,16 @@ switch (command) {
     build()
     run(process.execPath, ['dist/scripts/start.js', ...args])
     break
-  case 'test':
+  case 'test': {
+    // Each of the two leaves a core idle part of the time.
+    const lintEnds = start(bin('biome'), ['check', '.'])
     build()
-    run(bin('biome'), ['check', '.'])
+    await lintEnds()
     run(process.execPath, ['dist/scripts/map.js'])
     run(bin('vitest'), ['run', ...args])
     console.log('not part of this: npm run test:peers (real clients), npm run test:long (more seeds)')
     break
+  }
   case 'test:peers':
     build()
     testPeers(args)
