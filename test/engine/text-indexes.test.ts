@@ -297,7 +297,7 @@ describe('defined', () => {
     // @ts-expect-error
     expect(await failure(table.createIndex('id', { type: 'BITMAP', stem: true }))).toMatchObject({
       code: 13,
-      message: 'a BITMAP index has no use for stem',
+      message: 'createIndex: a BITMAP index has no use for stem',
       hint: 'it is for text indexes: set type to FTS',
     })
     expect(await shown()).toEqual([])
