@@ -6,7 +6,7 @@ import { array, boolean, options as declare, either, string, withHints } from '.
 
 /** A sort key of `Search.orderBy`. */
 export interface Order<N extends string = string> {
-  /** A column of the answer or of the table. */
+  /** A column of the answer or of the table. If no column has the name, an SQL expression. */
   readonly column: N
   /** Whether the smallest value comes first. Default true. */
   readonly ascending?: boolean | undefined

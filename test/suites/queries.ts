@@ -354,8 +354,10 @@ export function queriesSuite({ name, open }: Door): void {
         const ids = async (search: ReturnType<typeof shop.search>) =>
           (await search.toArray()).map(({ id }) => id)
         const rows = shop.query().select({ id: 'id', third: 'id % 3' })
-        expect(await ids(rows.orderBy('id % 3', { column: '-id', ascending: true }))).toEqual([3, 4, 1, 5, 2])
-        expect(await ids(rows.orderBy('abs(third - 1)', 'id'))).toEqual([1, 4, 2, 3, 5])
+        expect(await ids(rows.orderBy({ column: 'id % 3' }, { column: '-id', ascending: true }))).toEqual([
+          3, 4, 1, 5, 2,
+        ])
+        expect(await ids(rows.orderBy({ column: 'abs(third - 1)' }, 'id'))).toEqual([1, 4, 2, 3, 5])
         const groups = shop.query().groupBy('city').select({ city: 'city', n: 'count(*)' })
         const cities = async (search: typeof groups) => (await search.toArray()).map(({ city }) => city)
         expect(await cities(groups.orderBy({ column: 'n * max(id)', ascending: false }))).toEqual([
@@ -365,7 +367,7 @@ export function queriesSuite({ name, open }: Door): void {
           'Köln',
         ])
         expect(await cities(groups.orderBy('lower(city)').limit(2))).toEqual(['Aachen', 'Bonn'])
-        const cheap = shop.query().select({ n: 'id % 3' }).distinct().orderBy('0 - n')
+        const cheap = shop.query().select({ n: 'id % 3' }).distinct().orderBy({ column: '0 - n' })
         expect(await cheap.toArray()).toEqual([{ n: 2 }, { n: 1 }, { n: 0 }])
       })
 
@@ -375,7 +377,7 @@ export function queriesSuite({ name, open }: Door): void {
         ['random() * 2', /whose value changes with every evaluation/],
         ['unit prise', /no column named "unit prise"/],
       ])('an order by %s is refused', async (order, message) => {
-        expect((await failure(shop.query().orderBy(order).toArray())).message).toMatch(message)
+        expect((await failure(shop.query().orderBy({ column: order }).toArray())).message).toMatch(message)
       })
 
       test('percentiles, deviations, texts and lists', async () => {
