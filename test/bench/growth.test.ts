@@ -33,7 +33,8 @@ const bounds: Readonly<Record<string, Bound>> = {
   'text, any of 3 words': { bytes: 600_000, reads: 19, firstBytes: 650_000, firstReads: 43 },
   'text, all of 3 words': { bytes: 600_000, reads: 13, firstBytes: 650_000, firstReads: 36 },
   'row by key, all columns': { bytes: 180_000, reads: 22, firstBytes: 200_000, firstReads: 42 },
-  '100 rows by key, all columns': { bytes: 1_700_000, reads: 300, firstBytes: 1_300_000, firstReads: 310 },
+  // The reads depend on when checksums are loaded in the background: 289 to 343 were counted.
+  '100 rows by key, all columns': { bytes: 1_700_000, reads: 360, firstBytes: 1_300_000, firstReads: 310 },
   'take 10 by offset, all columns': { bytes: 280_000, reads: 70, firstBytes: 380_000, firstReads: 90 },
   'count 1 %, clustered column': { bytes: 43_000, reads: 4, firstBytes: 240_000, firstReads: 25 },
   'count 1 %, column without order': { bytes: 70_000, reads: 2, firstBytes: 170_000, firstReads: 25 },
