@@ -6,7 +6,10 @@ import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** Run all maintenance. Prints each table that was compacted, then everything else, on standard output; progress on standard error. */
+/**
+ * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows progress on
+ * standard error.
+ */
 export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
   const signal = untilStopped()
   const line = progressLine()
@@ -26,7 +29,7 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
     held = (await ns.optimize({ signal })).held
   } finally {
     line.clear()
-    // Even if the command was stopped or failed: what was done stays.
+    // Print this even if the command was stopped or failed: completed work is not undone.
     for (const compacted of done.tables.values()) console.log(await describeCompacted(ns, compacted))
     console.log(done.summary())
     for (const holder of held) console.log(describeHolder(holder))
@@ -36,7 +39,7 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
 
 interface Compacted {
   readonly table: readonly string[]
-  /** Fragments removed, less those added. */
+  /** Number of fragments before compaction, minus the number after it. */
   readonly fewer: number
   readonly rows: number
   readonly bytes: number
@@ -54,19 +57,19 @@ async function describeCompacted(
   return `${formatId(table)}: ${showCounted(now + fewer, 'fragment')}, now ${showCount(now)}; ${written}`
 }
 
-/** Describe the reader or job because of which old files stay. */
+/** Describe a reader or job that prevents the deletion of old files. */
 function describeHolder(holder: Holder): string {
   const stays = `files that existed at slot ${holder.slot} or later stay`
   if (holder.kind === 'job') return `${stays}: job ${holder.id} is ${holder.status.toLowerCase()}`
   const { file, process, stillMs } = holder
   const who = process === null ? 'another process' : `process ${process}`
   const still = stillMs > 0 ? `, without a heartbeat for ${showTime(stillMs)}` : ''
-  return `${stays}: ${who} reads it (${file ?? 'this process'}${still})`
+  return `${stays}: ${who} may read them (${file ?? 'this process'}${still})`
 }
 
 /** The work that maintenance has reported, added up. */
 class WorkDone {
-  /** Compacted tables by identifier. A large table takes several rounds. */
+  /** Compacted tables by identifier. A large table is compacted in several rounds, which are added up. */
   readonly tables = new Map<string, Compacted>()
   readonly #sums = { indexed: 0, versions: 0, drops: 0, files: 0, bytes: 0, slots: 0, checkpoints: 0 }
 

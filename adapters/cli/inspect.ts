@@ -18,7 +18,7 @@ import { progressLine } from './progress.js'
 import { showCounted } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** How many tables are described ahead of the one that is printed. */
+/** Number of tables that are read concurrently. They are printed in order. */
 const ahead = 8
 
 /** Print the facts as they are found; with `--json`, one document at the end. Exits with 1 if a table cannot be read. */
@@ -78,7 +78,7 @@ async function inspectTree(
     if (found.table === undefined) continue
     if (found.table.kind === 'damaged') process.exitCode = 1
     print(describeTree(found.table))
-    // A printed table need not be kept, and is itself a sign of progress.
+    // Without --json the table is already printed, so neither the facts nor a progress line are needed.
     if (!json) continue
     tables.push(found.table)
     line.show(showCounted(tables.length, 'table'))
@@ -136,7 +136,10 @@ interface Found {
   readonly left?: number
 }
 
-/** Walk a namespace: its tables, then the namespaces below it, each in order; at the end the number of tables that `limit` left out. */
+/**
+ * Walk a namespace: yield its tables, then the namespaces below it, both in order of names. The last item is the number of tables
+ * that were left out because of `limit`.
+ */
 async function* walk(
   ns: Namespace,
   below: readonly string[],

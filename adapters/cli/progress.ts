@@ -1,7 +1,7 @@
 /** Shows progress as one line at the end of a terminal. Pipes and files get nothing. */
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 
-/** The part of a stream that is needed here; `process.stderr` has it. */
+/** The members of `process.stderr` that a progress line uses. */
 interface Terminal {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -9,7 +9,7 @@ interface Terminal {
 }
 
 interface ProgressLine {
-  /** Replace the text, unless the last one was shown less than 100 ms ago. */
+  /** Replace the text. Does nothing within 100 ms after the last replacement. */
   show(text: string): void
   /** Remove the line. Call this before anything else is written to the terminal, and at the end. */
   clear(): void
@@ -32,7 +32,7 @@ export function progressLine(
       if (clock.elapsed() - shownAt < shownMs) return
       shownAt = clock.elapsed()
       isShown = true
-      // A wrapped line could not be erased. Some terminals report 0 columns.
+      // Cut the text to the width of the terminal: `erase` erases one line only. Some terminals report 0 columns.
       terminal.write(`${erase}${text.slice(0, (terminal.columns || 80) - 1)}`)
     },
     clear() {

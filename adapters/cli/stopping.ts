@@ -15,7 +15,7 @@ export class Stopped extends Error {
 
 type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
-/** Call `stop` at the first SIGTERM or SIGINT. The next one ends the process at once, as without a handler. */
+/** Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are removed. */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
   const first = (signal: NodeJS.Signals) => {
     for (const each of stoppingSignals) process.off(each, first)
@@ -26,7 +26,7 @@ export function onStop(stop: (signal: StoppingSignal) => void): void {
 
 const stoppingSignals: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT']
 
-/** Return a signal that is aborted by SIGTERM or SIGINT, with a `Stopped`. */
+/** Return an AbortSignal that aborts at the first SIGTERM or SIGINT. Its reason is a `Stopped`. */
 export function untilStopped(): AbortSignal {
   const controller = new AbortController()
   onStop(signal => controller.abort(new Stopped(signal)))

@@ -14,13 +14,19 @@ export interface Records {
   readonly lines: readonly number[]
 }
 
-/** Check a delimiter: one UTF-16 unit that is not a quote, a line end, or a character of numbers and words. Throws InvalidInput. */
+/**
+ * Check that a delimiter is one UTF-16 code unit. Quotes, line ends, ASCII letters and digits, `_`, `+`, `-` and `.` are not allowed.
+ * Throws InvalidInput.
+ */
 export function checkDelimiter(delimiter: string): void {
   if (/^[^\r\n"\w.+-]$/.test(delimiter)) return
   throw invalidInput(`the delimiter must be one character such as , or ; or a tab, got ${quote(delimiter)}`)
 }
 
-/** Collects records as they are parsed. In the stream's buffer, records before an error would be lost, and their lines not counted. */
+/**
+ * Collects records as they are parsed, outside of the stream's buffer. The stream drops its buffer at an error, but the lines of
+ * earlier records must be counted to report the line of the error.
+ */
 class Collector extends Parser {
   records: string[][] = []
 
@@ -33,7 +39,7 @@ class Collector extends Parser {
 
 export class RecordSplitter {
   readonly #parser: Collector
-  /** Return how messages name a line. */
+  /** Returns the name of a line for error messages. */
   readonly #nameOf: (line: number) => string
   /** The line on which the next record begins. */
   #line = 1
@@ -43,7 +49,7 @@ export class RecordSplitter {
   constructor(delimiter: string, nameOf: (line: number) => string) {
     const record_delimiter = ['\r\n', '\n', '\r']
     this.#parser = new Collector({ delimiter, record_delimiter, relax_column_count: true })
-    // The callback of `write` gets the error as well.
+    // Ignore the event, because the callbacks of `write` and `end` get the same error.
     this.#parser.on('error', () => {})
     this.#nameOf = nameOf
   }

@@ -11,12 +11,12 @@ import { arrowFile, arrowStream } from './media-types.js'
 /** The most member names in a JSON body, in all and in one object. Names cost much more time to parse than other values. */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }
 
-/** The most bytes of a JSON body, whatever the limit on bodies: JSON is read and parsed as a whole. */
+/** Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it. */
 const maxJsonBytes = 16 << 20
 
 /**
- * The body of a request. Nothing is read before a handler asks for it; only then is a client that sent `Expect: 100-continue` told to send.
- * The message outlives its reader, because the reply still goes out on its socket.
+ * The body of a request. Nothing is read until a handler asks for the body. Only then does a client that sent
+ * `Expect: 100-continue` get the status 100. If the handler stops reading, the message is not destroyed, because the reply needs its socket.
  */
 export class RequestBody {
   readonly #message: IncomingMessage
@@ -24,7 +24,7 @@ export class RequestBody {
   readonly #sendContinue: (() => void) | undefined
   #bytes = 0
 
-  /** `sendContinue` tells a client to send that waits for this. */
+  /** `sendContinue`: sends the status 100 to a client that waits for it. */
   constructor(
     message: IncomingMessage,
     limits: Pick<Limits, 'bodyBytes' | 'pauseMs'>,
@@ -40,7 +40,7 @@ export class RequestBody {
     return this.#bytes
   }
 
-  /** Whether the whole request has arrived. Node notes this only after it has handed out the last bytes. */
+  /** Whether the whole request has arrived. Node sets `complete` only after the reader has got the last bytes. */
   get arrived(): boolean {
     return this.#message.complete || this.#bytes === Number(this.#message.headers['content-length'])
   }
@@ -48,10 +48,12 @@ export class RequestBody {
   /**
    * Read the body, chunk by chunk, and decode gzip and zstd. Throws InvalidInput, with these statuses:
    *
-   * - 413 above the limit, coded or decoded; 415 for another coding; 408 for a client that pauses too long.
+   * - 413 if the body, encoded or decoded, is larger than the limit.
+   * - 415 for another encoding.
+   * - 408 for a client that pauses too long.
    * - 400 if the connection ends before the body does, so that a part of an upload is never taken for the whole.
    *
-   * Waiting for bytes ends with `signal.reason`.
+   * Rejects with `signal.reason` while it waits for bytes.
    */
   async *chunks(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     const limit = this.#limits.bodyBytes
@@ -73,7 +75,7 @@ export class RequestBody {
     const coding = this.#begin(limit)
     const chunks: Uint8Array[] = []
     if (coding === undefined) {
-      // Most bodies arrive with the head, and Node hands them out right after it: then there is nothing more to wait for.
+      // Most bodies arrive with the head of the request. Node makes these bytes readable immediately after it emits the request.
       await null
       const first = this.#take(limit)
       if (first !== null) chunks.push(first)
@@ -123,11 +125,11 @@ export class RequestBody {
       else if (message.readableEnded || message.destroyed) break
       else await this.#more(signal, until)
     }
-    // When a connection is lost, unread bytes that had arrived are lost too, even if they were the last.
+    // If the connection is lost, Node drops bytes that arrived but were not read. So a complete message may lack its last bytes.
     if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
   }
 
-  /** Wait for more bytes. The pause of the client counts only while the server waits for it. */
+  /** Wait for more bytes. Time in which the server does not read is not counted as a pause of the client. */
   async #more(signal: AbortSignal | undefined, until: number): Promise<void> {
     const message = this.#message
     const { pauseMs } = this.#limits
@@ -152,7 +154,7 @@ export class RequestBody {
 interface JsonOptions {
   readonly maxBytes?: number | undefined
   readonly withinMs?: number | undefined
-  /** The JSON that an Arrow IPC body stands for; absent: such a body is refused. */
+  /** Converts an Arrow IPC body to the equivalent JSON. Default: Arrow bodies are refused. */
   readonly fromArrow?: ((bytes: Uint8Array) => unknown) | undefined
 }
 

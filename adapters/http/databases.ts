@@ -12,16 +12,17 @@ import { parse } from '../../src/protocol/parse.js'
 import { boolean, options as declare, integer, string } from '../../src/protocol/shape.js'
 
 export interface DatabasesOptions {
-  /** Whether a request that names a database that does not exist creates it. Default false. */
+  /** Whether to create a missing database when a request names it. Default false. */
   readonly create?: boolean
-  /** The database of requests that name none. Default: such requests are refused. */
+  /** The database for requests without a database name. Default: such requests are refused. */
   readonly default?: string
   /**
-   * How many databases stay open while no call uses them. Of more, the least recently used is closed. Default 8. Background tasks of a
+   * How many databases stay open while no call uses them. Above this number, the least recently used
+   * database is closed. Default 8. Background tasks of a
    * database stop when it is closed, and continue when it is opened again.
    */
   readonly keepOpen?: number
-  /** Options for opening each database. `cacheBytes` is per database: all open ones together may use a multiple. */
+  /** Options for opening each database. `cacheBytes` limits each open database, not their sum. */
   readonly connect?: Omit<ConnectOptions, 'create' | 'store' | 'signal'>
 }
 
@@ -35,12 +36,15 @@ export const databasesShape = declare<DatabasesOptions>()({
 })
 
 export interface Databases {
-  /** The database of requests that name none. */
+  /** The database for requests without a database name. */
   readonly default?: string | undefined
   /**
    * Open a database if it is not open, and keep it open until `work` is done. `name`: one name, or several joined by slashes.
-   * Rejects with InvalidInput for an invalid name, and without one if there is no default; with ServiceUnavailable after `close`; and
-   * with the errors of `connect` and `work`.
+   * Rejects with:
+   *
+   * - InvalidInput for an invalid name, and for `undefined` if there is no default.
+   * - ServiceUnavailable after `close`.
+   * - The errors of `connect` and `work`.
    */
   use<T>(
     name: string | undefined,
@@ -74,7 +78,7 @@ interface Opened {
   uses: number
 }
 
-/** The most names in a path. It only bounds the cost of very long ones. */
+/** Maximum names in a path. The limit bounds the cost of very long paths. */
 const depthMax = 16
 
 class Folder implements Databases {
@@ -152,7 +156,7 @@ class Folder implements Databases {
     // Every root has a log. Opening another directory would leave files there.
     if (!create && !existsSync(join(path, '_log'))) {
       throw invalidInput(`there is no database ${quote(name)}`, {
-        hint: 'create it on the server, or let the server create what is named: databases(root, { create: true })',
+        hint: 'create it on the server, or let the server create missing databases: databases(root, { create: true })',
       })
     }
     return connect(path, { ...options, create })
@@ -195,12 +199,13 @@ class Folder implements Databases {
 function ignore(): void {}
 
 /**
- * Throw InvalidInput for a name that is not a path below the root. Databases may be nested: the files of a database begin with `_` or are
- * in `tables`.
+ * Throw InvalidInput for a name that is not a path below the root. A database may be in the directory of another
+ * database, so names of Sheaf's own files are refused: `tables`, and names that begin with `_`.
  */
 export function checkDatabase(name: string): void {
   if (typeof name !== 'string') throw invalidInput(`the database must be a string, got ${quote(name)}`)
-  // Node joins repeated header fields with a comma. A proxy that reads one of them must mean the same database as the server.
+  // Node joins repeated header fields with a comma. A proxy may check only one of
+  // these fields, so the server refuses several: it could use another database than the proxy checked.
   if (name.includes(',')) {
     throw invalidInput(`the database is not one name: ${quote(name)}`, {
       hint: 'send x-lancedb-database once, without a comma',
@@ -208,7 +213,7 @@ export function checkDatabase(name: string): void {
   }
   const names = name.split('/')
   if (names.length > depthMax) {
-    throw invalidInput(`the database has ${names.length} names, more than ${depthMax}`)
+    throw invalidInput(`the database path has ${names.length} names, more than the limit of ${depthMax}`)
   }
   for (const each of names) {
     checkName(each, 'the database')

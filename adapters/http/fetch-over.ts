@@ -1,10 +1,10 @@
-/** Answers requests of the Fetch standard by a server of `node:http`, over a connection in memory: all rules of the server apply. */
+/** Sends a Fetch `Request` to a `node:http` server over a connection in memory, so that all rules of the server apply. */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { first } from './events.js'
 
-/** Header fields of one connection, which the connection in memory has its own of (RFC 9110, 7.6.1), and `expect`. */
+/** Header fields that are not forwarded: those that apply to one connection only (RFC 9110, 7.6.1), and `expect`. */
 const ofConnection: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   'expect',
@@ -30,11 +30,14 @@ export async function fetchOver(request: Request, connect: (socket: Duplex) => v
     sent.once('response', resolve)
     sent.on('error', cause => {
       const reason = signal.aborted ? signal.reason : undefined
-      reject(reason ?? new SheafError(ErrorCode.ServiceUnavailable, 'the request was cut', { cause }))
+      reject(
+        reason ??
+          new SheafError(ErrorCode.ServiceUnavailable, 'the connection ended before the reply', { cause }),
+      )
     })
   })
   connect(far)
-  // A server may answer before it has read everything, so the answer does not wait for the body. A body that fails cuts the request.
+  // The server may reply before it has read the whole body, so do not wait for the body. If the body fails, the request is aborted.
   sendBody(request, sent).catch(cause => sent.destroy(cause as Error))
   return responseOf(await answer, request.method)
 }
@@ -70,13 +73,13 @@ function responseOf(answer: IncomingMessage, method: string): Response {
   return new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, { status, headers })
 }
 
-/** Return the two ends of a connection: of the client and of the server. */
+/** Return the client's end and the server's end of a new connection. */
 function connectionInMemory(): [MemorySocket, MemorySocket] {
   const near = new MemorySocket()
   const far = new MemorySocket()
   near.connect(far)
   far.connect(near)
-  // A client that is gone ends the work for it. A server that is gone leaves what it has sent to be read.
+  // If the client closes, the server's end is destroyed. If the server closes, the client can still read the bytes that were sent.
   near.once('close', () => far.destroy())
   far.once('close', () => near.receiveEnd())
   return [near, far]
@@ -85,7 +88,7 @@ function connectionInMemory(): [MemorySocket, MemorySocket] {
 /** One end of a connection in memory, with the methods of a socket that servers and clients call. */
 class MemorySocket extends Duplex {
   #other: MemorySocket | undefined
-  /** Continues the write of the other end that waits for this one to read. */
+  /** Completes the pending write of the other end. Called when this end reads or is destroyed. */
   #continue: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
   #hasEnd = false
@@ -94,7 +97,7 @@ class MemorySocket extends Duplex {
     this.#other = other
   }
 
-  /** Note that nothing more comes from the other end. */
+  /** End the readable side, because the other end sends no more bytes. */
   receiveEnd(): void {
     if (!this.#hasEnd && !this.destroyed) this.push(null)
     this.#hasEnd = true

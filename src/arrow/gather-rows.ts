@@ -1,7 +1,7 @@
 /**
- * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. Fixed widths are
- * found by arithmetic, texts and lists through their offsets, nested types by both. The caller reads the bytes.
- * Consecutive rows are copied together.
+ * Reads some rows of a column from the buffers of a data file, and no more bytes than these rows need. The position of a
+ * value of fixed width is computed from its row number. The position of a text or a list is read from the offsets. The
+ * caller reads the bytes. Consecutive rows are copied together.
  *
  * A generator requests bytes, yields until they are available, and continues. Each yield is one read that depends on
  * the previous read. Children of one parent request their bytes together.
@@ -24,12 +24,12 @@ export interface BufferBytes {
   copy(buffer: number, from: number, to: number, target: Uint8Array, at: number): void
 }
 
-/** Yields where requested bytes must become available. */
+/** A generator that gathers rows. It continues after a `yield` when the requested bytes are available. */
 export type Gathering<T> = Generator<void, T, undefined>
 
 /**
- * Gather the given rows of a column, in that order. A row may occur several times. `dictionaries`: columns of the
- * range's dictionaries, by id.
+ * Gather the given rows of a column, in that order. A row may occur several times. `dictionaries`: the
+ * decoded dictionaries of the range, by id.
  * @throws Internal if offsets or indices are outside of the column, ColumnTooLarge if the values exceed 2 GiB.
  */
 export function gatherRows(
@@ -130,7 +130,7 @@ class Gatherer {
     }
   }
 
-  /** The elements of a fixed_size_list. Elements with plain cells, as in vectors, are read as one cell per row. */
+  /** Gather the elements of a fixed_size_list. If they have a fixed width, all elements of a row are read as one cell. */
   *#elements(
     { type, children }: WireField,
     node: number,
@@ -157,8 +157,8 @@ class Gatherer {
   }
 
   /**
-   * Run several gatherings so that their requests are read together. `isAsked`: whether the parent requests bytes too, so
-   * that one wait serves both.
+   * Run several gatherings so that their requests are read together. `isAsked`: whether the parent has
+   * requested bytes too. Then the generator yields at least once, for the parent and the children together.
    */
   *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
     const given: T[] = []
@@ -222,7 +222,8 @@ class Gatherer {
       for (let i = from; i < to; i++) {
         const start = offsetAt(i - from)
         const end = offsetAt(i - from + 1)
-        if (end < start) throw this.#fault(field, `offsets ${start} and ${end} of row ${rows[i]} descend`)
+        if (end < start)
+          throw this.#fault(field, `has descending offsets ${start} and ${end} for row ${rows[i]}`)
         starts[i] = start
         total += end - start
         if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
@@ -283,7 +284,7 @@ class Gatherer {
 
   #checkRows(field: WireField, rows: Uint32Array, length: number): void {
     for (const row of rows)
-      if (row >= length) throw this.#fault(field, `has no row ${row}, but ${length} rows`)
+      if (row >= length) throw this.#fault(field, `has ${length} rows, so row ${row} does not exist`)
   }
 
   #checkWithin(field: WireField, end: number, bytes: number): void {

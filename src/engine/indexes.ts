@@ -1,4 +1,4 @@
-/** Handlers of the operations that create and drop indexes. engine/index-build is the job that builds an index. */
+/** Handlers of the operations that create and drop indexes. The job that builds an index is in engine/index-build. */
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
@@ -36,8 +36,8 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
 // ---- create
 
 /**
- * Queue a job that builds an index. A definition that is queued or being built counts like an existing index: if it
- * is equal, the reply names its job.
+ * Queue a job that builds an index. An index whose build is queued or running counts as an existing index.
+ * If the request has the same definition, the reply names the job of that build.
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const { id, column, index_type: type } = request
@@ -104,9 +104,9 @@ function knownKind(type: IndexType): IndexKind {
 }
 
 /**
- * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors it is an HNSW
- * graph, if the graph takes at most half of the cache, so that searches need not read it again. For more vectors it
- * is IVF_PQ, because its lists are read in parts.
+ * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors it is
+ * IVF_HNSW_SQ if the graph takes at most half of the cache, because then the graph stays in memory. For more vectors it
+ * is IVF_PQ, because a search reads only some of its lists.
  */
 function defaultKind(
   layout: Layout,
@@ -127,7 +127,7 @@ function registeredIn({ source }: Engine, text: TextOptions | undefined): string
   return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
 }
 
-/** Throws `InvalidInput` for options of vector or text indexes that the kind does not have. */
+/** Check the options. Throws `InvalidInput` for options of vector or text indexes if `kind` does not support them. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
   const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
   // Some clients send the distance type for scalar indexes, too (A-084).
@@ -177,7 +177,7 @@ function indexableField(
 function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
   if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
   if (vectorType(type) !== null) return `indexes of vectors are ${vectorKinds.join(', ')}`
-  return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
+  return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of such values'
 }
 
 /**
@@ -191,8 +191,8 @@ function pathOf({ schema }: Layout, column: string): string {
 }
 
 /**
- * Return `{column}_idx`, with a number if an index of another column, or of another family on the same column, has
- * the name (A-082).
+ * Return the default name `{column}_idx`. Append a number if an index of another column or of another family has this
+ * name (A-082).
  */
 function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
   const base = `${column}_idx`
@@ -216,7 +216,7 @@ function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field 
 
 // ---- drop
 
-/** Drop an index. Creates a version even if only a running build is canceled, or a failed build is forgotten. */
+/** Drop an index. Also cancels a running build and removes a failed build. Each case creates a version. */
 export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
   const { id, index_name: name } = request
   const find = tableFinder(id, options)
@@ -247,7 +247,7 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
 
 // ---- shared
 
-/** Return a function that finds the table, and checks that Sheaf stores its rows and that it has a version. */
+/** Return a function that finds a table. It checks that Sheaf stores the table's rows and that the table has a version. */
 function tableFinder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
   return state => {
     const head = findTable(state, id, options.table)

@@ -1,18 +1,18 @@
 /**
- * Lets urgent work run first, for a limited time. Correctness never depends on these waits. They are bounded, so even
- * work that indirectly waits for itself continues.
+ * Lets urgent work run first, for a limited time. Correctness never depends on these waits. Each wait has a time limit,
+ * so a cycle of waiting calls does not block forever.
  */
 import { within } from './abort.js'
 import type { Clock } from './clock.js'
 import { deferred } from './deferred.js'
 
-/** Longest wait in milliseconds: some hundred times the duration of an urgent call. */
+/** Maximum wait in milliseconds: about a hundred times the duration of an urgent call. */
 const maxWaitMs = 200
 
 /** Makes ordinary work wait for urgent work under the same key, at most 200 ms. */
 export class PriorityBackoff {
   readonly #clock: Clock
-  /** By key: resolves when the last urgent call is done. */
+  /** By key: a promise that resolves when all urgent calls are done. */
   readonly #busy = new Map<string, Promise<unknown>>()
 
   constructor(clock: Clock) {
@@ -26,9 +26,10 @@ export class PriorityBackoff {
   }
 
   /**
-   * Run `work` as urgent under `key`, after earlier urgent work. A caller that passed `yield` before this call may
-   * still be running and may win a race against `work`, so `work` should retry once before it returns. Rejects with
-   * `signal.reason` while it waits.
+   * Run `work` as urgent under `key`, after earlier urgent work. Rejects with `signal.reason` while it waits.
+   *
+   * Ordinary work that passed `yield` before this call may still be running. It may win a race against `work`, so `work`
+   * should retry once.
    */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)

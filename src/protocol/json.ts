@@ -15,11 +15,10 @@ const maxDepth = 128
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Parse a JSON text in UTF-8. Throws InvalidInput: status 413 above `maxBytes`, or for more members of objects than `most` allows; else
- * 400. Members are limited because each takes microseconds, and parsing cannot be divided into steps.
+ * Parse a JSON text in UTF-8. Throws InvalidInput. Its status is 413 for more than `maxBytes` bytes and for more members than `most`
+ * allows, otherwise 400. Members are limited because each takes microseconds, and parsing cannot be divided into steps.
  *
- * Integers above 2^53 - 1 are rounded, but never to 2^53 - 1 or less. So code that wants exact integers can still detect them
- * (`isRounded`).
+ * Integers above 2^53 - 1 may be rounded. The result is always above 2^53 - 1 too, so `isRounded` detects such integers.
  */
 export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers = anyMembers): unknown {
   if (bytes.length > maxBytes) {
@@ -31,20 +30,20 @@ export function readJson(bytes: Uint8Array, maxBytes: number, most: MostMembers 
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    // The message may contain half a secret from the text. So this part is removed, and the cause is left out.
+    // The message of JSON.parse quotes a part of the text, which may contain a secret. So remove the quotation, and set no cause.
     const reason = cause instanceof Error ? cause.message.replace(/, (\.\.\.)?".*/s, '') : String(cause)
     throw invalidInput(`the body is not valid JSON: ${quote(reason)}`)
   }
 }
 
-/** Return whether several integers in a text would become this number. This is true for every integer beyond 2^53 - 1. */
+/** Return whether a number may be a rounded integer. This is true for every integer above 2^53 - 1 or below -(2^53 - 1). */
 export function isRounded(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value)
 }
 
-/** Check brackets and colons outside of strings. Bytes of multi-byte characters are neither. */
+/** Check brackets and colons outside of strings. Bytes of multi-byte characters are never brackets or colons. */
 function checkStructure(bytes: Uint8Array, { inAll, inOne }: MostMembers): void {
-  /** The members of the open objects, by depth. */
+  /** By depth: the number of members read so far in the open object. */
   const members = new Uint32Array(maxDepth + 1)
   let count = 0
   let depth = 0

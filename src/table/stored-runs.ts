@@ -11,8 +11,8 @@ import type { TableSource } from './table-source.js'
 export type DecodeRuns<R extends RunSequence> = (bytes: Uint8Array) => R | null
 
 /**
- * Read a set of numbers from a file. `location`: the table's folder. Throws Internal ("corrupted") when the bytes are
- * not those that were written, or do not hold `count` numbers if `count` is given.
+ * Read a set of numbers from a file. `location`: the table's folder. Throws Internal ("corrupted") if the
+ * file is damaged, or if it does not hold `count` numbers. `count` undefined: any number of numbers.
  */
 export function readStoredRuns<R extends RunSequence>(
   { store, runs }: TableSource,

@@ -23,7 +23,7 @@ export class MaintainedColumns {
   /** Schema of the table, with maintained columns nullable. */
   readonly incoming: Schema
   readonly #schema: Schema
-  /** Sorted so that each one reads only columns that are computed before. */
+  /** Sorted: a derivation reads only columns that earlier derivations compute. */
   readonly #derivations: readonly Derivation[]
   readonly #names: ReadonlySet<string>
   readonly #caller: FunctionCaller
@@ -41,7 +41,7 @@ export class MaintainedColumns {
     return this.#names.has(name)
   }
 
-  /** Remove maintained columns from incoming rows. They may only be null there: other values throw `SchemaValidation`. */
+  /** Remove maintained columns from incoming rows. Throws `SchemaValidation` if one has a value that is not null. */
   withoutOwn(incoming: IncomingRows): IncomingRows {
     if (!incoming.schema.fields.some(({ name }) => this.#names.has(name))) return incoming
     const kept = [...incoming.schema.fields.keys()].filter(
@@ -56,14 +56,14 @@ export class MaintainedColumns {
     for await (const batch of batches) {
       for (const [i, { name }] of batch.schema.fields.entries()) {
         const row = this.#names.has(name) ? firstPresent(batch.columns[i]!) : null
-        if (row !== null) throw settingRefused(name, `row ${firstRow + row} brings a value`)
+        if (row !== null) throw settingRefused(name, `row ${firstRow + row} has a value`)
       }
       firstRow += batch.length
       yield { schema, length: batch.length, columns: kept.map(i => batch.columns[i]!) }
     }
   }
 
-  /** Compute the maintained columns of new rows with the schema `incoming`. Rows are numbered consecutively in messages. */
+  /** Compute the maintained columns of new rows with the schema `incoming`. Error messages number the rows of all batches consecutively. */
   async *completed(batches: IncomingRows['batches'], signal: AbortSignal | undefined): AsyncGenerator<Batch> {
     let firstRow = 0
     for await (const batch of batches) {
@@ -72,10 +72,10 @@ export class MaintainedColumns {
     }
   }
 
-  /** Return new values that also include the maintained columns that depend on the columns `changed`. */
+  /** Extend a function that computes new values: recompute also the maintained columns that depend on the columns `changed`. */
   after(values: NewValues, changed: readonly string[], signal: AbortSignal | undefined): NewValues {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
-    // If this is false, no other maintained column is affected either.
+    // A maintained column can depend on `changed` indirectly only if another one depends on it directly.
     if (!isConcerned) return values
     return async (source, hits, pacer, ids) => {
       const rows = conformBatch(await values(source, hits, pacer, ids), this.incoming, ids)
@@ -83,7 +83,7 @@ export class MaintainedColumns {
     }
   }
 
-  /** `changed`: null for new rows. */
+  /** `changed`: names of the changed columns, whose dependents are computed. Null for new rows: all maintained columns are computed. */
   async #complete(
     batch: Batch,
     changed: readonly string[] | null,
@@ -131,7 +131,7 @@ export function maintainsAlike(a: TableSchema, b: TableSchema): boolean {
   return texts(a).join('\n') === texts(b).join('\n')
 }
 
-/** Columns read only older columns, so ids in ascending order are a valid order. */
+/** Return the derivations in an order in which they can be computed. Columns read only older columns, so this is the order of ids. */
 function derivationsIn(schema: TableSchema, deriver: Deriver): readonly Derivation[] {
   const derivations: Derivation[] = []
   const done = new Set<number>()

@@ -1,6 +1,6 @@
 /**
- * Refreshes the rows of a materialized view. Row `n` of the source is row `firstRow + n` of the view, so changes of the source
- * map directly to changes of the view.
+ * Refreshes the rows of a materialized view. The source row with the id `n` becomes the view row with the id `firstRow + n`, so
+ * each changed source row determines the view row to change.
  */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -47,8 +47,8 @@ export interface RefreshWork {
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**
- * Return the ids of rows whose position differs between the two versions of a pair: ascending, without duplicates. Null if there
- * are more than `most` on one side.
+ * Return the ids of the rows whose position differs between the two versions of a pair, ascending and without duplicates. Return
+ * null if the first versions of all pairs together, or the second ones, have more than `most` such rows.
  */
 export async function movedIds(
   pairs: readonly (readonly [TableReader, TableReader])[],
@@ -97,7 +97,7 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
 }
 
-/** Refresh the rows with the given ids of the source: removed and changed rows leave the view, changed and new rows are added. */
+/** Refresh the view rows of the source rows `ids`: delete those that were removed or changed, and add those that are changed or new. */
 export async function updatedRows(
   work: RefreshWork,
   ids: Float64Array,
@@ -141,7 +141,7 @@ function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?
   return new MatchedRows().find(reader, named, pacer, narrow)
 }
 
-/** Ids in the source of rows whose values in the view are up to date. */
+/** Return the source ids of the rows whose values in the view are up to date. */
 async function unchanged(
   { source, view, query, place }: RefreshWork,
   now: RowSet,

@@ -10,9 +10,9 @@ import { bytesBefore, onlyRows, plainTexts } from '../table/text-column.js'
 import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
-/** Maximum rows of a piece, */
+/** Maximum rows of a piece. */
 const pieceRows = 2048
-/** and maximum bytes of its texts. A single row may have more. */
+/** Maximum bytes of the texts of a piece. A piece of a single row may have more. */
 const pieceBytes = 4 * 1024 * 1024
 
 /** A text column to read. */
@@ -22,7 +22,7 @@ interface TextColumn {
   readonly chain: readonly FieldNode[]
 }
 
-/** Return the rows of stretches as input. Deleted rows are null. A builder may read the pieces several times. */
+/** Return the texts of row ranges as input of a segment builder. Deleted rows are null. A builder may read the pieces several times. */
 export function textInput(column: TextColumn, stretches: readonly Stretch[], pacer: Pacer): TextInput {
   return { rows: rowsIn(stretches), pieces: () => pieces(column, stretches, pacer) }
 }
@@ -50,7 +50,7 @@ async function* pieces(
   }
 }
 
-/** The end of the longest range of rows from `from` on with at most `bytes` bytes; at least one row. */
+/** Return the end of the longest range of rows that starts at `from` and has at most `bytes` bytes. The range has at least one row. */
 function rowAfter(texts: Column, from: number, bytes: number): number {
   const end = bytesBefore(texts, from) + bytes
   const fit = partitionPoint(texts.length - from, i => bytesBefore(texts, from + i + 1) <= end)

@@ -21,7 +21,7 @@ export interface VectorInput {
   readonly dim: number
   /** Element kind of all pieces: float32 or uint8. The caller converts float16, float64 and int8 to float32. */
   readonly kind: ElementKind
-  /** For table rows that hold lists of vectors: the end of the vectors of each table row. Each vector counts as a row of the segment. */
+  /** If table rows hold lists of vectors: for each table row, the ordinal after its last vector. Each vector is one row of the segment. */
   readonly ends?: Uint32Array | undefined
   /** Iterate over all rows in the order of their ordinals, in pieces of at most a few thousand rows. Each call starts at the first row. */
   pieces(): AsyncIterable<VectorPiece>

@@ -1,4 +1,4 @@
-/** Writes and reads the file of a segment of lists. */
+/** Writes and reads files of vector index segments that consist of lists (IVF). */
 
 import { corrupted } from '../../errors.js'
 import { type Arena, openArena } from '../../kernels/arena.js'
@@ -53,7 +53,7 @@ interface ListsHead extends SegmentHead {
   readonly effort: ListEffort
 }
 
-/** Lists in an arena. */
+/** Newly built lists, in the memory of an arena. */
 export interface BuiltLists {
   readonly plan: ListPlan
   readonly rows: number
@@ -64,7 +64,7 @@ export interface BuiltLists {
   readonly apart: Uint32Array
 }
 
-/** Return the bytes of the file of built lists. `ends`: of a segment over lists of vectors, where the list of each row ends. */
+/** Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's vectors. */
 export function listsFile(
   { plan, rows, arena: { buffer }, places, counts, apart }: BuiltLists,
   facts: SegmentFacts,
@@ -132,7 +132,7 @@ async function listsIn(
   return new FramedLists(openArena(frame.end), frame, reader, keep)
 }
 
-/** Return the parts of sections that have their own checksums, by section. Throws Internal if the file is damaged. */
+/** Return, by section, the byte ranges that have their own checksums. Throws Internal if the file is damaged. */
 export async function checkedParts(file: SectionFile): Promise<ReadonlyMap<Section, readonly SectionPart[]>> {
   const { shape } = file.footer.head as unknown as Partial<ListsHead>
   return shape === 'lists' ? (await readPlan(file)).reader.parts() : new Map()
@@ -157,7 +157,9 @@ async function readPlan(file: SectionFile): Promise<Plan> {
     bytesIn(file, sectionOf(file, 'centroids', 4 * partitions * innerDim)),
   ])
   if (placedRows(counts) + apart.length !== facts.vectors) {
-    throw corrupted(`${file.name} has ${placedRows(counts)} rows in lists, its footer says ${facts.vectors}`)
+    throw corrupted(
+      `${file.name} has ${placedRows(counts) + apart.length} vectors, but its footer says ${facts.vectors}`,
+    )
   }
   const codec = openCodec(codecName, innerDim, parameters)
   const centroids = { count: partitions, dim: innerDim, values: new Float32Array(values.buffer) }

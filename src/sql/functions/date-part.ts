@@ -1,6 +1,6 @@
 /**
  * Parts of dates, times, timestamps, durations and intervals. A timestamp with a zone has the parts of its local time.
- * A duration is counted in total weeks, total days, total hours and so on.
+ * A part of a duration is the whole duration in that unit: 90 minutes have the `minute` 90 and the `hour` 1.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -59,7 +59,8 @@ export function hasPart(type: DataType, part: DatePart): boolean {
 }
 
 /**
- * Return the result type: int32, but int64 for nanoseconds, durations and intervals, and double (seconds) for epoch.
+ * Return the result type: double for `epoch` (in seconds), int64 for nanoseconds and for parts of durations and
+ * intervals, otherwise int32.
  */
 export function typeOfPart(type: DataType, part: DatePart): DataType {
   if (part === 'epoch') return float64
@@ -84,7 +85,7 @@ export function datePart(call: Call): Column {
     : instantParts(call, column, part)
 }
 
-/** Return one row for each row of the call. Strings are parsed as timestamps. */
+/** Return an operand as a column with one value per row of the call. Strings are parsed as timestamps. */
 export function instantColumn(operand: Operand, { length, rows, describe }: Call): Column {
   const column = spread(operand, length)
   return column.type.kind === 'utf8' ? castColumn(column, timestampType('ns'), false, rows, describe) : column
@@ -173,7 +174,7 @@ function partOfDate(days: number, part: DatePart): number {
 
 const fractions = { millisecond: 1e3, microsecond: 1e6, nanosecond: 1e9 } as const
 
-/** Convert seconds and a rest to a finer unit. */
+/** Convert `seconds`, plus `rest` fractions of which a second has `perSecond`, to a finer unit. */
 function scaled(seconds: number, rest: number, perSecond: number, unit: keyof typeof fractions): number {
   const factor = fractions[unit]
   const fraction = factor >= perSecond ? rest * (factor / perSecond) : Math.floor(rest / (perSecond / factor))
