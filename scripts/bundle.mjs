@@ -126,7 +126,7 @@ for (const input of [entries, ...threads]) {
   )
 }
 
-/** What the CommonJS build says instead of the ES modules. Each text must be found. */
+/** Replacements of source text in the CommonJS build. The build fails if it does not find one of the texts. */
 const replacements = [
   // An ES module of the package would be another copy than the one that the program requires.
   { from: "import('apache-arrow')", to: "Promise.resolve(require('apache-arrow'))" },

@@ -34,7 +34,7 @@ interface Choice extends MediaType {
   readonly weight: number
 }
 
-/** What decides about the form of a reply, besides the header field Accept. */
+/** The form of a reply depends on the header field Accept and on these members. */
 interface Asking {
   /** Whether rows may be text. Otherwise they are Arrow. */
   readonly takesText: boolean

@@ -4,7 +4,7 @@
  * 1. `checkHead` checks the rules of HTTP.
  * 2. `Pages` answers what browsers ask before they call (`pages.ts`), and `systemReply` answers questions about the server (`system.ts`).
  * 3. `Handling` answers everything else (`handling.ts`), within the limits on calls (`admission.ts`, `patience.ts`).
- * 4. `send` sends the reply (`reply.ts`). What was taken for the call is freed, and the request is logged.
+ * 4. `send` sends the reply (`reply.ts`). The place, the memory and the timers of the call are freed, and the request is logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
@@ -113,7 +113,7 @@ export class Answer {
     return this.#found.kind === 'operation' ? this.#found.name : undefined
   }
 
-  /** Let `Handling` answer the request. What the call takes is freed when the reply is sent. */
+  /** Let `Handling` answer the request. The place, the memory and the timers of the call are freed when the reply is sent. */
   #call(): Promise<HttpReply> {
     const { limits, admission, handling } = this.#server
     const request = this.#request

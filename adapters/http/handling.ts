@@ -351,7 +351,7 @@ export class Handling {
   }
 }
 
-/** What a server tells at its root. */
+/** Return the reply to `GET /`: the addresses of the description, the tables and the documentation. */
 function about(basePath: string) {
   return {
     name: 'sheaf',

@@ -18,12 +18,12 @@ const arrivalMs = 30 * 60_000
 /** How often the server looks for heads and requests that arrive too slowly, milliseconds. */
 const lookMs = 5_000
 
-/** What the client asks for in `Expect` before it sends the body. */
+/** The header field `Expect` of a request: absent, `100-continue`, or another value. */
 export type Expects = 'nothing' | 'to be told to send' | 'something else'
 
-/** What happens to that which arrives on the sockets. */
+/** Handles requests, and notes bytes and connections that the listener refused. */
 interface Arrivals {
-  /** Answer a request. The promise is settled when nothing more is sent; if it rejects, the response is destroyed. */
+  /** Answer a request. The promise resolves after the last byte is sent. If it rejects, the response is destroyed. */
   answer(request: IncomingMessage, response: ServerResponse, expects: Expects): Promise<void>
   /** Note that bytes that are not a request were refused with `error`. */
   refused(error: SheafError, durationMs: number, bytesOut: number): void

@@ -28,8 +28,7 @@ export async function countMatches(
       { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
     )
   }
-  const ofGroups = isOfGroups(request)
-  if (request.distinct === true || (ofGroups instanceof Promise ? await ofGroups : ofGroups)) {
+  if (request.distinct === true || (await isOfGroups(request))) {
     const reply = await operations.queryTable(request, call)
     const { readReply } = await importReplies()
     return readReply(reply).batches.reduce((sum, { length }) => sum + length, 0)
@@ -54,8 +53,16 @@ async function searchMatches(
   values: Pick<QueryRequest, 'parameters'>,
   call: CallOptions,
 ): Promise<number> {
-  const { columns: _, parameters: __, offset: ___, order_by: ____, ...search } = request
-  const { highlight: _____, with_row_id: ______, ...matching } = search
+  // These fields change no match; the count has its own columns and values.
+  const {
+    columns: _columns,
+    parameters: _parameters,
+    offset: _offset,
+    order_by: _order,
+    highlight: _highlight,
+    with_row_id: _rowId,
+    ...matching
+  } = request
   const counted = {
     ...matching,
     ...values,

@@ -1,5 +1,7 @@
 /** Reads the row with a key. */
+
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { inBackticks } from '../primitives/in-backticks.js'
 import type { ParameterScalar } from '../protocol/parameters.js'
 import type { RowsOptions } from './rows-options.js'
 import type { Search } from './search.js'
@@ -20,7 +22,7 @@ export async function rowOfKey(
     )
   }
   try {
-    return await query.where(`${quoted(on ?? defaultColumn)} = $1`, [key]).first(options)
+    return await query.where(`${inBackticks(on ?? defaultColumn)} = $1`, [key]).first(options)
   } catch (error) {
     if (on !== undefined || !(error instanceof SheafError) || error.code !== ErrorCode.ColumnNotFound)
       throw error
@@ -29,10 +31,6 @@ export async function rowOfKey(
       cause: error,
     })
   }
-}
-
-function quoted(name: string): string {
-  return `\`${name.replaceAll('`', '``')}\``
 }
 
 function isKey(key: unknown): key is Exclude<ParameterScalar, null> {

@@ -20,7 +20,7 @@ export type AddedColumn = '_distance' | '_score' | '_relevance_score' | '_rowid'
 /** Columns that every table can return. */
 type NumberColumn = '_rowid' | '_rowoffset'
 
-/** What a selection names: columns, fields of struct columns, and columns that a search adds. `T`: the rows of the table. */
+/** The names in a selection: columns, fields of struct columns, and columns that a search adds. `T`: the rows of the table. */
 export type SelectedName<R extends object, T extends object = R> =
   IsKnown<T> extends true
     ? ((keyof R | keyof T) & string) | `${keyof T & string}.${string}` | AddedColumn | NumberColumn

@@ -25,7 +25,7 @@ export interface TypedSchema<C extends Columns = Columns> extends Schema {
   readonly [columnsOf]?: C
 }
 
-/** What calls take as a schema: the result of `schema`, plain data, or a Schema of any version of apache-arrow. */
+/** A schema as an argument: the result of `schema`, plain data, or a Schema of any version of apache-arrow. */
 export type SchemaInput = Schema | ArrowSchema
 
 /** Accepts any value. The code that uses the schema checks it (arrow/given-schema), and throws `SchemaValidation`. */

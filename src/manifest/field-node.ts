@@ -4,8 +4,10 @@
  * A path is the names from a column down through structs, joined by dots: `meta.lang`. Names may contain dots too: a
  * column whose whole name equals the path comes first.
  */
+
 import { childFields, type DataType, type Field } from '../arrow/types.js'
 import { columnNotFound } from '../errors.js'
+import { inBackticks } from '../primitives/in-backticks.js'
 import { columnOfField, descendants, type TableField, type TableSchema } from './table-schema.js'
 
 /** A field and its descendants. */
@@ -84,11 +86,6 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
  */
 export function pathText(chain: readonly FieldNode[]): string {
   return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
-}
-
-/** Put a name in backticks, with its own backticks doubled. */
-export function inBackticks(name: string): string {
-  return `\`${name.replaceAll('`', '``')}\``
 }
 
 /**

@@ -7,7 +7,7 @@ import nodeModule from 'node:module'
 /** Not imported by its name, because webpack replaces calls of the import by what it knows when it builds. */
 const { createRequire } = nodeModule
 
-/** What to do if a file or package cannot be found, because a bundler packed Sheaf into a program. */
+/** The hint of errors for a file or package that cannot be found because a bundler packed Sheaf into a program. */
 export const externalHint = 'if a bundler packed sheaf into your program, mark sheaf as external'
 
 /**

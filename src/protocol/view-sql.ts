@@ -5,7 +5,9 @@
  *
  * Expressions stay text: they are parsed when the query is bound to its source. This file finds only their boundaries.
  */
+
 import { cut, invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import { inBackticks } from '../primitives/in-backticks.js'
 import type { Request } from './calls.js'
 import { parse } from './parse.js'
 import { queryIn, type ViewQuery, viewQuery } from './view-shapes.js'
@@ -106,7 +108,7 @@ class Select {
       this.#text.slice(item[0]!.start, to?.start ?? last.start + last.text.length).trim()
     const isNamed = item.length > 2 && isKeyword(item.at(-2)!, 'AS') && last.kind !== 'other'
     if (isNamed) return [nameIn(last), expression(item.at(-2))]
-    if (item.length === 1 && last.kind !== 'other') return [nameIn(last), inQuotes(nameIn(last))]
+    if (item.length === 1 && last.kind !== 'other') return [nameIn(last), inBackticks(nameIn(last))]
     throw invalidInput(`the column ${quote(cut(expression(undefined)))} of the view has no name`, {
       hint: 'name it with AS: upper(name) AS shout',
     })
@@ -217,13 +219,9 @@ const reserved = new Set(
   ),
 )
 
-function inQuotes(name: string): string {
-  return `\`${name.replaceAll('`', '``')}\``
-}
-
 /** Return a name as it is written in a query: in quotes unless it is a plain word in lower case. */
 function nameText(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : inQuotes(name)
+  return /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : inBackticks(name)
 }
 
 /** Return the SELECT that `readSelect` parses to this query. `all`: the columns of the view if the query names none. */
@@ -242,7 +240,7 @@ export function projectionsOf(
 ): readonly { readonly output_column: string; readonly expression: string }[] {
   if (columns?.column_aliases !== undefined) {
     return Object.entries(columns.column_aliases).map(([name, text]) => {
-      return { output_column: name, expression: text === inQuotes(name) ? nameText(name) : text }
+      return { output_column: name, expression: text === inBackticks(name) ? nameText(name) : text }
     })
   }
   return (columns?.column_names ?? all).map(name => ({ output_column: name, expression: nameText(name) }))

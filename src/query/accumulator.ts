@@ -1,4 +1,4 @@
-/** What all aggregates of groups share: see accumulate.ts. */
+/** The interface of the aggregates of groups (accumulate.ts), and the code that they share. */
 import type { Column } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Pacer } from '../primitives/pacer.js'

@@ -121,7 +121,7 @@ const pausePowerMax = 6
 
 /** How `commitOptimistically` repeats. */
 export interface Attempts {
-  /** What other commits changed, for the error message: `the table`. */
+  /** The object that other commits changed, for the error message: `the table`. */
   readonly subject: string
   /** Return the uuids of the tables that the last attempt depended on. */
   readonly tables: () => readonly string[]

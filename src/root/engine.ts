@@ -38,7 +38,7 @@ export interface Versions {
   readonly adopts: boolean
 }
 
-/** What keeps garbage collection from deleting files. */
+/** The readers and writers whose files garbage collection must keep. */
 export interface Retained {
   readonly pins: Pins
   /** Multipart uploads that this process serves. */
@@ -65,7 +65,7 @@ export interface Engine {
   readonly jobs: CatalogJobRunner
   /** Notified of every commit; works in the background (maintenance/). */
   readonly maintenance: { afterCommit(committed: CatalogCommitted): void }
-  /** What has not ended: calls, and transactions of callers. */
+  /** The calls and the transactions of callers that have not ended. */
   readonly running: { readonly calls: Activity; readonly transactions: Activity }
   /** Functions that can fill columns. */
   readonly functions: readonly ColumnFunction[]

@@ -4,8 +4,8 @@
  * A planner can read these nodes as data. In a comparison with a constant, the constant is on the right and
  * has the type of the left side.
  *
- * A node is immutable, and is compiled as well: it also holds what follows from it. Its cost and its only column are
- * computed when the node is created. What takes longer, or is seldom needed, is computed on first use.
+ * A node is immutable. It also holds values that are derived from it. The cost and the only column of the node are
+ * computed when the node is created. Values that take longer to compute, or are seldom needed, are computed on first use.
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'

@@ -22,7 +22,7 @@ export interface Cost {
   readonly isConstant: boolean
 }
 
-/** What a node adds to the cost of its operands. */
+/** The cost of a node without its operands. */
 export type OwnCost = Pick<Cost, 'weight'> & Partial<Pick<Cost, 'mayFail' | 'isVolatile'>>
 
 interface Typed {

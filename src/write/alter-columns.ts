@@ -3,6 +3,7 @@
  *
  * All names in one call are the old names, so that `a` and `b` can be swapped.
  */
+
 import { typeFromJson } from '../arrow/schema-from-json.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, schemaMismatch } from '../errors.js'
@@ -17,6 +18,7 @@ import {
   withType,
 } from '../manifest/field-node.js'
 import type { NumberedSchema, TableField, TableSchema } from '../manifest/table-schema.js'
+import { inBackticks } from '../primitives/in-backticks.js'
 import type { AlteredVirtualColumn, ColumnAlteration } from '../protocol/schema-shapes.js'
 import { checkNames } from './conform.js'
 import { checkFree, definingPart, definitionOf, isMaintained, redefined } from './definitions.js'
@@ -173,7 +175,7 @@ function isNullCondition(chain: readonly FieldNode[]): string {
   const path = (depth: number) =>
     chain
       .slice(0, depth)
-      .map(({ name }) => `\`${name.replaceAll('`', '``')}\``)
+      .map(({ name }) => inBackticks(name))
       .join('.')
   const around = chain.slice(0, -1).map((_, i) => `${path(i + 1)} IS NOT NULL`)
   return [...around, `${path(chain.length)} IS NULL`].join(' AND ')

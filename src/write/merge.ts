@@ -2,11 +2,13 @@
  * Merges rows into a table by key (SQL's MERGE). Depending on the rules, matching rows are replaced, rows that only the source
  * has are inserted, and rows that only the table has are deleted.
  */
+
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
+import { inBackticks } from '../primitives/in-backticks.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { noComputedColumns, type RowHits } from '../query/hits.js'
@@ -205,7 +207,7 @@ async function waitForBoth<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> 
 function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
   const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
   if (known.length === 0) return null
-  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN $${i + 1}`)
+  const conditions = known.map(({ key }, i) => `${inBackticks(key)} IN $${i + 1}`)
   const parameters = known.map(({ values }) => values)
   return bindFilter(conditions.join(' AND '), sourceSchema(schema), { parameters })
 }

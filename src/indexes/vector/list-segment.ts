@@ -64,14 +64,14 @@ const turnBytes = 16 * 1024 * 1024
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
-/** What ends a scan. */
+/** The limits of a scan. */
 interface ScanLimits {
   /** Whether the caller limits the number of partitions. */
   readonly isLimited: boolean
   /** Number of partitions to scan in any case, and at most. */
   readonly least: number
   readonly most: number
-  /** When the best rows count as settled. */
+  /** The rule by which the best rows count as final. */
   readonly rule: Blur
   /** Number of rows that the scan must find. */
   readonly enough: number
@@ -92,7 +92,7 @@ class Scan {
   readonly seenAt: Float64Array
   /** Rows of the partitions so far, including partitions in which no row passes. */
   visited = 0
-  /** Value of `seen` at which the best rows count as settled. */
+  /** Value of `seen` from which the best rows count as final. */
   goal = 0
   /** Value of `seen` before which the search will not end. */
   due = 0

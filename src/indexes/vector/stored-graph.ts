@@ -67,7 +67,7 @@ export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): 
   }
 }
 
-/** What the file of a graph says beside its nodes and edges. */
+/** The content of the file of a graph, except its nodes and edges. */
 interface GraphTraits {
   readonly apart: Uint32Array
   readonly facts: SegmentFacts

@@ -1,4 +1,4 @@
-/** What the template tag `sql` (`tag.ts`) creates. Apart from the tag, because clients need no parser to send a fragment. */
+/** The fragments that the template tag `sql` creates. The tag is in another file (`tag.ts`), because a client can send a fragment without the parser. */
 
 import { sharedState } from '../../primitives/shared-state.js'
 

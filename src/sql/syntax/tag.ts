@@ -7,7 +7,9 @@
  * - A value is a parameter. An array is the list of `IN ${ids}`.
  * - `"x"` is the name of a column, never a string (rule A-058).
  */
+
 import { invalidInput, quote, type SheafError, type SourceSpan } from '../../errors.js'
+import { inBackticks } from '../../primitives/in-backticks.js'
 import { syntaxError } from './excerpt.js'
 import { parseExpression } from './parse.js'
 import { isSqlFragment, joinPieces, makeFragment, piecesOf, type SqlFragment } from './sql-fragment.js'
@@ -57,7 +59,7 @@ function nameFragment(...segments: readonly string[]): SqlFragment {
       throw invalidInput(`a name must be a non-empty string, got ${quote(segment)}`)
     }
   }
-  return fragment([segments.map(quoted).join('.')], [], true)
+  return fragment([segments.map(inBackticks).join('.')], [], true)
 }
 
 function joinFragments(conditions: readonly SqlFragment[], operator: 'AND' | 'OR'): SqlFragment {
@@ -135,7 +137,7 @@ function blankFor(gap: string, isNeeded: boolean): string {
 
 function addToken(draft: Draft, token: Lexer): void {
   const isQuoted = token.kind === 'quoted'
-  addText(draft, isQuoted ? quoted(token.value) : token.text.slice(token.start, token.end))
+  addText(draft, isQuoted ? inBackticks(token.value) : token.text.slice(token.start, token.end))
   const isConstant = token.kind !== 'symbol' && token.kind !== 'name' && draft.tokens === 1
   draft.isOperand &&= isQuoted || isConstant || token.value === '.'
 }
@@ -201,8 +203,4 @@ function snapshot(value: unknown): unknown {
   // `Buffer.slice` does not copy.
   if (value instanceof Uint8Array) return new Uint8Array(value)
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? (value as Int32Array).slice() : value
-}
-
-function quoted(name: string): string {
-  return `\`${name.replaceAll('`', '``')}\``
 }

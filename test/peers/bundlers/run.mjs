@@ -91,7 +91,7 @@ function webpack(file, folder, more) {
 
 const parts = 'create, add, indexes, vector, text, hybrid, SQL, transaction, HTTP, files'
 const all = `${parts}, regular expressions, worker`
-/** What a bundle does without the package. */
+/** The parts that work in a bundle without the package. */
 const some = `${parts}, no regular expressions, no worker`
 const noWorker = `${parts}, regular expressions, no worker`
 const external = { external: ['sheaf', 'sheaf/*'] }
