@@ -35,6 +35,7 @@ export {
 } from './client/namespace.js'
 export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
 export type { Order } from './client/order-keys.js'
+export type { PreparedQuery } from './client/prepared-query.js'
 export type { Assignments, Selected } from './client/row-types.js'
 export type { RowsOptions } from './client/rows-options.js'
 export {

@@ -16,6 +16,7 @@ export interface Condition {
 }
 
 type Fields = Pick<Request<'queryTable'>, 'filter' | 'parameters' | 'columns' | 'group_by'>
+type OpenFields = Fields & Pick<Request<'queryTable'>, 'having'>
 
 /**
  * Return a filter for which `request.filter` and all `others` are true, and its values. Selected expressions and groups
@@ -44,9 +45,127 @@ export function joinConditions(
   }
   const values = joined.values()
   return {
-    filter: texts.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND '),
+    filter: conjunction(texts),
     ...(values !== undefined && { parameters: values }),
   }
+}
+
+/** Conditions of which some have parameters without values. */
+export interface OpenConditions {
+  readonly filter: string
+  /** Return the values of the request: those of a call, then those that were given with the conditions. */
+  readonly parameters: (values: Values) => Values
+}
+
+/**
+ * Join the conditions of a prepared query with AND. Conditions without values share the values of a call: `?` is
+ * numbered through all of them. Conditions with values keep their own.
+ *
+ * Throws `InvalidInput` for parameters of different styles in conditions without values, and if parameters of other SQL
+ * of the request cannot be told apart from those of the conditions.
+ */
+export function openConditions(request: OpenFields, others: readonly Condition[]): OpenConditions {
+  const { filter, parameters, columns, group_by = [], having = '' } = request
+  const first = filter === undefined ? [] : [{ filter, parameters }]
+  const conditions: readonly Condition[] = [...first, ...others]
+  const elsewhere = [...Object.values(columns?.column_aliases ?? {}), ...group_by, having]
+  const otherStyles = elsewhere.flatMap(text => parametersIn(text).map(({ style }) => style))
+  if (parameters !== undefined && otherStyles.length > 0) throw mixedValues()
+  const open = conditions.filter(condition => condition.parameters === undefined)
+  const styles = new Set([
+    ...otherStyles,
+    ...open.flatMap(each => parametersIn(each.filter).map(({ style }) => style)),
+  ])
+  if (styles.size > 1 || (styles.has('?') && otherStyles.length > 0)) {
+    throw invalidInput('where: a prepared query with several conditions needs one style of parameters', {
+      hint: 'write $1 or :name in all SQL of the query',
+    })
+  }
+  const names = new OpenNames(open, styles.has(':'))
+  const texts = conditions.map(condition => {
+    if (condition.parameters === undefined) {
+      return renamed(condition.filter, key => names.open(key, styles.has('?'))).text
+    }
+    const own = new Map<string | number, string>()
+    const nameOf = (key: string | number, value: unknown) => {
+      const name = own.get(key) ?? names.fixed(value)
+      own.set(key, name)
+      return name
+    }
+    return rewritten(condition, nameOf, true)
+  })
+  return { filter: conjunction(texts), parameters: values => names.parameters(values) }
+}
+
+/** Names of the parameters of a prepared query: those of its calls, then the values that are fixed. */
+class OpenNames {
+  readonly #count: number
+  readonly #names: ReadonlySet<string>
+  readonly #fixed: unknown[] = []
+  readonly #isNamed: boolean
+  #next = 0
+
+  constructor(open: readonly Condition[], isNamed: boolean) {
+    const all = open.flatMap(({ filter }) => parametersIn(filter))
+    this.#isNamed = isNamed
+    this.#names = new Set(all.map(({ value }) => value))
+    this.#count = Math.max(0, ...all.map(({ style, value }, i) => (style === '?' ? i + 1 : Number(value))))
+  }
+
+  /** Return the text of a parameter whose value comes with a call. */
+  open(key: string | number, isCounted: boolean): string {
+    if (this.#isNamed) return `:${key}`
+    return isCounted ? `$${++this.#next}` : `$${Number(key) + 1}`
+  }
+
+  /** Add a fixed value, and return the text of its parameter. */
+  fixed(value: unknown): string {
+    const number = this.#fixed.push(value)
+    return this.#isNamed ? `:${this.#nameOf(number)}` : `$${this.#count + number}`
+  }
+
+  parameters(values: Values): Values {
+    if (Array.isArray(values) === this.#isNamed) {
+      const [given, wanted] = this.#isNamed ? ['an array', 'an object'] : ['an object', 'an array']
+      throw invalidInput(`the values are ${given}; the parameters of the query need ${wanted}`)
+    }
+    if (this.#isNamed) {
+      const fixed = this.#fixed.map((value, i) => [this.#nameOf(i + 1), value] as const)
+      return { ...values, ...Object.fromEntries(fixed) }
+    }
+    const list = values as readonly unknown[]
+    if (list.length !== this.#count) {
+      throw invalidInput(`the query takes ${this.#count} values, got ${list.length}`)
+    }
+    return [...list, ...this.#fixed]
+  }
+
+  #nameOf(number: number): string {
+    let name = `where_${number}`
+    while (this.#names.has(name)) name = `_${name}`
+    return name
+  }
+}
+
+/** Return the parameters in a text, in order. `value`: the name, or the number from 1. */
+function parametersIn(text: string): readonly { readonly style: string; readonly value: string }[] {
+  const found: { readonly style: string; readonly value: string }[] = []
+  if (!/[?$:]/.test(text)) return found
+  for (const token = new Lexer(text); token.kind !== 'end'; token.advance()) {
+    if (token.kind === 'parameter') found.push({ style: token.quote, value: token.value })
+  }
+  return found
+}
+
+function conjunction(texts: readonly string[]): string {
+  return texts.map(text => `(${text}${text.includes('--') ? '\n' : ''})`).join(' AND ')
+}
+
+function mixedValues() {
+  return invalidInput(
+    'prepare: SQL of the query has values of its own, and values are given to the prepared query, too',
+    { hint: 'write $1 in the SQL, and give all values when the query runs' },
+  )
 }
 
 /** The values of all conditions: a list if the first values are a list, otherwise an object. */
@@ -87,9 +206,25 @@ function rewritten(
   nameOf: (key: string | number, value: unknown) => string,
   ownsValues: boolean,
 ): string {
+  const used = new Set<string | number>()
+  const { text, style } = renamed(filter, (key, parameter, at) => {
+    used.add(key)
+    return nameOf(key, valueFor(parameters, key, parameter, at))
+  })
+  if (ownsValues || style === '?') checkUsed(parameters, used, style)
+  return text
+}
+
+/**
+ * Return a condition with other parameters. `nameOf` receives the name or the number (from 0) of a parameter, its text
+ * for messages and its position. Throws `InvalidInput` for a text that is not one expression.
+ */
+function renamed(
+  filter: string,
+  nameOf: (key: string | number, parameter: string, at: SourceSpan) => string,
+): { readonly text: string; readonly style: string | null } {
   // The text alone must be one expression: `a) OR (b` must not become one between parentheses.
   parseExpression(filter)
-  const used = new Set<string | number>()
   let style: string | null = null
   let questionMarks = 0
   let text = ''
@@ -105,12 +240,10 @@ function rewritten(
     style = token.quote
     const key = style === ':' ? token.value : style === '?' ? questionMarks++ : Number(token.value) - 1
     const parameter = style === '?' ? `parameter ${questionMarks}` : `${style}${token.value}`
-    used.add(key)
-    text += filter.slice(end, token.start) + nameOf(key, valueFor(parameters, key, parameter, token.at()))
+    text += filter.slice(end, token.start) + nameOf(key, parameter, token.at())
     end = token.end
   }
-  if (ownsValues || style === '?') checkUsed(parameters, used, style)
-  return text + filter.slice(end)
+  return { text: text + filter.slice(end), style }
 }
 
 function valueFor(

@@ -26,6 +26,10 @@ export type SelectedName<R extends object, T extends object = R> =
     ? ((keyof R | keyof T) & string) | `${keyof T & string}.${string}` | AddedColumn | NumberColumn
     : string
 
+/** The columns that a condition may name. A column that a search adds is there after `postfilter`. */
+export type FilterColumn<T extends object> =
+  IsKnown<T> extends true ? (keyof T & string) | AddedColumn | NumberColumn : string
+
 /** Rows reduced to the selected columns, plus the columns that a search adds. `T`: the rows of the table. */
 export type Selected<R extends object, K extends PropertyKey, T extends object = R> = {
   readonly [P in K | (keyof R & AddedColumn)]: Cell<R, T, P>

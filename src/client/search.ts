@@ -31,13 +31,15 @@ import {
   string,
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
+import { type ColumnCondition, conditionFrom } from './column-fragments.js'
 import { countMatches } from './count-matches.js'
 import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
-import type { Condition } from './join-conditions.js'
+import type { Condition, OpenConditions } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
+import { PreparedQuery } from './prepared-query.js'
 import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
 import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
@@ -47,6 +49,16 @@ import type { Row } from './table-data.js'
 const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
+
+type SearchRequest = Omit<QueryRequest, 'k'> & { readonly k?: number }
+
+/** The part of a query that the client does itself. */
+interface ClientSteps {
+  /** The caller's fusion function. Undefined: the operation fuses the results. */
+  readonly fuse?: FuseRows | undefined
+  /** The conditions of every `where` after the first. They are joined when the query runs. */
+  readonly conditions?: readonly Condition[]
+}
 
 /** Default limit of a search by vector or text, as in LanceDB. Groups and distinct rows have no default limit. */
 const defaultLimit = 10
@@ -165,22 +177,13 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
  */
 export class Search<out R extends object = Row, out T extends object = R> implements AsyncIterable<R> {
   readonly #operations: Operations
-  readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
-  /** The caller's fusion function. Null: the operation fuses the results. */
-  readonly #fuse: FuseRows | null
-  /** The conditions of every `where` after the first. They are joined when the query runs. */
-  readonly #conditions: readonly Condition[]
+  readonly #request: SearchRequest
+  readonly #steps: ClientSteps
 
-  constructor(
-    operations: Operations,
-    request: Omit<QueryRequest, 'k'> & { readonly k?: number },
-    fuse: FuseRows | null = null,
-    conditions: readonly Condition[] = [],
-  ) {
+  constructor(operations: Operations, request: SearchRequest, steps: ClientSteps = {}) {
     this.#operations = operations
     this.#request = request
-    this.#fuse = fuse
-    this.#conditions = conditions
+    this.#steps = steps
   }
 
   /**
@@ -188,12 +191,23 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    * fragment made by the tag `sql`. A row must pass the filters of all `where` calls. Each filter has its own
    * parameters; expressions of `select` use those of the first.
    */
-  where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T> {
+  where(filter: string | SqlFragment, parameters?: Parameters): Search<R, T>
+  /**
+   * Keep only rows for which the condition is true. `condition` receives the columns of the table as fragments, so
+   * that the compiler checks their names.
+   *
+   * ```js
+   * table.query().where(c => sql`${c.year} > ${1950} AND ${c.title} LIKE ${'A%'}`)
+   * ```
+   */
+  where(condition: ColumnCondition<T>): Search<R, T>
+  where(given: string | SqlFragment | ColumnCondition<T>, parameters?: Parameters): Search<R, T> {
+    const filter = typeof given === 'function' ? conditionFrom('where', given) : given
     if (this.#request.filter === undefined) {
       return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
     }
-    const conditions = [...this.#conditions, filterFields('where', filter, parameters)]
-    return new Search<R, T>(this.#operations, this.#request, this.#fuse, conditions)
+    const conditions = [...(this.#steps.conditions ?? []), filterFields('where', filter, parameters)]
+    return new Search<R, T>(this.#operations, this.#request, { ...this.#steps, conditions })
   }
 
   /**
@@ -401,7 +415,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R, T>(this.#operations, request, isFunction ? fusionOption : null, this.#conditions)
+    const fuse = isFunction ? fusionOption : undefined
+    return new Search<R, T>(this.#operations, request, { ...this.#steps, fuse })
   }
 
   /**
@@ -457,8 +472,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   async toArray(given: RowsOptions = {}): Promise<object[]> {
     const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
-    const fuse = this.#fuse
-    if (fuse !== null) {
+    const { fuse } = this.#steps
+    if (fuse !== undefined) {
       return whenResolved(this.#resolvedRequest(), request =>
         fusedRows(this.#operations, request, fuse, options, call),
       )
@@ -489,13 +504,13 @@ export class Search<out R extends object = Row, out T extends object = R> implem
    */
   async count(options: CallOptions = {}): Promise<number> {
     const call = parse(callShape, options, 'count')
-    if (this.#fuse !== null) throw onlyRows()
+    if (this.#steps.fuse !== undefined) throw onlyRows()
     return countMatches(this.#operations, await this.#resolvedRequest(), this.#request.k, call)
   }
 
   /** Yield the rows, as objects. */
   async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
-    if (this.#fuse !== null) {
+    if (this.#steps.fuse !== undefined) {
       yield* await this.toArray()
       return
     }
@@ -578,6 +593,35 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return this.#with({ having, ...more })
   }
 
+  /**
+   * Prepare the query, to run it often with other values. Its SQL has parameters without values (`?`, `$1` or `:name`);
+   * the values are given when the query runs. `P` is the type of the values. `Table.prepare` prepares a query without
+   * a search.
+   *
+   * Throws `InvalidInput` for a query with a fusion function.
+   *
+   * ```ts
+   * const near = table.search(vector).where('lang = ?').prepare<[lang: string]>()
+   * await near.all(['en'])
+   * ```
+   */
+  prepare<P extends Parameters = Parameters>(): PreparedQuery<R, P> {
+    if (this.#steps.fuse !== undefined) throw onlyRows()
+    let open: OpenConditions | null = null
+    return new PreparedQuery<R, P>(values => {
+      const { filter, parameters } = this.#request
+      const { conditions } = this.#steps
+      // Without values, only an empty list is the same as no list.
+      if (Array.isArray(values) && values.length === 0) return this
+      if (conditions === undefined && parameters === undefined) return this.#with({ parameters: values })
+      return whenResolved(importJoinConditions(), ({ openConditions }) => {
+        open ??= openConditions(this.#request, conditions ?? [])
+        const joined = { filter: filter && open.filter, parameters: open.parameters(values) }
+        return new Search<R, T>(this.#operations, Object.assign({}, this.#request, joined))
+      })
+    })
+  }
+
   /** Resolve the defaults. Returns a promise only if the parser of SQL must be loaded, so that calls begin at once. */
   #resolvedRequest(): MaybePromise<QueryRequest> {
     const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
@@ -593,26 +637,22 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return whenResolved(isUnlimited, unlimited => {
       const { k = unlimited ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
       const request = Object.assign({}, this.#request, { vector, k })
-      if (this.#conditions.length === 0) return request
+      const { conditions } = this.#steps
+      if (conditions === undefined) return request
       return whenResolved(importJoinConditions(), ({ joinConditions }) =>
-        Object.assign(request, joinConditions(request, this.#conditions)),
+        Object.assign(request, joinConditions(request, conditions)),
       )
     })
   }
 
   #run(options: CallOptions): MaybePromise<ArrowReply> {
-    if (this.#fuse !== null) throw onlyRows()
+    if (this.#steps.fuse !== undefined) throw onlyRows()
     return whenResolved(this.#resolvedRequest(), request => this.#operations.queryTable(request, options))
   }
 
   #with<S extends object = R>(more: Partial<QueryRequest>): Search<S, T> {
     // Properties after a spread in an object literal take ten times as long; small queries notice.
-    return new Search<S, T>(
-      this.#operations,
-      Object.assign({}, this.#request, more),
-      this.#fuse,
-      this.#conditions,
-    )
+    return new Search<S, T>(this.#operations, Object.assign({}, this.#request, more), this.#steps)
   }
 }
 
@@ -646,6 +686,7 @@ takeNoMore(Search.prototype, {
   batches: 1,
   explain: 1,
   analyze: 1,
+  prepare: 0,
 })
 
 function onlyRows() {

@@ -1,7 +1,7 @@
 /** Table: a handle on one table. Each method is a few lines over the operations of the protocol. */
 
 import type { Schema } from '../arrow/types.js'
-import { invalidInput } from '../errors.js'
+import { invalidInput, quote } from '../errors.js'
 import type { Token } from '../indexes/text/analysis/analyzer.js'
 import { lazyImport } from '../lazy-import.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
@@ -14,6 +14,7 @@ import { dropColumnsRequest } from '../protocol/schema-shapes.js'
 import {
   array,
   boolean,
+  callback,
   either,
   filledVector,
   integer,
@@ -35,6 +36,7 @@ import { filterFields } from './filter-fields.js'
 import { importReplies } from './import-replies.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert, type MergeOptions, mergeFields } from './merge-insert.js'
+import type { PreparedQuery } from './prepared-query.js'
 import { rowOfKey } from './row-of-key.js'
 import type { Assignments, ColumnName, KeyName, KeyOf, PartialInput, RowsAs } from './row-types.js'
 import { type RowsOptions, rowsFields } from './rows-options.js'
@@ -169,6 +171,8 @@ interface UpdateResult {
   readonly version: number
   readonly rows: number
 }
+
+const buildShape = callback<(query: Search) => Search<object, object>>()
 
 const indexNames = either<string | readonly string[]>(
   { is: Array.isArray, shape: array(string('nonEmpty')) },
@@ -395,6 +399,28 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   query(): Search<R> {
     return new Search<R>(this.#operations, this.#request())
+  }
+
+  /**
+   * Prepare a query, to run it often with other values. `build` adds steps to `query()`; its SQL has parameters without
+   * values (`?`, `$1` or `:name`). The prepared query reads the newest version, or the version of this handle. Declare
+   * the types of the values with `Search.prepare`.
+   *
+   * ```js
+   * const byId = table.prepare(query => query.where('id = ?').select(['title']))
+   * await byId.first([7])
+   * ```
+   */
+  prepare<S extends object, U extends object>(
+    build: (query: Search<R>) => Search<S, U>,
+  ): PreparedQuery<S, Parameters> {
+    const query = parse(buildShape, build, 'prepare: the query')(this.query() as Search) as unknown
+    if (!(query instanceof Search)) {
+      throw invalidInput(`prepare: the function must return a query, got ${quote(query)}`, {
+        hint: "write prepare(query => query.where('id = ?'))",
+      })
+    }
+    return (query as Search<S, U>).prepare()
   }
 
   /**
@@ -803,6 +829,7 @@ takeNoMore(Table.prototype, {
   upsert: 2,
   get: 2,
   query: 0,
+  prepare: [1, 'give the values to all(values), first(values) or arrow(values)'],
   search: [1, 'say more by steps: search(vector).column(name), query().fullText(text, { columns })'],
   scan: 1,
   slice: 1,

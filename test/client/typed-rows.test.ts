@@ -1,6 +1,16 @@
 /** What rows are when the program is compiled, and that they are that when it runs. */
 import { expect, expectTypeOf, test } from 'vitest'
-import { connect, type Row, type RowOf, type Schema, type Search, sql, type Table } from '../../src/index.js'
+import {
+  connect,
+  type Parameters,
+  type PreparedQuery,
+  type Row,
+  type RowOf,
+  type Schema,
+  type Search,
+  sql,
+  type Table,
+} from '../../src/index.js'
 
 const int64 = { kind: 'int', bits: 64, signed: true } as const
 const utf8 = { kind: 'utf8', large: false } as const
@@ -299,4 +309,35 @@ test('rows of a search have the added columns, which may be null in a hybrid sea
   expectTypeOf<Both['_score']>().toEqualTypeOf<number | null>()
   expectTypeOf<Both['_relevance_score']>().toEqualTypeOf<number>()
   await ns.close()
+})
+
+test('a prepared query has typed rows and typed values', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const byTitle = docs.query().where('title = ?').select(['id', 'title']).prepare<[title: string]>()
+  expectTypeOf(await byTitle.all(['two'])).toEqualTypeOf<
+    { readonly id: number; readonly title: string | null }[]
+  >()
+  const inBigints = await byTitle.first(['two'], { int64: 'bigint' })
+  expectTypeOf(inBigints!.id).toEqualTypeOf<number | bigint>()
+  // @ts-expect-error the value is a string
+  await byTitle.all([2]).catch(() => null)
+  // @ts-expect-error a value is missing
+  await byTitle.all([]).catch(() => null)
+  const cheap = docs.prepare(query => query.where('id < ?').select({ name: 'title' }))
+  expectTypeOf(await cheap.all([2])).toEqualTypeOf<{ readonly name: string | null }[]>()
+  expectTypeOf(docs.prepare(query => query.where('id < ?'))).toEqualTypeOf<PreparedQuery<Doc, Parameters>>()
+  // @ts-expect-error no such column
+  docs.prepare(query => query.select(['titel']))
+})
+
+test('a condition that is a function has typed names', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const found = docs.query().where(c => sql`${c.title} = ${'two'} OR ${c._rowid} = ${0}`)
+  expect(await found.count()).toBe(2)
+  // @ts-expect-error no such column
+  docs.query().where(c => sql`${c.titel} = ${'two'}`)
+  // @ts-expect-error a text is not a fragment
+  expect(() => docs.query().where(() => 'title')).toThrow()
 })

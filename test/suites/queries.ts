@@ -499,6 +499,124 @@ export function queriesSuite({ name, open }: Door): void {
       )
     })
 
+    describe('prepared queries', () => {
+      test('a prepared query runs with the values of each call, and reads the newest rows', async () => {
+        const byCity = shop.prepare(query => query.where('city = ?').select(['id', 'price']))
+        expect(await byCity.all(['Bonn'])).toEqual([
+          { id: 1, price: 2.5 },
+          { id: 3, price: null },
+        ])
+        expect(await byCity.first(['Köln'], { int64: 'bigint' })).toEqual({ id: 2n, price: 1.5 })
+        expect(await byCity.first(['Rom'])).toBeNull()
+        expect((await byCity.arrow(['Bonn'])).numRows).toBe(2)
+        await shop.add([{ id: 9n, city: 'Rom', price: 7 }])
+        expect(await byCity.all(['Rom'])).toEqual([{ id: 9, price: 7 }])
+      })
+
+      test('a prepared query of a version that is checked out never sees later rows', async () => {
+        const old = await shop.checkout(await shop.version())
+        const cheap = old.prepare(query => query.where('price < :most').select(['id']))
+        await shop.add([{ id: 9n, city: 'Rom', price: 1 }])
+        expect(await cheap.all({ most: 2 })).toEqual([{ id: 2 }, { id: 5 }])
+      })
+
+      test('a search by vector or words can be prepared', async () => {
+        const near = shop.search([0, 0]).where('city = $1').select(['id']).prepare<[city: string]>()
+        expect(await near.all(['Bonn'])).toEqual([
+          { id: 1, _distance: 1 },
+          { id: 3, _distance: 9 },
+        ])
+        const words = shop.prepare(query => query.fullText('bonn').where('id > ?').select(['id']))
+        expect(await words.all([1])).toMatchObject([{ id: 3 }])
+      })
+
+      test('expressions and groups share the values with the condition', async () => {
+        const totals = shop.prepare(query =>
+          query
+            .where('id < $2')
+            .groupBy('city')
+            .select({ city: 'city', n: 'sum(price * $1)' })
+            .having('n > $1'),
+        )
+        expect(await totals.all([2, 3])).toEqual([
+          { city: 'Bonn', n: 5 },
+          { city: 'Köln', n: 3 },
+        ])
+      })
+
+      test('several conditions without values share the values of the call; others keep their own', async () => {
+        const query = shop
+          .query()
+          .where('price > ?')
+          .where('id < ?', [4])
+          .where('city = ? -- a comment')
+          .select(['id'])
+          .prepare()
+        expect(await query.all([1, 'Bonn'])).toEqual([{ id: 1 }])
+        expect(await query.all([3, 'Bonn'])).toEqual([])
+        const named = shop
+          .query()
+          .where('price > :least')
+          .where(sql`city = ${'Bonn'}`)
+          .select(['id'])
+          .prepare()
+        expect(await named.all({ least: 1 })).toEqual([{ id: 1 }])
+      })
+
+      test('missing, surplus and unusable values are errors', async () => {
+        const one = shop.prepare(query => query.where('city = ?'))
+        expect(await failure(one.all([]))).toMatchObject({
+          code: 13,
+          message: /no value is given for parameter 1/,
+        })
+        expect(await failure(one.all(['a', 'b']))).toMatchObject({
+          code: 13,
+          message: /2 parameters are given, 1/,
+        })
+        expect(await failure(one.all({ city: 'a' }))).toMatchObject({ code: 13, message: /as an object/ })
+        expect(await failure(one.first(7 as never))).toMatchObject({
+          code: 13,
+          message: /first: the values must be/,
+        })
+        expect(await failure(one.all([undefined as never]))).toMatchObject({ code: 13 })
+        const two = shop.query().where('city = ?').where('id = ?').prepare()
+        expect(await failure(two.all(['a']))).toMatchObject({ code: 13, message: /takes 2 values, got 1/ })
+        expect(await failure(two.all({ a: 1 }))).toMatchObject({ code: 13, message: /are an object/ })
+        const mixed = shop.query().where('city = ?').where('id = $1').prepare()
+        expect(await failure(mixed.all(['a']))).toMatchObject({ code: 13, hint: /\$1 or :name/ })
+        const own = shop
+          .query()
+          .where('id = $1')
+          .select({ x: sql`price * ${2}` })
+          .prepare()
+        expect(await failure(own.all([1]))).toMatchObject({ code: 13, message: /values of its own/ })
+        expect(await failure(shop.prepare(query => query.where('nmae = ?')).all([1]))).toMatchObject({
+          code: 12,
+        })
+      })
+    })
+
+    test('a condition may be a function of the columns', async () => {
+      const found = shop
+        .query()
+        .where(c => sql`${c.city} = ${'Bonn'} AND ${c.price} IS NOT NULL`)
+        .where(c => sql`${c._rowid} < ${4}`)
+        .select(['id'])
+      expect(await found.toArray()).toEqual([{ id: 1 }])
+      expect(
+        await failure(
+          shop
+            .query()
+            .where(c => sql`${c.citty} = ${1}`)
+            .toArray(),
+        ),
+      ).toMatchObject({
+        code: 12,
+        message: /citty/,
+      })
+      expect(() => shop.query().where(() => 'city' as never)).toThrow(/where: .*the tag sql/)
+    })
+
     test('conditions of several where are joined by AND, each with its own parameters', async () => {
       const { sql } = root
       const found = async (...conditions: readonly unknown[]) => {
