@@ -1,7 +1,7 @@
 /** Opens a namespace that a server provides over HTTP, as if it were in this process. */
 
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
-import { Namespace } from '../../src/client/namespace.js'
+import { type AnyCatalogue, Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { deadline, orAborted } from '../../src/primitives/abort.js'
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
@@ -11,7 +11,15 @@ import { errorFrom } from '../../src/protocol/errors-wire.js'
 import { readJson } from '../../src/protocol/json.js'
 import { type OperationEntry, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
-import { callback, options as declare, either, integer, record, string } from '../../src/protocol/shape.js'
+import {
+  callback,
+  options as declare,
+  either,
+  integer,
+  oneOf,
+  record,
+  string,
+} from '../../src/protocol/shape.js'
 import { readReply, writeRequest } from '../../src/protocol/wire.js'
 import { type Call, remoteOperations } from '../calls.js'
 import { type Caller, checkHeaders, writeCaller } from './caller.js'
@@ -42,6 +50,11 @@ export interface ConnectHttpOptions {
    * completely has the kind `commit-state-unknown`. Default: no limit.
    */
   readonly timeoutMs?: number | undefined
+  /**
+   * Representation of 64-bit integers in rows: `number` (default; calls throw for values beyond 2^53) or `bigint`. The option `int64` of a
+   * call has precedence.
+   */
+  readonly int64?: 'number' | 'bigint' | undefined
 }
 
 const headerRecord = record(string())
@@ -53,6 +66,7 @@ export const connectHttpShape = declare<ConnectHttpOptions>()({
   ),
   retries: integer(0, 100),
   timeoutMs: integer(1, longestTimerMs),
+  int64: oneOf('number', 'bigint'),
 })
 
 /**
@@ -69,22 +83,30 @@ export const connectHttpShape = declare<ConnectHttpOptions>()({
  * const ns = connectHttp('http://localhost:2333', { headers: { 'x-api-key': key } })
  * ```
  */
-export function connectHttp(url: string, options?: ConnectHttpOptions): Namespace
+export function connectHttp<C extends object = AnyCatalogue>(
+  url: string,
+  options: ConnectHttpOptions & { readonly int64: 'bigint' },
+): Namespace<C, bigint>
+export function connectHttp<C extends object = AnyCatalogue>(
+  url: string,
+  options?: ConnectHttpOptions,
+): Namespace<C>
 export function connectHttp(
   url: string,
   options: ConnectHttpOptions = {},
   ...more: readonly unknown[]
-): Namespace {
+): unknown {
   refuseMore('connectHttp', 2, more)
-  const { headers = {}, retries = 0, timeoutMs } = parse(connectHttpShape, options, 'connectHttp')
+  const { headers = {}, retries = 0, timeoutMs, int64 } = parse(connectHttpShape, options, 'connectHttp')
   if (typeof headers !== 'function') checkHeaders(headers)
   const connection = new HttpConnection(url)
   const sender = new Sender(connection, { headers, retries, timeoutMs }, systemClock)
   const remote = remoteOperations(connection.base, call => sender.send(call))
-  return new Namespace(remote.operations, async () => {
+  const close = async () => {
     await remote.drain()
     connection.close()
-  })
+  }
+  return new Namespace(remote.operations, close, undefined, int64)
 }
 
 /** The longest pause before a call is sent again, and the first one, milliseconds. */

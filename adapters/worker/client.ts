@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import type { ConnectOptions } from '../../src/client/connect-options.js'
 import { connectFields } from '../../src/client/connect-options.js'
-import { Namespace } from '../../src/client/namespace.js'
+import { type AnyCatalogue, Namespace } from '../../src/client/namespace.js'
 import { checkRootPath } from '../../src/client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { externalHint, threadFile } from '../../src/primitives/module-files.js'
@@ -18,7 +18,7 @@ import { type StartWorker, Team } from './team.js'
 export interface ConnectWorkerOptions
   extends Pick<
     ConnectOptions,
-    'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'signal'
+    'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'int64' | 'signal'
   > {
   /**
    * Number of worker threads, 1 to 64. The first writes; all read rows. Each has its own engine with its own `cacheBytes`. A `memory://`
@@ -27,7 +27,7 @@ export interface ConnectWorkerOptions
   readonly workers?: number
 }
 
-const { create, readOnly, cacheBytes, buildThreads, maintenance, signal: signalField } = connectFields
+const { create, readOnly, cacheBytes, buildThreads, maintenance, int64, signal: signalField } = connectFields
 
 export const connectWorkerShape = options<ConnectWorkerOptions>()({
   create,
@@ -35,6 +35,7 @@ export const connectWorkerShape = options<ConnectWorkerOptions>()({
   cacheBytes,
   buildThreads,
   maintenance,
+  int64,
   workers: integer(1, 64),
   signal: signalField,
 })
@@ -52,12 +53,19 @@ const inMemory = 'memory://'
  * const ns = await connectWorker('./data', { workers: 4 })
  * ```
  */
-export async function connectWorker(path: string, options?: ConnectWorkerOptions): Promise<Namespace>
+export async function connectWorker<C extends object = AnyCatalogue>(
+  path: string,
+  options: ConnectWorkerOptions & { readonly int64: 'bigint' },
+): Promise<Namespace<C, bigint>>
+export async function connectWorker<C extends object = AnyCatalogue>(
+  path: string,
+  options?: ConnectWorkerOptions,
+): Promise<Namespace<C>>
 export async function connectWorker(
   path: string,
   given: ConnectWorkerOptions = {},
   ...more: readonly unknown[]
-): Promise<Namespace> {
+): Promise<unknown> {
   refuseMore('connectWorker', 2, more)
   return openWorkers(path, parse(connectWorkerShape, given, 'connectWorker'), uploadBytesDefault)
 }
@@ -65,7 +73,7 @@ export async function connectWorker(
 /** As `connectWorker`. `uploadBytes`: budget of all uploads together while they are decoded, bytes. */
 export async function openWorkers(
   path: string,
-  { signal, workers = 1, ...plainOptions }: ConnectWorkerOptions,
+  { signal, workers = 1, int64, ...plainOptions }: ConnectWorkerOptions,
   uploadBytes: number,
 ): Promise<Namespace> {
   checkRootPath(path)
@@ -80,7 +88,7 @@ export async function openWorkers(
   }
   const startWorker = workerStarter({ path, options: plainOptions, uploadBytes }, workers)
   const team = await Team.open(quote(path), startWorker, { workers, lasting, signal })
-  return new Namespace(team.operations, () => team.close(), team.features)
+  return new Namespace(team.operations, () => team.close(), team.features, int64)
 }
 
 function fileNotFound(cause: unknown): SheafError {

@@ -6,6 +6,7 @@ import { kindsKeepingRows } from '../protocol/change-kind.js'
 import { parse } from '../protocol/parse.js'
 import { options as declare, given, integer } from '../protocol/shape.js'
 import { type Diff, diffOf } from './diff.js'
+import type { ConnectionInt64 } from './rows-options.js'
 import type { Row } from './table-data.js'
 
 /** Options of `Table.changes`. */
@@ -46,6 +47,13 @@ export interface TableChange<out R extends object = Row> extends Diff<R> {
 /** Yields once at the beginning, and then whenever there may be new commits. */
 export type Watch = (options: CallOptions) => AsyncIterable<unknown>
 
+interface ChangingTable {
+  readonly operations: Operations
+  readonly id: readonly string[]
+  readonly watch: Watch | undefined
+  readonly int64: ConnectionInt64
+}
+
 type VersionRecord = Reply<'listTableVersions'>['versions'][number]
 
 /** Versions per listing: few at first, since there is mostly one or none; more with each further page. */
@@ -58,9 +66,7 @@ const defaultPollMs = 500
  * absent if the client must poll.
  */
 export async function* tableChanges<R extends object>(
-  operations: Operations,
-  id: readonly string[],
-  watch: Watch | undefined,
+  { operations, id, watch, int64 }: ChangingTable,
   options: ChangesOptions,
 ): AsyncGenerator<TableChange<R>, void, undefined> {
   const { since, pollMs = defaultPollMs, ...call } = parse(changesShape, options, 'changes')
@@ -74,7 +80,7 @@ export async function* tableChanges<R extends object>(
       }
       // It may have been deleted while the caller processed earlier versions.
       if (i > 0 && !(await versionExists(operations, id, version, call))) continue
-      const diff = diffOf<R>(operations, id, previous, version)
+      const diff = diffOf<R>(operations, id, previous, version, int64)
       const timestamp = new Date(timestamp_millis)
       yield { version, previous, timestamp, operation: metadata?.operation ?? '', ...diff }
       previous = version

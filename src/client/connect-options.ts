@@ -3,7 +3,7 @@
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import type { Clock } from '../primitives/clock.js'
 import { signalShape } from '../protocol/calls.js'
-import { array, boolean, callback, given, integer, optionFields, options } from '../protocol/shape.js'
+import { array, boolean, callback, given, integer, oneOf, optionFields, options } from '../protocol/shape.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { type ColumnFunction, functionShape } from '../write/functions.js'
@@ -37,6 +37,11 @@ export interface ConnectOptions {
    * is not registered, or its `version` differs, queries read the rows one by one, and the index reports it.
    */
   readonly tokenizers?: readonly CustomTokenizer[]
+  /**
+   * Representation of 64-bit integers in rows: `number` (default; calls throw for values beyond 2^53) or `bigint`. The
+   * option `int64` of a call has precedence.
+   */
+  readonly int64?: 'number' | 'bigint' | undefined
   /** Source of time and randomness, for deterministic tests. */
   readonly clock?: Clock
   /**
@@ -64,6 +69,7 @@ export const connectFields = optionFields<ConnectOptions>()({
   buildThreads: integer(1, 64),
   functions: array(functionShape),
   tokenizers: array(tokenizerShape),
+  int64: oneOf('number', 'bigint'),
   clock: given<Clock>('a clock: an object with the methods of Clock', isObject),
   onWarning: callback<(message: string, cause: unknown) => void>(),
   maintenance: maintenanceShape,

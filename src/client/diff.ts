@@ -9,7 +9,7 @@ import { parse } from '../protocol/parse.js'
 import { either, integer, string } from '../protocol/shape.js'
 import { importReplies } from './import-replies.js'
 import type { RowsAs } from './row-types.js'
-import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
+import { type ConnectionInt64, callOptions, type RowsOptions, rowsShape, withInt64 } from './rows-options.js'
 import type { SchemaDifference } from './schema-difference.js'
 import { type BatchesOptions, batchesShape } from './search.js'
 import type { Row } from './table-data.js'
@@ -52,6 +52,7 @@ export function diffOf<R extends object>(
   id: readonly string[],
   from: VersionOrTag,
   to: VersionOrTag,
+  int64?: ConnectionInt64,
 ): Diff<R> {
   for (const version of [from, to]) parse(versionShape, version, 'diff: the version')
   let made: VersionPair | undefined
@@ -61,9 +62,9 @@ export function diffOf<R extends object>(
     return made
   }
   return {
-    added: new DiffRows<R>(pair, 'added'),
-    removed: new DiffRows<R>(pair, 'removed'),
-    changed: new ChangedRows<R>(pair),
+    added: new DiffRows<R>(pair, 'added', int64),
+    removed: new DiffRows<R>(pair, 'removed', int64),
+    changed: new ChangedRows<R>(pair, int64),
     async schema(options) {
       const call = options && parse(callShape, options, 'schema')
       return (await pair()).schema(call)
@@ -81,10 +82,12 @@ export const versionShape = either<VersionOrTag>(
 export class DiffRows<out R extends object = Row> {
   readonly #pair: PairOf
   readonly #what: 'added' | 'removed'
+  readonly #int64: ConnectionInt64
 
-  constructor(pair: PairOf, what: 'added' | 'removed') {
+  constructor(pair: PairOf, what: 'added' | 'removed', int64: ConnectionInt64) {
     this.#pair = pair
     this.#what = what
+    this.#int64 = int64
   }
 
   /** Count the rows, without reading them. */
@@ -95,14 +98,14 @@ export class DiffRows<out R extends object = Row> {
 
   /** Return the rows as objects. */
   async toArray(
-    options?: RowsOptions & { readonly int64?: 'number' | undefined },
+    options?: RowsOptions & { readonly int64?: undefined },
   ): Promise<(R & { readonly _rowid: number })[]>
   async toArray<S extends object, const O extends RowsOptions>(
     this: DiffRows<S>,
     options: O,
   ): Promise<RowsAs<S & { readonly _rowid: number }, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
-    const options = parse(rowsShape, given, 'toArray')
+    const options = withInt64(parse(rowsShape, given, 'toArray'), this.#int64)
     const { rowObjects } = await importReplies()
     return rowObjects(this.#batches(callOptions(options)), options)
   }
@@ -129,9 +132,11 @@ takeNoMore(DiffRows.prototype, { count: 1, toArray: 1, batches: 1 })
 /** Rows that both versions have, with different values. */
 export class ChangedRows<out R extends object = Row> {
   readonly #pair: PairOf
+  readonly #int64: ConnectionInt64
 
-  constructor(pair: PairOf) {
+  constructor(pair: PairOf, int64: ConnectionInt64) {
     this.#pair = pair
+    this.#int64 = int64
   }
 
   /** Count the rows. Reads and compares the shared columns of the rows that may have changed. */
@@ -145,14 +150,14 @@ export class ChangedRows<out R extends object = Row> {
 
   /** Return the rows as objects. */
   async toArray(
-    options?: RowsOptions & { readonly int64?: 'number' | undefined },
+    options?: RowsOptions & { readonly int64?: undefined },
   ): Promise<ChangedRow<R & { readonly _rowid: number }>[]>
   async toArray<S extends object, const O extends RowsOptions>(
     this: ChangedRows<S>,
     options: O,
   ): Promise<ChangedRow<RowsAs<S & { readonly _rowid: number }, O>>[]>
   async toArray(given: RowsOptions = {}): Promise<ChangedRow<object>[]> {
-    const options = parse(rowsShape, given, 'toArray')
+    const options = withInt64(parse(rowsShape, given, 'toArray'), this.#int64)
     const rows: ChangedRow<object>[] = []
     const pair = await this.#pair()
     const { rowObjects } = await importReplies()

@@ -14,6 +14,7 @@ import { array, boolean, callback, either, oneOf, options, string } from '../pro
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import type { Optimized } from './optimized.js'
+import type { ConnectionInt64 } from './rows-options.js'
 import { type InferredRow, type RowOf, type SchemaInput, schemaShape } from './schema.js'
 import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
@@ -104,7 +105,7 @@ export interface DropNamespaceOptions extends CallOptions {
   readonly behavior?: 'restrict' | 'cascade'
 }
 
-const workShape = callback<(tx: Namespace) => Promise<unknown>>()
+const workShape = callback<(tx: never) => Promise<unknown>>()
 
 const createMode = oneOf('create', 'exist_ok', 'overwrite')
 
@@ -153,21 +154,58 @@ export interface LocalFeatures {
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
 
-/** A namespace of tables and child namespaces. `connect` returns the root of a database as a namespace. */
-export class Namespace implements AsyncDisposable {
+/** No catalogue: the names of tables are not known. A namespace with a catalogue is assignable to one without. */
+// biome-ignore lint/suspicious/noExplicitAny: only `any` makes every catalogue assignable
+export type AnyCatalogue = any
+
+/** The names of the tables of a catalogue. */
+type Named<C extends object> = unknown extends C ? never : keyof C & string
+
+/** The rows of a table of a catalogue. */
+type RowsAt<C extends object, N extends keyof C> = C[N] extends object ? C[N] : never
+
+/** Identifiers of tables that are not in the catalogue. With a catalogue, they must be arrays of names. */
+type Unlisted<C extends object> = unknown extends C ? Identifier : readonly string[]
+
+/**
+ * A namespace of tables and child namespaces. `connect` returns the root of a database as a namespace.
+ *
+ * `C` is a catalogue: the types of rows by the name of the table. With a catalogue, the compiler knows the rows of
+ * `table('docs')` and refuses other names as text; a table outside of the catalogue is named by an array
+ * (`table(['logs'])`). `I` is the type of 64-bit integers in rows whose types follow from a schema or from rows.
+ */
+export class Namespace<C extends object = AnyCatalogue, out I extends number | bigint = number>
+  implements AsyncDisposable
+{
   /** All operations of the protocol, with their wire names. */
   readonly operations: Operations
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
   readonly #scope = new TransactionScope()
+  #int64: ConnectionInt64
 
-  /** `local`: features of the process that has the root open, from any of its threads. Absent for a remote root. */
-  constructor(operations: Operations, close: () => Promise<void>, local?: LocalFeatures) {
+  /**
+   * `local`: features of the process that has the root open, from any of its threads. Absent for a remote root.
+   * `int64`: the representation of 64-bit integers in rows.
+   */
+  constructor(
+    operations: Operations,
+    close: () => Promise<void>,
+    local?: LocalFeatures,
+    int64?: ConnectionInt64,
+  ) {
     this.operations = local === undefined ? operations : this.#scope.guard(operations)
     this.#close = close
     this.#local = local
+    this.#int64 = int64
   }
 
+  /** Create a table of the catalogue, from rows or from a schema. */
+  async createTable<N extends Named<C>>(
+    id: N,
+    data: TableData<NoInfer<RowsAt<C, N>>>,
+    options?: CreateTableOptions,
+  ): Promise<Table<RowsAt<C, N>>>
   /**
    * Create a table from rows, or an empty table from a schema. The schema gives the type of the rows if it is made by
    * `schema`, spelled out in the call, declared `as const`, or a Schema of apache-arrow with types.
@@ -176,25 +214,25 @@ export class Namespace implements AsyncDisposable {
    * not fit.
    */
   async createTable<const S extends SchemaInput>(
-    id: Identifier,
+    id: Unlisted<C>,
     data: TableData<NoInfer<RowOf<S>>>,
     options: CreateTableOptions & { readonly schema: S },
-  ): Promise<Table<RowOf<S>>>
+  ): Promise<Table<RowOf<S, I>>>
   /** Create a table from rows of the type `R`. */
   async createTable<R extends object = Untold>(
-    id: Identifier,
+    id: Unlisted<C>,
     data: TableData<NoInfer<R>>,
     options?: CreateTableOptions & { readonly schema?: undefined },
   ): Promise<Table<R extends Untold ? Row : R>>
   /** Create a table from rows. Column types are inferred from the rows, and so is the type of the rows that are read. */
-  async createTable<I extends object>(
-    id: Identifier,
-    data: Iterable<I> | AsyncIterable<I>,
+  async createTable<D extends object>(
+    id: Unlisted<C>,
+    data: Iterable<D> | AsyncIterable<D>,
     options?: CreateTableOptions & { readonly schema?: undefined },
-  ): Promise<Table<InferredRow<I>>>
+  ): Promise<Table<InferredRow<D, I>>>
   /** Create a table from rows of an unknown kind. */
   async createTable(
-    id: Identifier,
+    id: Unlisted<C>,
     data: TableData,
     options?: CreateTableOptions & { readonly schema?: undefined },
   ): Promise<Table>
@@ -219,7 +257,7 @@ export class Namespace implements AsyncDisposable {
       const body = await withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)
       const { uuid } = await this.operations.createTable(request, body, call)
-      return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
+      return new Table(this.operations, path, this.#bound(uuid))
     } finally {
       await rows.close()
     }
@@ -241,6 +279,8 @@ export class Namespace implements AsyncDisposable {
    * the query does not fit the source. Throws `InvalidTableState` if `withData` is set and the first refresh fails:
    * the view then exists and is empty.
    */
+  async createView<N extends Named<C>>(id: N, options: CreateViewOptions): Promise<Table<RowsAt<C, N>>>
+  async createView<R extends object = Row>(id: Unlisted<C>, options: CreateViewOptions): Promise<Table<R>>
   async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
     const {
       source,
@@ -265,7 +305,7 @@ export class Namespace implements AsyncDisposable {
     }
     const { job_id } = await this.operations.createMaterializedView(request, call)
     if (job_id !== undefined) await jobEnded(this.operations, job_id, call)
-    return this.openTable<R>(id, call)
+    return this.#open<R>(request.id, call)
   }
 
   /**
@@ -273,18 +313,29 @@ export class Namespace implements AsyncDisposable {
    * handle throw `TableNotFound`, even if another table has taken the name. Throws `TableNotFound` if there is no
    * such table.
    */
+  async openTable<N extends Named<C>>(id: N, options?: CallOptions): Promise<Table<RowsAt<C, N>>>
+  async openTable<R extends object = Row>(id: Unlisted<C>, options?: CallOptions): Promise<Table<R>>
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
-    const path = tablePathOf('openTable', id)
-    const { uuid } = await this.operations.describeTable({ id: path }, parse(callShape, options, 'openTable'))
-    return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
+    return this.#open<R>(tablePathOf('openTable', id), parse(callShape, options, 'openTable'))
+  }
+
+  async #open<R extends object>(path: readonly string[], call: CallOptions): Promise<Table<R>> {
+    const { uuid } = await this.operations.describeTable({ id: path }, call)
+    return new Table<R>(this.operations, path, this.#bound(uuid))
   }
 
   /**
    * Return a handle that resolves the name with every call, so it may refer to different tables over time. Sends no
    * request.
    */
-  table<R extends object = Row>(id: Identifier): Table<R> {
-    return new Table<R>(this.operations, tablePathOf('table', id), { watch: this.#local?.watch })
+  table<N extends Named<C>>(id: N): Table<RowsAt<C, N>>
+  table<R extends object = Row>(id: Unlisted<C>): Table<R>
+  table(id: Identifier): Table {
+    return new Table(this.operations, tablePathOf('table', id), this.#bound(undefined))
+  }
+
+  #bound(uuid: string | undefined) {
+    return { uuid, watch: this.#local?.watch, int64: this.#int64 }
   }
 
   /**
@@ -374,8 +425,9 @@ export class Namespace implements AsyncDisposable {
    *
    * Throws `Unsupported` if another process has the root open.
    */
-  async snapshot(options: CallOptions = {}): Promise<Namespace> {
-    return this.#localFeatures('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
+  async snapshot(options: CallOptions = {}): Promise<Namespace<C, I>> {
+    const call = parse(callShape, options, 'snapshot')
+    return this.#sameTypes(await this.#localFeatures('a snapshot').snapshot(call))
   }
 
   /**
@@ -401,13 +453,19 @@ export class Namespace implements AsyncDisposable {
    * })
    * ```
    */
-  async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
+  async transaction<T>(work: (tx: Namespace<C, I>) => Promise<T>, options: CallOptions = {}): Promise<T> {
     const call = parse(callShape, options, 'transaction')
     parse(workShape, work, 'transaction: the work')
     const local = this.#localFeatures('a transaction')
     const error = this.#scope.errorInside()
     if (error !== null) throw error
-    return local.transaction(tx => this.#scope.run(() => work(tx)), call)
+    return local.transaction(tx => this.#scope.run(() => work(this.#sameTypes(tx))), call)
+  }
+
+  /** Read the rows of another namespace of this root as this one reads them. */
+  #sameTypes(other: Namespace): Namespace<C, I> {
+    other.#int64 = this.#int64
+    return other as unknown as Namespace<C, I>
   }
 
   /**

@@ -36,7 +36,7 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
    * Run the query with these values, and return the rows as objects. A query without parameters takes `[]`. Takes the
    * options of `Search.toArray`.
    */
-  async all(values: P, options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
+  async all(values: P, options?: RowsOptions & { readonly int64?: undefined }): Promise<R[]>
   async all<S extends object, Q extends Parameters, const O extends RowsOptions>(
     this: PreparedQuery<S, Q>,
     values: Q,
@@ -47,7 +47,7 @@ export class PreparedQuery<out R extends object, in P extends Parameters> {
   }
 
   /** Run the query with these values, and return the first row, or null if there is none. */
-  async first(values: P, options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R | null>
+  async first(values: P, options?: RowsOptions & { readonly int64?: undefined }): Promise<R | null>
   async first<S extends object, Q extends Parameters, const O extends RowsOptions>(
     this: PreparedQuery<S, Q>,
     values: Q,

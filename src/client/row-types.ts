@@ -89,7 +89,7 @@ export type PartialInput<R extends object> = IsKnown<R> extends true ? Partial<R
 /** Rows whose 64-bit integers are read as `I`. The type of a row does not tell them from other numbers. */
 type WithInt64<V, I> = unknown extends V
   ? V
-  : V extends number
+  : V extends number | bigint
     ? V | I
     : V extends Date | ArrayBufferView
       ? V
@@ -105,7 +105,5 @@ type FloatColumn = '_distance' | '_score' | '_relevance_score'
 export type RowsAs<R extends object, O extends { readonly int64?: unknown }> = O extends {
   readonly int64: infer I
 }
-  ? I extends 'number'
-    ? R
-    : WithInt64<R, I extends 'bigint' ? bigint : I extends 'string' ? string : bigint | string>
+  ? WithInt64<R, I extends 'number' ? number : I extends 'bigint' ? bigint : string>
   : R

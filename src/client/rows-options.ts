@@ -5,7 +5,10 @@ import { oneOf, optionFields, options } from '../protocol/shape.js'
 
 /** Options of methods that return rows as objects. */
 export interface RowsOptions extends CallOptions {
-  /** Representation of 64-bit integers: `number` (default; throws beyond 2^53), `bigint` or `string`. */
+  /**
+   * Representation of 64-bit integers: `number` (throws beyond 2^53), `bigint` or `string`. Default: the option `int64`
+   * of the connection, or `number`.
+   */
   readonly int64?: ReadOptions['int64'] | undefined
   /**
    * Representation of vectors: typed arrays (`typed`, the default), or plain arrays (`array`), which JSON.stringify
@@ -21,6 +24,14 @@ export const rowsFields = optionFields<RowsOptions>()({
 })
 
 export const rowsShape = options<RowsOptions>()(rowsFields)
+
+/** The representation of 64-bit integers of a connection: the default of calls that return rows. */
+export type ConnectionInt64 = 'number' | 'bigint' | undefined
+
+/** Return the options with the default of the connection. */
+export function withInt64(options: RowsOptions, int64: ConnectionInt64): RowsOptions {
+  return int64 === undefined || options.int64 !== undefined ? options : { ...options, int64 }
+}
 
 export type RowObject = Record<string, unknown>
 

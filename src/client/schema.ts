@@ -204,14 +204,14 @@ type Trimmed<T extends string> = T extends ` ${infer R}`
 export type RowsFor<S> = string extends keyof RowOf<S> ? Row : RowInput<RowOf<S>>
 
 /**
- * The type of the rows of a table that was created from rows of type `I`, without a schema. Numbers and bigints are
- * read as numbers; arrays of numbers under the names of vectors as Float32Array.
+ * The type of the rows of a table that was created from rows of type `I`, without a schema. Numbers are read as
+ * numbers, bigints as `Int64` (default: number), arrays of numbers under the names of vectors as Float32Array.
  */
-export type InferredRow<I extends object> = [KeysOf<I>] extends [never]
+export type InferredRow<I extends object, Int64 = number> = [KeysOf<I>] extends [never]
   ? Row
   : string extends KeysOf<I>
     ? Row
-    : { readonly [K in KeysOf<I> & string]: InferredCell<CellAt<I, K>, K> }
+    : { readonly [K in KeysOf<I> & string]: InferredCell<CellAt<I, K>, K, Int64> }
 
 /** The keys of all members of a union. */
 type KeysOf<I> = I extends unknown ? keyof I : never
@@ -219,14 +219,16 @@ type KeysOf<I> = I extends unknown ? keyof I : never
 /** The values under a key; null for members of a union without the key. */
 type CellAt<I, K> = I extends unknown ? (K extends keyof I ? I[K] : null) : never
 
-type InferredCell<V, K extends string> =
-  | InferredValue<Exclude<V, null | undefined>, K>
+type InferredCell<V, K extends string, Int64> =
+  | InferredValue<Exclude<V, null | undefined>, K, Int64>
   | (null extends V ? null : undefined extends V ? null : never)
 
-type InferredValue<V, K extends string> = unknown extends V
+type InferredValue<V, K extends string, Int64> = unknown extends V
   ? unknown
   : V extends number | bigint
-    ? number
+    ? V extends bigint
+      ? Int64
+      : number
     : V extends string
       ? string
       : V extends boolean
@@ -236,9 +238,9 @@ type InferredValue<V, K extends string> = unknown extends V
           : V extends readonly (infer E)[]
             ? K extends VectorName
               ? Float32Array
-              : readonly InferredCell<E, ''>[]
+              : readonly InferredCell<E, '', Int64>[]
             : V extends object
-              ? InferredRow<V>
+              ? InferredRow<V, Int64>
               : unknown
 
 /** Names of columns that mean vectors (arrow/infer-type). */

@@ -32,8 +32,7 @@ import {
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/sql-fragment.js'
 import { type ColumnCondition, conditionFrom } from './column-fragments.js'
-import { countMatches } from './count-matches.js'
-import { type FuseRows, fusedRows } from './custom-fusion.js'
+import type { FuseRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { importReplies } from './import-replies.js'
@@ -41,11 +40,13 @@ import type { Condition, OpenConditions } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
 import { PreparedQuery } from './prepared-query.js'
 import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
-import { callOptions, type RowsOptions, rowsShape } from './rows-options.js'
+import { type ConnectionInt64, callOptions, type RowsOptions, rowsShape, withInt64 } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
 
+const importCountMatches = lazyImport(() => import('./count-matches.js'))
+const importCustomFusion = lazyImport(() => import('./custom-fusion.js'))
 const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
@@ -54,6 +55,8 @@ type SearchRequest = Omit<QueryRequest, 'k'> & { readonly k?: number }
 
 /** The part of a query that the client does itself. */
 interface ClientSteps {
+  /** The default representation of 64-bit integers. */
+  readonly int64?: ConnectionInt64
   /** The caller's fusion function. Undefined: the operation fuses the results. */
   readonly fuse?: FuseRows | undefined
   /** The conditions of every `where` after the first. They are joined when the query runs. */
@@ -464,19 +467,18 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /** Return the rows as objects. Throws for int64 values beyond 2^53 unless `int64` is `bigint` or `string`. */
-  async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
+  async toArray(options?: RowsOptions & { readonly int64?: undefined }): Promise<R[]>
   async toArray<S extends object, U extends object, const O extends RowsOptions>(
     this: Search<S, U>,
     options: O,
   ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
-    const options = parse(rowsShape, given, 'toArray')
+    const options = withInt64(parse(rowsShape, given, 'toArray'), this.#steps.int64)
     const call = callOptions(options)
     const { fuse } = this.#steps
     if (fuse !== undefined) {
-      return whenResolved(this.#resolvedRequest(), request =>
-        fusedRows(this.#operations, request, fuse, options, call),
-      )
+      const { fusedRows } = await importCustomFusion()
+      return fusedRows(this.#operations, await this.#resolvedRequest(), fuse, options, call)
     }
     const reply = await this.#run(call)
     const { readReply, rowObjects } = await importReplies()
@@ -484,7 +486,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   }
 
   /** Return the first row, or null if there is none. Skips the rows of `offset`. Takes the options of `toArray`. */
-  async first(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R | null>
+  async first(options?: RowsOptions & { readonly int64?: undefined }): Promise<R | null>
   async first<S extends object, U extends object, const O extends RowsOptions>(
     this: Search<S, U>,
     options: O,
@@ -505,6 +507,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
   async count(options: CallOptions = {}): Promise<number> {
     const call = parse(callShape, options, 'count')
     if (this.#steps.fuse !== undefined) throw onlyRows()
+    const { countMatches } = await importCountMatches()
     return countMatches(this.#operations, await this.#resolvedRequest(), this.#request.k, call)
   }
 
@@ -516,7 +519,7 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     }
     for await (const piece of this.#pieces(batchRows, {})) {
       const { rowObjects } = await importReplies()
-      for (const row of await rowObjects([piece], {})) yield row as R
+      for (const row of await rowObjects([piece], withInt64({}, this.#steps.int64))) yield row as R
     }
   }
 
@@ -617,7 +620,8 @@ export class Search<out R extends object = Row, out T extends object = R> implem
       return whenResolved(importJoinConditions(), ({ openConditions }) => {
         open ??= openConditions(this.#request, conditions ?? [])
         const joined = { filter: filter && open.filter, parameters: open.parameters(values) }
-        return new Search<R, T>(this.#operations, Object.assign({}, this.#request, joined))
+        const { int64 } = this.#steps
+        return new Search<R, T>(this.#operations, Object.assign({}, this.#request, joined), { int64 })
       })
     })
   }

@@ -30,7 +30,7 @@ import { withNulls } from '../write/definitions.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { updateFields } from './assignments.js'
 import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
-import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
+import type { ColumnChanges, NewColumns } from './column-fields.js'
 import { type Diff, diffOf, versionShape } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { importReplies } from './import-replies.js'
@@ -39,7 +39,7 @@ import { MergeInsert, type MergeOptions, mergeFields } from './merge-insert.js'
 import type { PreparedQuery } from './prepared-query.js'
 import { rowOfKey } from './row-of-key.js'
 import type { Assignments, ColumnName, KeyName, KeyOf, PartialInput, RowsAs } from './row-types.js'
-import { type RowsOptions, rowsFields } from './rows-options.js'
+import { type ConnectionInt64, type RowsOptions, rowsFields } from './rows-options.js'
 import { Search } from './search.js'
 import {
   type IngestOptions,
@@ -67,6 +67,7 @@ import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './tab
 import { rowNumbers, Take } from './take.js'
 import { type TokenizeColumnOptions, tokenizeColumnShape } from './tokenize-options.js'
 
+const importColumnFields = lazyImport(() => import('./column-fields.js'))
 const importTableRows = lazyImport(() => import('./table-rows.js'))
 const importTokenize = lazyImport(() => import('./tokenize.js'))
 
@@ -185,6 +186,8 @@ interface TableBinding {
   readonly uuid?: string | undefined
   /** Read only this version, and refuse writes. */
   readonly version?: number | undefined
+  /** The representation of 64-bit integers in rows. Absent: numbers. */
+  readonly int64?: ConnectionInt64
   /** Notifies of commits. Absent: the client must poll. */
   readonly watch?: Watch | undefined
 }
@@ -202,6 +205,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
   readonly #version: number | undefined
   readonly #uuid: string | undefined
   readonly #watch: Watch | undefined
+  readonly #int64: ConnectionInt64
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
@@ -210,6 +214,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     this.#version = bound.version
     this.#uuid = bound.uuid
     this.#watch = bound.watch
+    this.#int64 = bound.int64
   }
 
   /**
@@ -398,7 +403,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * ```
    */
   query(): Search<R> {
-    return new Search<R>(this.#operations, this.#request())
+    return new Search<R>(this.#operations, this.#request(), { int64: this.#int64 })
   }
 
   /**
@@ -443,9 +448,12 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     }
     const request = this.#request()
     const query = parse(queryShape, given[0], 'search')
-    if (typeof query === 'string') return new Search<object>(this.#operations, request).fullText(query)
+    const steps = { int64: this.#int64 }
+    if (typeof query === 'string') {
+      return new Search<object>(this.#operations, request, steps).fullText(query)
+    }
     const searched = isVectorList(query) ? { multi_vector: query } : { single_vector: query }
-    return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
+    return new Search<R>(this.#operations, Object.assign(request, { vector: searched }), steps)
   }
 
   /**
@@ -494,12 +502,16 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * other rows.
    */
   takeRowIds(ids: Iterable<number | bigint>): Take<R> {
-    return new Take<R>(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
+    return this.#take('_rowid', rowNumbers(ids, 'takeRowIds'))
   }
 
   /** Read rows by `_rowoffset`, as `takeRowIds` does by id: the number of rows before a row in this version, from 0. */
   takeOffsets(offsets: Iterable<number | bigint>): Take<R> {
-    return new Take<R>(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
+    return this.#take('_rowoffset', rowNumbers(offsets, 'takeOffsets'))
+  }
+
+  #take(column: '_rowid' | '_rowoffset', numbers: readonly number[]): Take<R> {
+    return new Take<R>(this.#operations, this.#request(), column, numbers, this.#int64)
   }
 
   /** Count the rows for which `predicate` is true; without a predicate, all rows. */
@@ -537,7 +549,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    * `TagNotFound` or `TableVersionNotFound`.
    */
   diff(from: number | string, to: number | string): Diff<R> {
-    return diffOf<R>(this.#operations, this.id, from, to)
+    return diffOf<R>(this.#operations, this.id, from, to, this.#int64)
   }
 
   /**
@@ -549,7 +561,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   changes(options: ChangesOptions): AsyncGenerator<TableChange<R>, void, undefined> {
     this.#refuseCheckedOut('changes')
-    return tableChanges<R>(this.#operations, this.id, this.#watch, options)
+    return tableChanges<R>({ ...this.#indexedTable(), int64: this.#int64 }, options)
   }
 
   /** Return names and types of the columns. */
@@ -572,6 +584,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
    */
   async addColumns(columns: NewColumns, options: CallOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('addColumns')
+    const { newColumns } = await importColumnFields()
     const request = { id: this.id, new_columns: newColumns(columns) }
     const call = parse(callShape, options, 'addColumns')
     const { version } = await this.#operations.alterTableAddColumns(request, call)
@@ -591,6 +604,7 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     options: CallOptions = {},
   ): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('alterColumns')
+    const { alterations } = await importColumnFields()
     const request = { id: this.id, alterations: alterations(changes) }
     const call = parse(callShape, options, 'alterColumns')
     const { version } = await this.#operations.alterTableAlterColumns(request, call)
@@ -786,7 +800,8 @@ export class Table<out R extends object = Row, I extends object = RowInput<R>> {
     const call = parse(callShape, options, 'checkout')
     const version = await this.#versionOf('checkout', versionOrTag, call)
     await this.#operations.describeTableVersion({ id: this.id, version }, call)
-    return new Table<R, I>(this.#operations, this.id, { uuid: this.#uuid, version })
+    const bound = { uuid: this.#uuid, version, int64: this.#int64 }
+    return new Table<R, I>(this.#operations, this.id, bound)
   }
 
   async #versionOf(what: string, versionOrTag: number | string, call: CallOptions): Promise<number> {

@@ -10,7 +10,14 @@ import { parse } from '../protocol/parse.js'
 import { importReplies } from './import-replies.js'
 import type { TakenRows } from './read-replies.js'
 import type { Computed, RowsAs, Selected, SelectedName } from './row-types.js'
-import { callOptions, type RowObject, type RowsOptions, rowsShape } from './rows-options.js'
+import {
+  type ConnectionInt64,
+  callOptions,
+  type RowObject,
+  type RowsOptions,
+  rowsShape,
+  withInt64,
+} from './rows-options.js'
 import { columnsField, selects } from './selection.js'
 import type { Row } from './table-data.js'
 
@@ -29,17 +36,20 @@ export class Take<out R extends object = Row> {
   readonly #request: TakeRequest
   readonly #column: NumberColumn
   readonly #numbers: readonly number[]
+  readonly #int64: ConnectionInt64
 
   constructor(
     operations: Operations,
     request: TakeRequest,
     column: NumberColumn,
     numbers: readonly number[],
+    int64?: ConnectionInt64,
   ) {
     this.#operations = operations
     this.#request = request
     this.#column = column
     this.#numbers = numbers
+    this.#int64 = int64
   }
 
   /** Select what to return, as `Search.select` does, without aggregates. */
@@ -61,13 +71,13 @@ export class Take<out R extends object = Row> {
   }
 
   /** Return the rows as objects. `Table.takeRowIds` describes their order. */
-  async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
+  async toArray(options?: RowsOptions & { readonly int64?: undefined }): Promise<R[]>
   async toArray<S extends object, const O extends RowsOptions>(
     this: Take<S>,
     options: O,
   ): Promise<RowsAs<S, O>[]>
   async toArray(given: RowsOptions = {}): Promise<object[]> {
-    const options = parse(rowsShape, given, 'toArray')
+    const options = withInt64(parse(rowsShape, given, 'toArray'), this.#int64)
     const call = callOptions(options)
     if (this.#numbers.length <= takenAtOnce) {
       const { page } = await takePage(this.#operations, this.#request, this.#column, this.#numbers, call)
@@ -100,7 +110,8 @@ export class Take<out R extends object = Row> {
   }
 
   #with<S extends object>(more: Partial<TakeRequest>): Take<S> {
-    return new Take<S>(this.#operations, { ...this.#request, ...more }, this.#column, this.#numbers)
+    const request = { ...this.#request, ...more }
+    return new Take<S>(this.#operations, request, this.#column, this.#numbers, this.#int64)
   }
 }
 

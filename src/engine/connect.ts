@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { type ConnectOptions, connectShape } from '../client/connect-options.js'
 import { importReplies } from '../client/import-replies.js'
 import { resolveMaintenance } from '../client/maintenance-settings.js'
-import { Namespace } from '../client/namespace.js'
+import { type AnyCatalogue, type LocalFeatures, Namespace } from '../client/namespace.js'
 import * as readReplies from '../client/read-replies.js'
 import { checkRootPath } from '../client/root-path.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
@@ -41,12 +41,19 @@ import { watchRoot } from './watch.js'
  * const ns = await connect('./data', { cacheBytes: 512 * 1024 * 1024 })
  * ```
  */
-export async function connect(path: string, options?: ConnectOptions): Promise<Namespace>
+export async function connect<C extends object = AnyCatalogue>(
+  path: string,
+  options: ConnectOptions & { readonly int64: 'bigint' },
+): Promise<Namespace<C, bigint>>
+export async function connect<C extends object = AnyCatalogue>(
+  path: string,
+  options?: ConnectOptions,
+): Promise<Namespace<C>>
 export async function connect(
   path: string,
   given: ConnectOptions = {},
   ...more: readonly unknown[]
-): Promise<Namespace> {
+): Promise<unknown> {
   refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
   importReplies.set(readReplies)
@@ -86,7 +93,7 @@ export async function connect(
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
   const engine = await OpenedRoot.open(store, settings, signal)
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
-  return new Namespace(operations, () => engine.close(), {
+  const features: LocalFeatures = {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
@@ -101,7 +108,8 @@ export async function connect(
       if (readOnly && call.repair === true) throw readOnlyError()
       return verifyOpen(engine, call)
     },
-  })
+  }
+  return new Namespace(operations, () => engine.close(), features, options.int64)
 }
 
 /** A container may allow less memory than the machine has. Without a limit, Node reports 0 or a huge number. */

@@ -28,6 +28,7 @@ import {
   dropNamespaceShape,
 } from '../../src/client/namespace.js'
 import { orderShape } from '../../src/client/order-keys.js'
+import { PreparedQuery } from '../../src/client/prepared-query.js'
 import { rowsShape } from '../../src/client/rows-options.js'
 import {
   batchesShape,
@@ -108,6 +109,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'slice(token)': none,
     'resumeUpload(id, options)': [[callShape, o => t.resumeUpload('u', o)]],
     'query()': none,
+    'prepare(build)': none,
     'get(key, options)': [[getShape, o => t.get(1, o)]],
     'upsert(data, options)': [[upsertShape, o => t.upsert([], o)]],
     'search(...given)': none,
@@ -144,7 +146,8 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'checkout(versionOrTag, options)': [[callShape, o => t.checkout(1, o)]],
   },
   Search: {
-    'where(filter, parameters)': none,
+    'where(given, parameters)': none,
+    'prepare()': none,
     'select(columns)': none,
     'groupBy(...keys)': none,
     'having(filter, parameters)': none,
@@ -179,6 +182,11 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'batches(options)': [[batchesShape, o => search().batches(o).next()]],
     'explain(options)': [[callShape, o => search().explain(o)]],
     'analyze(options)': [[callShape, o => search().analyze(o)]],
+  },
+  PreparedQuery: {
+    'all(values, options)': [[rowsShape, o => search().prepare().all([], o)]],
+    'first(values, options)': [[rowsShape, o => search().prepare().first([], o)]],
+    'arrow(values, options)': [[callShape, o => search().prepare().arrow([], o)]],
   },
   Take: {
     'select(columns)': none,
@@ -252,6 +260,7 @@ const classes: Readonly<Record<string, { readonly prototype: object }>> = {
   ...(sheaf as unknown as Readonly<Record<string, { readonly prototype: object }>>),
   DiffRows,
   ChangedRows,
+  PreparedQuery,
 }
 
 describe('nothing is forgotten', () => {

@@ -2,6 +2,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import {
   connect,
+  type Namespace,
   type Parameters,
   type PreparedQuery,
   type Row,
@@ -340,4 +341,60 @@ test('a condition that is a function has typed names', async () => {
   docs.query().where(c => sql`${c.titel} = ${'two'}`)
   // @ts-expect-error a text is not a fragment
   expect(() => docs.query().where(() => 'title')).toThrow()
+})
+
+interface Log {
+  readonly at: number
+  readonly text: string | null
+}
+
+test('a typed catalogue knows the rows of its tables, and refuses other names', async () => {
+  const ns = await connect<{ docs: Doc; logs: Log }>('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  expectTypeOf(docs).toEqualTypeOf<Table<Doc>>()
+  await ns.createTable('logs', [{ at: 1, text: 'begun' }])
+  expectTypeOf(ns.table('logs')).toEqualTypeOf<Table<Log>>()
+  expectTypeOf(await ns.openTable('docs')).toEqualTypeOf<Table<Doc>>()
+  expect(await ns.table('logs').query().select(['text']).toArray()).toEqual([{ text: 'begun' }])
+  await ns.transaction(async tx => {
+    expectTypeOf(tx.table('logs')).toEqualTypeOf<Table<Log>>()
+    await tx.table('logs').update({ text: 'done' })
+  })
+  const frozen = await ns.snapshot()
+  expectTypeOf(frozen.table('logs')).toEqualTypeOf<Table<Log>>()
+  expect(await frozen.table('logs').query().first()).toEqual({ at: 1, text: 'done' })
+  await frozen.close()
+  // @ts-expect-error not a table of the catalogue
+  ns.table('lgos')
+  // @ts-expect-error the column is a number
+  await ns.createTable('logs', [] as { at: string }[]).catch(() => null)
+  await ns
+    .table('logs')
+    // @ts-expect-error the column is a number
+    .add([{ at: 'now' }])
+    .catch(() => null)
+  // Other tables are named by an array.
+  expectTypeOf(ns.table(['others'])).toEqualTypeOf<Table>()
+  expectTypeOf(ns.table<Log>(['others'])).toEqualTypeOf<Table<Log>>()
+  const made = await ns.createTable(['others'], [{ n: 1 }])
+  expectTypeOf(made).toEqualTypeOf<Table<{ readonly n: number }>>()
+  // A function that takes any namespace takes one with a catalogue.
+  const names = (any: Namespace) => any.tableNames()
+  expect(await names(ns)).toEqual(['docs', 'logs', 'others'])
+})
+
+test('a connection that reads bigints has bigints in the types and in the rows', async () => {
+  const ns = await connect('memory://', { int64: 'bigint' })
+  const big = 2n ** 60n
+  const made = await ns.createTable('t', [{ id: big, n: 1 }])
+  expectTypeOf(made).toEqualTypeOf<Table<{ readonly id: bigint; readonly n: number }>>()
+  const docs = await ns.createTable('docs', rows, { schema })
+  expectTypeOf(docs).toEqualTypeOf<Table<RowOf<typeof schema, bigint>>>()
+  expect((await docs.get(1n))!.id).toBe(1n)
+  expectTypeOf((await docs.get(1n))!.id).toEqualTypeOf<bigint>()
+  const asNumber = await docs.get(1n, { int64: 'number' })
+  expectTypeOf(asNumber!.id).toEqualTypeOf<number | bigint>()
+  expect(asNumber!.id).toBe(1)
+  // @ts-expect-error another representation than the two
+  await connect('memory://', { int64: 'string' }).catch(() => null)
 })

@@ -335,6 +335,7 @@ export function changesSuite({ name, open }: Door): void {
       const reading = new Set([
         'constructor',
         'query',
+        'prepare',
         'get',
         'search',
         'scan',

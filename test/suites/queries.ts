@@ -596,6 +596,31 @@ export function queriesSuite({ name, open }: Door): void {
       })
     })
 
+    test('the connection decides how 64-bit integers are read, unless a call does', async () => {
+      const other = await root.another({ int64: 'bigint' })
+      const table = other.table('shop')
+      const big = 2n ** 60n
+      const before = await table.version()
+      await table.add([{ id: big, city: 'Rom', price: 1 }])
+      const bigFirst = table.query().where('id > ?', [5]).select(['id'])
+      expect(await bigFirst.toArray()).toEqual([{ id: big }])
+      expect(await bigFirst.first()).toEqual({ id: big })
+      expect(await bigFirst.prepare().all([])).toEqual([{ id: big }])
+      expect(await bigFirst.toArray({ int64: 'string' })).toEqual([{ id: String(big) }])
+      expect(await failure(bigFirst.toArray({ int64: 'number' }))).toMatchObject({ code: 13 })
+      for await (const row of bigFirst) expect(row).toEqual({ id: big })
+      expect(await table.get(big, { on: 'id' })).toMatchObject({ id: big })
+      expect(await table.takeOffsets([5]).select(['id']).toArray()).toEqual([{ id: big }])
+      expect(await table.diff(before, before + 1).added.toArray()).toMatchObject([{ id: big }])
+      for await (const change of table.changes({ since: before })) {
+        expect(await change.added.toArray()).toMatchObject([{ id: big }])
+        break
+      }
+      expect(await (await table.checkout(before + 1)).get(big)).toMatchObject({ id: big })
+      expect(await failure(shop.get(big))).toMatchObject({ code: 13 })
+      await other.close()
+    })
+
     test('a condition may be a function of the columns', async () => {
       const found = shop
         .query()
