@@ -52,8 +52,10 @@ export {
   type BatchesOptions,
   type FoundByText,
   type FuseOptions,
+  type Page,
   Search,
 } from './client/search.js'
+export type { FacetValue, PageOptions } from './client/search-page.js'
 export type { RootStats } from './client/stats.js'
 export {
   type AddOptions,

@@ -6,54 +6,49 @@ import { isOfGroups } from './selection.js'
 
 type QueryRequest = Request<'queryTable'>
 
-/**
- * Return the number of rows that a query matches after its offset, at most `limit`. Throws `InvalidInput` for a hybrid
- * search, and for a vector search without a distance range: both return a number of nearest rows, whatever matches.
- */
+/** Return the number of rows that a query matches after its offset, at most `limit`. Throws as `checkCountable`. */
 export async function countMatches(
   operations: Operations,
   request: QueryRequest,
   limit: number | undefined,
   call: CallOptions,
 ): Promise<number> {
-  const { id, version, vector, full_text_query, lower_bound, upper_bound, filter, offset = 0 } = request
-  if (vector !== null && full_text_query !== undefined) {
-    throw invalidInput('count: a hybrid search ranks a number of candidates, so its matches have no count', {
-      hint: 'count the search by words alone, or query().where(...)',
-    })
-  }
-  if (vector !== null && lower_bound === undefined && upper_bound === undefined) {
-    throw invalidInput(
-      'count: a vector search without a distance range returns the nearest rows, so its matches have no count',
-      { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
-    )
-  }
+  checkCountable('count', request)
+  const { id, version, vector, full_text_query, filter, offset = 0 } = request
   if (request.distinct === true || (await isOfGroups(request))) {
     const reply = await operations.queryTable(request, call)
     const { readReply } = await importReplies()
     return readReply(reply).batches.reduce((sum, { length }) => sum + length, 0)
   }
   const at = { id, ...(version !== undefined && { version }) }
-  // Values that only selected expressions use would be refused as unused.
-  const hasValues = filter !== undefined && /[?$:]/.test(filter) && request.parameters !== undefined
-  const values = hasValues ? { parameters: request.parameters } : {}
   const isScan = vector === null && full_text_query === undefined
   const matches = isScan
     ? await operations.countTableRows(
-        { ...at, ...(filter !== undefined && { predicate: filter }), ...values },
+        { ...at, ...(filter !== undefined && { predicate: filter }), ...filterValues(request) },
         call,
       )
-    : await searchMatches(operations, request, values, call)
+    : await searchMatches(operations, request, call)
   return Math.max(0, Math.min(limit ?? Number.POSITIVE_INFINITY, matches - offset))
 }
 
 async function searchMatches(
   operations: Operations,
   request: QueryRequest,
-  values: Pick<QueryRequest, 'parameters'>,
   call: CallOptions,
 ): Promise<number> {
-  // These fields change no match; the count has its own columns and values.
+  const counted = {
+    ...matchingFields(request),
+    k: Number.MAX_SAFE_INTEGER,
+    columns: { column_aliases: { n: 'count(*)' } },
+  }
+  const reply = await operations.queryTable(counted, call)
+  const { readReply, rowObjects } = await importReplies()
+  const [row] = await rowObjects(readReply(reply).batches, {})
+  return row!.n as number
+}
+
+/** Return the fields of a query that decide which rows match, without the columns and the page of the answer. */
+export function matchingFields(request: QueryRequest): QueryRequest {
   const {
     columns: _columns,
     parameters: _parameters,
@@ -63,14 +58,35 @@ async function searchMatches(
     with_row_id: _rowId,
     ...matching
   } = request
-  const counted = {
-    ...matching,
-    ...values,
-    k: Number.MAX_SAFE_INTEGER,
-    columns: { column_aliases: { n: 'count(*)' } },
+  return { ...matching, ...filterValues(request) }
+}
+
+/** Return the values of the filter. Values that only selected expressions use would be refused as unused. */
+function filterValues({ filter, parameters }: QueryRequest): Pick<QueryRequest, 'parameters'> {
+  return parameters !== undefined && filter !== undefined && /[?$:]/.test(filter) ? { parameters } : {}
+}
+
+/**
+ * Throws `InvalidInput` for a hybrid search, and for a vector search without a distance range: both return a number of
+ * nearest rows, whatever matches. `call`: the method, for the message.
+ */
+export function checkCountable(
+  call: string,
+  { vector, full_text_query, lower_bound, upper_bound }: QueryRequest,
+): void {
+  if (vector === null) return
+  if (full_text_query !== undefined) {
+    throw invalidInput(
+      `${call}: a hybrid search ranks a number of candidates, so its matches have no count`,
+      {
+        hint: 'count the search by words alone, or query().where(...)',
+      },
+    )
   }
-  const reply = await operations.queryTable(counted, call)
-  const { readReply, rowObjects } = await importReplies()
-  const [row] = await rowObjects(readReply(reply).batches, {})
-  return row!.n as number
+  if (lower_bound === undefined && upper_bound === undefined) {
+    throw invalidInput(
+      `${call}: a vector search without a distance range returns the nearest rows, so its matches have no count`,
+      { hint: 'set distanceRange(lower, upper), or count query().where(...)' },
+    )
+  }
 }

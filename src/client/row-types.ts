@@ -46,7 +46,8 @@ export type Computed<
     : Cell<R, T, P>
 }
 
-type Cell<R extends object, T extends object, P> = P extends keyof R
+/** The type of a column: of the answer `R`, or of the table `T`. */
+export type Cell<R extends object, T extends object, P> = P extends keyof R
   ? R[P]
   : P extends keyof T
     ? T[P]

@@ -39,14 +39,25 @@ import { importReplies } from './import-replies.js'
 import type { Condition, OpenConditions } from './join-conditions.js'
 import { type Order, orderFields } from './order-keys.js'
 import { PreparedQuery } from './prepared-query.js'
-import type { Computed, OrderedName, OrderText, RowsAs, Selected, SelectedName } from './row-types.js'
+import type {
+  Cell,
+  Computed,
+  FilterColumn,
+  OrderedName,
+  OrderText,
+  RowsAs,
+  Selected,
+  SelectedName,
+} from './row-types.js'
 import { type ConnectionInt64, callOptions, type RowsOptions, rowsShape, withInt64 } from './rows-options.js'
 import { isScan, scanPages } from './scan-pages.js'
+import type { FacetValue, PageOptions } from './search-page.js'
 import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
 
 const importCountMatches = lazyImport(() => import('./count-matches.js'))
 const importCustomFusion = lazyImport(() => import('./custom-fusion.js'))
+const importSearchPage = lazyImport(() => import('./search-page.js'))
 const importJoinConditions = lazyImport(() => import('./join-conditions.js'))
 
 type QueryRequest = Request<'queryTable'>
@@ -165,6 +176,14 @@ export type FoundByText<R extends object> = R extends { readonly _distance: numb
       readonly _relevance_score: number
     }
   : R & { readonly _score: number }
+
+/** The answer of `Search.page`: rows `R` of a table with rows `T`, and facets of the columns `F`. */
+export type Page<R extends object, T extends object, F extends string, O> = {
+  readonly rows: R[]
+} & (O extends { readonly total: true } ? { readonly total: number } : { readonly total?: number }) &
+  ([F] extends [never]
+    ? { readonly facets?: undefined }
+    : { readonly facets: { readonly [K in F]: readonly FacetValue<Cell<object, T, K>>[] } })
 
 /**
  * A query, with or without a search. Each step returns a new query; it runs when the rows are read. If a step is given
@@ -511,6 +530,34 @@ export class Search<out R extends object = Row, out T extends object = R> implem
     return countMatches(this.#operations, await this.#resolvedRequest(), this.#request.k, call)
   }
 
+  /**
+   * Return the rows together with facts about all matching rows, whatever `limit` and `offset` are: `total`, their
+   * number, and `facets`, for each named column the number of matching rows by value, most frequent first. All are of
+   * one version. Takes the options of `toArray`, too.
+   *
+   * Throws `InvalidInput` where `count` does, and for facets of groups or distinct rows.
+   *
+   * ```js
+   * const { rows, total, facets } = await table.search('wind').limit(20).page({ total: true, facets: ['lang'] })
+   * console.log(total, facets.lang[0].value, facets.lang[0].count)
+   * ```
+   */
+  async page<
+    S extends object,
+    U extends object,
+    const F extends FilterColumn<U> = never,
+    const O extends Omit<PageOptions, 'facets'> = object,
+  >(this: Search<S, U>, options: O & { readonly facets?: readonly F[] }): Promise<Page<RowsAs<S, O>, U, F, O>>
+  async page(options: PageOptions): Promise<object> {
+    const { pageShape, searchPage } = await importSearchPage()
+    const { int64, ...checked } = parse(pageShape, options, 'page')
+    if (this.#steps.fuse !== undefined) throw onlyRows()
+    return searchPage(this.#operations, await this.#resolvedRequest(), {
+      ...checked,
+      ...withInt64({ int64 }, this.#steps.int64),
+    })
+  }
+
   /** Yield the rows, as objects. */
   async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     if (this.#steps.fuse !== undefined) {
@@ -685,6 +732,7 @@ takeNoMore(Search.prototype, {
   toArray: 1,
   first: 1,
   count: 1,
+  page: 1,
   toArrow: 1,
   toIpc: 1,
   batches: 1,

@@ -38,6 +38,7 @@ import {
   highlightShape,
   probesShape,
 } from '../../src/client/search.js'
+import { pageShape } from '../../src/client/search-page.js'
 import {
   addShape,
   backfillShape,
@@ -177,6 +178,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'toArray(given)': [[rowsShape, o => search().toArray(o)]],
     'first(given)': [[rowsShape, o => search().first(o)]],
     'count(options)': [[callShape, o => search().count(o)]],
+    'page(options)': [[pageShape, o => search().page(o)]],
     'toArrow(options)': [[callShape, o => search().toArrow(o)]],
     'toIpc(options)': [[callShape, o => search().toIpc(o)]],
     'batches(options)': [[batchesShape, o => search().batches(o).next()]],

@@ -2,6 +2,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import {
   connect,
+  type FacetValue,
   type Namespace,
   type Parameters,
   type PreparedQuery,
@@ -397,4 +398,24 @@ test('a connection that reads bigints has bigints in the types and in the rows',
   expect(asNumber!.id).toBe(1)
   // @ts-expect-error another representation than the two
   await connect('memory://', { int64: 'string' }).catch(() => null)
+})
+
+test('a page has typed rows and facets', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const {
+    rows: found,
+    total,
+    facets,
+  } = await docs
+    .query()
+    .select(['id'])
+    .page({ total: true, facets: ['title'] })
+  expectTypeOf(found).toEqualTypeOf<{ readonly id: number }[]>()
+  expectTypeOf(total).toEqualTypeOf<number>()
+  expectTypeOf(facets.title).toEqualTypeOf<readonly FacetValue<string | null>[]>()
+  expectTypeOf((await docs.query().page({})).total).toEqualTypeOf<number | undefined>()
+  const misspelt = docs.query()
+  // @ts-expect-error no such column
+  await misspelt.page({ facets: ['titel'] }).catch(() => null)
 })

@@ -1,6 +1,6 @@
 /** Selecting, grouping and ordering, and scans in batches. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Order, sql, type Table } from '../../src/index.js'
+import { type Order, sql, Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 import type { Door, OpenedRoot } from '../support/transports.js'
 
@@ -593,6 +593,76 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await failure(shop.prepare(query => query.where('nmae = ?')).all([1]))).toMatchObject({
           code: 12,
         })
+      })
+    })
+
+    describe('page', () => {
+      test('returns rows with the total and the facets of all matching rows', async () => {
+        const query = shop.query().where('id < ?', [5]).orderBy('id').limit(1).offset(1).select(['id'])
+        expect(await query.page({ total: true, facets: ['city'] })).toEqual({
+          rows: [{ id: 2 }],
+          total: 4,
+          facets: {
+            city: [
+              { value: 'Bonn', count: 2 },
+              { value: 'Köln', count: 1 },
+              { value: null, count: 1 },
+            ],
+          },
+        })
+        expect(await query.page({})).toEqual({ rows: [{ id: 2 }] })
+        const { facets } = await shop.query().page({ facets: ['city', 'price'], facetValues: 1 })
+        expect(facets).toEqual({ city: [{ value: 'Bonn', count: 2 }], price: [{ value: -1, count: 1 }] })
+      })
+
+      test('counts all matches of a search, not only those of the page', async () => {
+        const words = shop.search('bonn aachen').limit(1).select(['id'])
+        const found = await words.page({ total: true, facets: ['city'] })
+        expect(found.rows.length).toBe(1)
+        expect(found.total).toBe(3)
+        expect(found.facets.city).toEqual([
+          { value: 'Bonn', count: 2 },
+          { value: 'Aachen', count: 1 },
+        ])
+        const near = shop.search([0, 0]).distanceRange(0, 10).limit(1).select(['id'])
+        expect(await near.page({ total: true })).toEqual({ rows: [{ id: 1, _distance: 1 }], total: 3 })
+      })
+
+      test('groups have a total, but no facets', async () => {
+        const groups = shop.query().groupBy('city').select({ city: 'city' })
+        expect((await groups.limit(2).page({ total: true })).total).toBe(4)
+        expect(await failure(groups.page({ facets: ['city'] }))).toMatchObject({
+          code: 13,
+          message: /facets count rows/,
+        })
+      })
+
+      test('is refused where matches have no count, and for unknown columns', async () => {
+        const near = shop.search([0, 0])
+        expect(await failure(near.page({ total: true }))).toMatchObject({ code: 13, message: /^page: / })
+        expect(await failure(near.fullText('bonn').page({ facets: ['city'] }))).toMatchObject({ code: 13 })
+        expect((await near.page({})).rows.length).toBe(5)
+        expect(await failure(shop.query().page({ facets: ['citty' as string] }))).toMatchObject({
+          code: 12,
+          message: /citty/,
+        })
+        expect(await failure(shop.query().page({ facets: [] }))).toMatchObject({ code: 13 })
+      })
+
+      test('is of one version, with a commit in between', async () => {
+        const operations: typeof root.ns.operations = Object.create(root.ns.operations, {
+          queryTable: {
+            value: async (...given: Parameters<typeof root.ns.operations.queryTable>) => {
+              const reply = await root.ns.operations.queryTable(...given)
+              await shop.add([{ id: 10n, city: 'Bonn', price: 1 }])
+              return reply
+            },
+          },
+        })
+        const table = new Table(operations, shop.id)
+        const { rows, total, facets } = await table.query().page({ total: true, facets: ['city'] })
+        expect([rows.length, total]).toEqual([5, 5])
+        expect(facets.city![0]).toEqual({ value: 'Bonn', count: 2 })
       })
     })
 
