@@ -1,6 +1,6 @@
 /** The JavaScript form of a single value of each type. */
 
-/** A calendar interval. Its parts are not converted into each other: a month has no fixed number of days. */
+/** A calendar interval. Its parts are not converted into each other, because months have different numbers of days. */
 export interface Interval {
   readonly months: number
   readonly days: number
