@@ -35,7 +35,10 @@ export const hashFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Return the signature of bytes and a name. A constant name is checked at once. */
+/**
+ * Return the signature of a function of bytes and the name of an algorithm or encoding. `check`: throws for an unknown
+ * name. A constant name is checked here, so that the error is reported when the call is bound.
+ */
 function named(
   args: readonly DataType[],
   constants: Constants,
