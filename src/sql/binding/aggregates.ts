@@ -77,7 +77,7 @@ const withOption: Partial<Readonly<Record<AggregateFunction, string>>> = {
 /** Aggregates whose result is the same with and without DISTINCT. */
 const ignoringDistinct: ReadonlySet<AggregateFunction> = new Set(['min', 'max'])
 
-/** Aggregates that do not take DISTINCT. */
+/** Aggregates for which DISTINCT is an error. */
 const withoutDistinct: ReadonlySet<AggregateFunction> = new Set(['mode', 'first', 'last'])
 
 /** Names of all aggregate functions. */
@@ -96,7 +96,7 @@ export function isAggregate(text: string): boolean {
   try {
     return containsAggregate(parseExpression(text))
   } catch {
-    // The query reports the syntax error.
+    // Ignore the error here, because the query reports it when it binds the text.
     return false
   }
 }

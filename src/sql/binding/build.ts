@@ -306,7 +306,7 @@ function memberOf(
   at: SourceSpan,
 ): Bound {
   if (values.length === 0) {
-    // No member is a value of the operand's type: the result is FALSE, or NULL if the operand is NULL.
+    // No value of the operand's type equals a member. So the result is FALSE, or NULL if the operand is NULL.
     return hasNull || isNull(operand) ? unknownTruth : compared('=', operand, first, at)
   }
   if (values.length === 1 && !hasNull) {

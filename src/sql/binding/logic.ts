@@ -1,7 +1,7 @@
 /**
  * Create conditions in normal form:
  *
- * - AND in AND and OR in OR are flattened, and operands are in evaluation order
+ * - nested ANDs and nested ORs are flattened, and operands are in evaluation order (cost.ts)
  * - NOT is pushed down to comparisons
  * - equalities with constants are merged into IN
  * - duplicates and constant conditions are removed

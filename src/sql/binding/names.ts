@@ -7,7 +7,7 @@ import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 
 /**
- * Return the column that a path names: a top-level column, then one struct field per further segment.
+ * Resolve a path to a column. The first segment names a top-level column, and each further segment a field of a struct.
  *
  * Throws:
  * - `ColumnNotFound` for an unknown name

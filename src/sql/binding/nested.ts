@@ -16,7 +16,7 @@ import { resolveColumn } from './names.js'
 /** Maximum number of elements of a list that is not constant, and so is built for every row. */
 const maxElements = 1024
 
-/** Create the list `[a, b]`. The list is a constant if all its elements are. */
+/** Create the list `[a, b]`. The list is a constant if all its elements are constants. */
 export function list(written: readonly Bound[], at: SourceSpan): Bound {
   // If an element has the limit `rounded`, the list gets this limit, because only floats accept rounded numbers. The
   // error is raised later, when the type of the other operand is known.

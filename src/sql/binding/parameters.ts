@@ -139,7 +139,10 @@ function nameOf({ key, style }: ParameterExpr): string {
   return style === ':' ? `:${cut(key as string)}` : `parameter ${(key as number) + 1}`
 }
 
-/** Return the elements of an array or typed array. Return null for bytes and for other values. */
+/**
+ * Return the elements of an array or typed array. Return null for a Uint8Array, which is one value, and for other
+ * values.
+ */
 function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =

@@ -54,7 +54,7 @@ export function dateTrunc(call: Call): Column {
     if (pairs === null) values[i] = start * perSecond + truncatedRest
     else if (!joinInstant(pairs, i, start, truncatedRest, perSecond)) {
       throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`, {
-        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+        hint: 'timestamps with a coarser unit have a larger range: CAST(x AS timestamp(6))',
       })
     }
   }
@@ -105,7 +105,7 @@ export function dateBin(call: Call): Column {
     const value = floorDivide(binned, unit)
     if (BigInt.asIntN(64, value) !== value) {
       throw invalidInput(`the span starts before the first timestamp, in ${describe()}`, {
-        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+        hint: 'timestamps with a coarser unit have a larger range: CAST(x AS timestamp(6))',
       })
     }
     values[i] = value

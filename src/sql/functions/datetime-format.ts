@@ -103,7 +103,7 @@ const fields: Readonly<Record<string, readonly [pattern: RegExp, read: Reader]>>
   '::z': [/\s*([+-])(\d\d):?(\d\d)(?::?(\d\d))?/y, offsetField],
   '#z': [/\s*(?:z|([+-])(\d\d):?(\d\d)?)/iy, offsetField],
   Z: [/[^\s]+/y, () => {}],
-  // The offset of RFC 3339, which ends the conversion %+.
+  // The offset at the end of the conversion %+, as in RFC 3339. No format can name this conversion alone.
   '+z': [/\s*(?:z|([+-])(\d\d):?(\d\d))/iy, offsetField],
 }
 

@@ -14,7 +14,7 @@ import { growingFrom, rowSizesOf, shortText, strictRows, textOf } from './operan
 
 /** A constant document, which is parsed once and read for every row. */
 interface ConstantDocument {
-  /** Null for text that is not JSON. */
+  /** The parsed document. Null if the text is not JSON. */
   readonly reader: JsonReader | null
   /** The array elements at the last requested path, as the keys of `keysOf`. Null before the first request. */
   last: { readonly path: string; readonly elements: ReadonlySet<string> } | null

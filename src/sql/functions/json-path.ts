@@ -28,7 +28,7 @@ const step =
  */
 export function parseJsonPath(text: string): JsonPath {
   if (text.length > maxLength) {
-    throw invalidInput(`a path of ${text.length} characters into JSON is too long`, {
+    throw invalidInput(`a JSON path of ${text.length} characters is too long`, {
       hint: `a path has at most ${maxLength} characters; json_get takes keys of any length`,
     })
   }

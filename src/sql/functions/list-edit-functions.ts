@@ -232,7 +232,7 @@ function sorted(args: readonly DataType[], constants: Constants): Signature | nu
   const list = args.length >= 1 && args.length <= 3 ? asList(args[0]!) : null
   const words = args.slice(1)
   if (list === null || !isOrdered(list.child.type) || !words.every(isText)) return null
-  // A NULL instead of a keyword makes the result NULL.
+  // A keyword may be NULL, which makes the result NULL. Check the default keyword instead.
   const [direction, nulls] = [constants[1] ?? 'ASC', constants[2] ?? 'NULLS FIRST']
   const areConstants = words.every((_, i) => constants[i + 1] !== undefined)
   if (!areConstants || listOrderOf(String(direction), String(nulls)) === null) return null

@@ -134,7 +134,7 @@ function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
-/** Compute `array_has_any(list, list)`. FALSE if the second list is empty. */
+/** Compute `array_has_any(list, list)`: whether the lists share an element. The result is FALSE if a list is empty. */
 export function arrayHasAny(call: Call): Truth {
   const [first, second] = call.args as [Operand, Operand]
   if (second.constant) return hasAnyConstant(call, first, second)
@@ -146,7 +146,10 @@ function hasAnyConstant({ args, length }: Call, lists: Operand, wanted: Constant
   return strictTruth(anyPerRow(isMember, offsets, length), args, length)
 }
 
-/** Compute `array_has_all(list, list)`. TRUE if the second list is empty. */
+/**
+ * Compute `array_has_all(list, list)`: whether the first list has all elements of the second. The result is TRUE if the
+ * second list is empty.
+ */
 export function arrayHasAll(call: Call): Truth {
   const { args, length } = call
   const [first, second] = args as [Operand, Operand]

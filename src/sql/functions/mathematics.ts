@@ -60,7 +60,7 @@ function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Colu
     if (!bitAt(needed, i)) continue
     const numbers = args.map(arg => wideOf(arg, i))
     const value = combine(numbers[0]!, numbers[1] ?? 0n)
-    if (BigInt.asIntN(64, value) !== value) throw overflow(call, `of ${numbers.join(' and ')}`)
+    if (BigInt.asIntN(64, value) !== value) throw overflow(call, `the arguments are ${numbers.join(' and ')}`)
     values[i] = value
   }
   return columnOf(type, length, { values }, valid)

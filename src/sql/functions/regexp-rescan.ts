@@ -6,12 +6,11 @@
  * limited to a fixed length in two cases:
  *
  * - No required part follows an unbounded repetition. Then a match is as long as the text that was read.
- * - The pattern is one sequence of characters and classes, repeated or not. If such a search read beyond the first
- *   match and the text there contained a second match, the first match would have extended to the end of the second
- *   one.
+ * - The pattern is one sequence of characters and classes, repeated or not. If the text that was read after the first
+ *   match contained a second match, the first match would have extended to the end of the second one.
  */
 
-/** A character, class or group of a sequence. */
+/** An element of a sequence: a character, class, assertion or group. */
 interface Element {
   readonly isGroup: boolean
   /** Whether the element may match the empty text. */

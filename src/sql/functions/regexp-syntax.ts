@@ -103,7 +103,7 @@ export function checkFlags(flags: string, others: string): void {
   }
 }
 
-/** Throws `InvalidInput` if the pattern is too long. */
+/** Check the length of a pattern. Throws `InvalidInput` if the pattern is too long. */
 export function checkLength(pattern: string): void {
   if (pattern.length > maxLength) {
     throw invalidInput(`a regular expression of ${pattern.length} characters is too long`, {
@@ -402,7 +402,7 @@ class Translator {
 
   #refused(what: string): SheafError {
     return unsupported(`${what} in the regular expression ${quote(this.#pattern)} is not supported`, {
-      hint: 'patterns take time in proportion to the text, so there are no references and no look-around',
+      hint: 'references and look-around could take exponential time; patterns take time linear in the text',
     })
   }
 }

@@ -121,7 +121,7 @@ const maxSteps = 2 ** 28
 /** The same maximum for a pattern without special characters, which is searched by `indexOf`. */
 const maxCompared = 2 ** 32
 
-/** Throws `InvalidInput` if the text is too long for a pattern of `size` parts. */
+/** Check the work of a search. Throws `InvalidInput` if the text is too long for a pattern of `size` parts. */
 function checkWork(text: string, size: number, limit: number): void {
   if (text.length * size <= limit) return
   throw invalidInput(

@@ -66,7 +66,7 @@ function readTexts(call: Call): Column {
     const value = floorDivide(nanos, unit)
     if (BigInt.asIntN(isDays ? 32 : 64, value) !== value) {
       throw invalidInput(`${quote(written)} is outside the range of ${describe()}`, {
-        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds reach further',
+        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds have a larger range',
       })
     }
     if (isDays) values[i] = Number(value)
@@ -112,7 +112,7 @@ function fromDoubles(call: Call): Column {
     const count = floorDivide(nanos, unit)
     if (BigInt.asIntN(64, count) !== count) {
       throw invalidInput(`${value} is outside the range of ${describe()}`, {
-        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds reach further',
+        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds have a larger range',
       })
     }
     values[i] = count

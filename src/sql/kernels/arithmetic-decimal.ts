@@ -1,4 +1,4 @@
-/** `+ - * / %` on decimals. The results have the precision and scale that Arrow defines. */
+/** The operators `+ - * / %` on decimals. The results have the precision and scale that Arrow defines. */
 import { readDecimal } from '../../arrow/decimal.js'
 import type { DataType } from '../../arrow/types.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'

@@ -1,5 +1,5 @@
 /**
- * `+ - * /` on dates, times, timestamps, durations and intervals.
+ * The operators `+ - * /` on dates, times, timestamps, durations and intervals.
  *
  * - A date plus an interval is a date, and a timestamp plus an interval keeps its unit. A part of the interval that is
  *   finer than this unit is rounded down.

@@ -1,5 +1,6 @@
 /**
- * `+ - * / %` on numbers, points in time and spans of time.
+ * The operators `+ - * / %` on numbers, points in time (dates, times, timestamps) and spans of time (durations,
+ * intervals).
  *
  * - Integers are computed as int64 or uint64. Floats are computed as float64, or as float32 if the other side is
  *   float32 or an integer.

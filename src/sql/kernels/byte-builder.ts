@@ -68,7 +68,7 @@ export class ByteBuilder {
     this.#rowLimit = this.#size + rowSizeOf(argumentBytes)
   }
 
-  /** Bytes of all rows so far. */
+  /** Number of bytes of all rows so far. */
   get size(): number {
     return this.#size
   }

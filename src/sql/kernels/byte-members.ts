@@ -88,7 +88,7 @@ function isMember(
   return false
 }
 
-/** Return whether entry `entry` equals the byte range. */
+/** Return whether the byte string `entry` of `entries` equals the bytes from `start` up to `end`. */
 function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: number, end: number): boolean {
   const from = entries.offsets[entry]!
   if (entries.offsets[entry + 1]! - from !== end - start) return false

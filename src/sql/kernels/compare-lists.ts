@@ -44,7 +44,8 @@ export function compareLists(
     if (holds[order + 1]) out[row >>> 5]! |= 1 << (row & 31)
   }
   let pending = openRows(left, right, length, rows)
-  // Most lists differ early, so each round compares twice as many elements as the round before.
+  // Most lists differ in their first elements. So the first round compares one element of each list, and each further
+  // round compares twice as many elements as the previous round.
   for (let from = 0, count = 1; pending.length > 0; from += count, count *= 2) {
     const pairs = new Pairs()
     const starts = new Int32Array(pending.length + 1)

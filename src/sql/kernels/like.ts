@@ -39,7 +39,7 @@ export interface Needle {
 interface Segment {
   /** The bytes to match, and `anyCharacter` for each `_`. */
   readonly units: Int16Array
-  /** The segment as a needle if it contains no `_`, else null. */
+  /** The text of the segment, prepared for a search, if the segment contains no `_`. Otherwise null. */
   readonly needle: Needle | null
   /** Bit sets for the Shift-And algorithm. Null if the segment is found in another way. */
   readonly positions: Positions | null

@@ -23,7 +23,7 @@ import {
 export interface Truth {
   readonly length: number
   readonly isTrue: Uint32Array
-  /** Null if no row is NULL. */
+  /** Bitmap of the rows that are NULL. Null if no row is NULL. */
   readonly isNull: Uint32Array | null
 }
 

@@ -1,4 +1,4 @@
-/** Decimals as integers with a scale: choose decimal types, and convert values between scales. */
+/** Compute with decimals as unscaled integers: choose decimal types, and convert values between scales. */
 import { writeDecimal } from '../../arrow/decimal.js'
 import type { DataType, IntType } from '../../arrow/types.js'
 import { writeFloat } from './floats.js'
@@ -115,7 +115,7 @@ export function digitsOfFloat(value: number, bits: 16 | 32 | 64): Digits | null 
 export function exactDigits(value: number): Digits {
   if (Number.isInteger(value)) return { digits: BigInt(value), scale: 0, cut: false }
   const { mantissa, exponent } = partsOfDouble(value)
-  // 1 / 2^n equals 5^n / 10^n.
+  // The exponent is negative. With n = -exponent, mantissa / 2^n equals mantissa * 5^n / 10^n.
   return { digits: mantissa * 5n ** BigInt(-exponent), scale: -exponent, cut: false }
 }
 

@@ -42,7 +42,7 @@ export class LiteralNode {
     return noOperands
   }
 
-  /** The `Cost` (cost.ts) of every constant. */
+  /** The cost of a constant (cost.ts), which is the same for all constants. */
   get cost() {
     return constantCost
   }

@@ -36,8 +36,8 @@ interface FloorValue {
 }
 
 /**
- * Position of a constant relative to the values of a type: at or directly above a value, or outside the range of the
- * type.
+ * The position of a constant among the values of a type: the greatest value that is not above the constant, or `below`
+ * or `above` if the constant is outside of the range of the type.
  */
 type Position = FloorValue | 'below' | 'above'
 

@@ -115,7 +115,7 @@ export function sortedScalars(values: readonly Scalar[], type: DataType, order: 
     const Values = isUnsigned ? BigUint64Array : BigInt64Array
     return Values.from(values as readonly bigint[]).sort()
   }
-  // Without surrogates, the order of UTF-16 units is the order of code points.
+  // The built-in sort compares UTF-16 units. Without surrogates, this is the order of code points.
   const isPlain = values.every(text => typeof text === 'string' && !surrogate.test(text))
   return isPlain ? values.toSorted() : values.toSorted(order)
 }

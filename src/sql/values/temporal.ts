@@ -43,7 +43,7 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
 /** A date of the proleptic Gregorian calendar. */
 export interface Civil {
   readonly year: number
-  /** Counted from 1. */
+  /** The month of the year, from 1 for January. */
   readonly month: number
   readonly day: number
 }

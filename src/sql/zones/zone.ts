@@ -76,7 +76,7 @@ function zoneOfDictionary(column: Column): Zone {
   return zoneWith(endsOf(entries, used), nulls)
 }
 
-/** Write a zone as JSON. */
+/** Convert a zone to the form in which it is stored. */
 export function writeZone({ least, greatest, nulls }: Zone): ZoneRecord {
   return [writeBound(least), writeBound(greatest), nulls]
 }
