@@ -36,7 +36,10 @@ export function coalesce(
   return choose(operands, choice, type)
 }
 
-/** Return the operand with the type `type` if it has the null type, as the NULL constant of a struct or map has. */
+/**
+ * Convert an operand of the null type to `type`. A NULL argument has the null type if constants of its own type do not
+ * exist, as for structs.
+ */
 function ofType(operand: Operand, type: Column['type']): Operand {
   const { column, constant } = operand
   return column.type.kind === 'null' ? operandOf(nullColumn(type, column.length), constant) : operand

@@ -2,7 +2,8 @@
  * Compute parts of dates, times, timestamps, durations and intervals, such as the year. For a timestamp with a zone,
  * the parts are those of its local time.
  *
- * A part of a duration is the whole duration in that unit: 90 minutes have the `minute` 90 and the `hour` 1.
+ * A part of a duration is the whole duration in that unit. For example, 90 minutes have the `minute` 90 and the `hour`
+ * 1.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'

@@ -1,4 +1,4 @@
-/** Declarations of digests and encodings. */
+/** Declarations of the functions that compute digests and encodings. */
 import type { DataType } from '../../arrow/types.js'
 import { binary, utf8 } from '../values/types.js'
 import { algorithmOf, decode, digest, digestBy, encode, encodingOf, md5 } from './hashes.js'

@@ -254,8 +254,8 @@ function constantElements(document: ConstantDocument, reader: JsonReader, path: 
 /**
  * Compute `json_array_contains(json, path, value)`: whether an array at the path has an element equal to the value.
  *
- * - A string matches an equal JSON string. It also matches an element with the same JSON text, so `'2'` matches the
- *   number 2.
+ * - A string matches an equal JSON string. A string also matches an element with the same JSON text, so `'2'` matches
+ *   the number 2.
  * - A value of another type matches an element with the same JSON text, so it never matches a JSON string.
  * - Numbers are compared by value: 2, 2.0 and 20e-1 are equal.
  */

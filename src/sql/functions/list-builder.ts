@@ -16,7 +16,7 @@ export class Lists {
   readonly #valid: Uint32Array | null
   readonly #isConstant: boolean
 
-  /** Throws `InvalidInput` if a constant list is too long to be repeated in `length` rows. */
+  /** `length`: number of rows. Throws `InvalidInput` if a constant list is too long to be used in so many rows. */
   constructor(operand: Operand, length: number) {
     checkSpread(operand, length)
     this.elements = decoded(operand.column.children[0]!)

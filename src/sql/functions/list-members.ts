@@ -136,8 +136,8 @@ interface NumberedPart {
 }
 
 /**
- * Return all arguments with numbered elements. `seen`: for each number plus 1, the last row (counted from 1) in which
- * the element was added to the result.
+ * Return all arguments with numbered elements. `seen[n + 1]`: the last row (counted from 1) in which element number n
+ * was added to the result.
  */
 function numberedParts({ args, length }: Call) {
   const numbers = new Map<unknown, number>()

@@ -183,9 +183,9 @@ function numberAndPlaces(args: readonly DataType[], constants: Constants): Signa
 }
 
 /**
- * Return the type of a decimal that is rounded. `places`: the number of fractional digits to keep, which limits the
- * scale of the result. If it is not a constant bigint, the scale stays the same. Rounding up may need one more integer
- * digit.
+ * Return the type of a rounded decimal. `places`: the number of fractional digits to keep, as a bigint if it is
+ * constant. Then it limits the scale of the result. Otherwise the scale stays the same. Rounding up may need one more
+ * integer digit.
  */
 function roundedDecimal(
   type: DataType & { readonly kind: 'decimal' },

@@ -79,8 +79,8 @@ export function needlesOf({ column, constant }: Operand): (row: number) => Needl
 }
 
 /**
- * Return row `row` of an int64 argument as a number. The number is exact up to 2^53. Larger integers are rounded, but
- * stay greater than all safe integers.
+ * Return row `row` of an int64 argument as a number. Safe integers are exact. Other integers are rounded, but their
+ * order relative to safe integers stays the same.
  */
 export function numberOf({ column, constant }: Operand, row: number): number {
   return Number((column.values as BigInt64Array)[constant ? 0 : row]!)
@@ -110,7 +110,7 @@ export function rowSizesOf(texts: readonly Operand[]): (row: number) => number {
 }
 
 /**
- * Build a text column. `write`: appends the text of a row. It is called for the requested rows without NULL arguments.
+ * Build a text column. `write`: appends the text of a row. It is called only for requested rows without NULL arguments.
  */
 export function writeRows(
   call: Call,
@@ -126,7 +126,8 @@ export function writeRows(
 }
 
 /**
- * Build a text column as `writeRows` does, if results may be longer than the arguments `texts`. Results are limited.
+ * Build a text column as `writeRows` does, for a function whose results may be longer than its arguments `texts`. The
+ * size of the results is limited (`ByteBuilder.growing`).
  */
 export function growRows(
   call: Call,
@@ -140,7 +141,10 @@ export function growRows(
   })
 }
 
-/** Create a builder for results that may be longer than the arguments `texts`. The largest argument sets the limit. */
+/**
+ * Create a builder for results that may be longer than the arguments `texts`. The size of the largest argument
+ * determines the maximum size of the results.
+ */
 export function growingFrom(texts: readonly Operand[], length: number): ByteBuilder {
   const largest = texts.reduce((size, text) => Math.max(size, memoryBytes(text)), 0)
   return ByteBuilder.growing(length, largest)

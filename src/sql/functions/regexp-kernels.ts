@@ -21,7 +21,7 @@ class Patterns {
   #letters = ''
   #compiled: Regexp | null = null
 
-  /** `others`: flags that the function interprets itself, and that are no flags of the pattern. */
+  /** `others`: flags that the function interprets itself. They are not flags of the pattern. */
   constructor({ args, length }: Call, flags: Operand | undefined, others = '') {
     const [text, pattern] = args as [Operand, Operand]
     checkReadings(text, length)

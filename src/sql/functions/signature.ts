@@ -26,7 +26,7 @@ export interface SqlFunction extends Callee {
   readonly usage: string
   readonly sign: Sign
   readonly aliases?: readonly string[]
-  /** Maximum number of arguments. Default: the maximum of all functions. */
+  /** Maximum number of arguments. Default: the maximum for all functions (binding/calls.ts). */
   readonly most?: number
   /** Index of the argument that must be a constant. Default: no argument must be a constant. */
   readonly constant?: number

@@ -43,7 +43,7 @@ export function upper(call: Call): Column {
   return { ...changeCase(spread(args[0]!, length), rows, 97, text => text.toUpperCase()), type }
 }
 
-/** Return the column in lower case. */
+/** Convert a text column to lower case. */
 export function lowerColumn(column: Column): Column {
   return changeCase(column, null, 65, text => text.toLowerCase())
 }

@@ -26,7 +26,7 @@ interface Shown {
   readonly civil: Civil
 }
 
-/** The part of a value that a conversion writes. A type may lack some parts: a date has no zone. */
+/** The part of a value that a conversion writes. Some types do not have all parts. For example, a date has no zone. */
 type Needs = 'clock' | 'date' | 'zone'
 
 interface Conversion {
@@ -149,7 +149,8 @@ function offsetText({ offset }: Shown, parts: 1 | 2 | 3, between: string): strin
 }
 
 /**
- * Write a number. The sign comes before the zeros of the padding. Years after 9999 also have a sign. `width` 4: a year.
+ * Write a number. The sign comes before the zeros of the padding. A number with the width 4 is a year, which also has a
+ * sign after 9999.
  */
 function numberText(value: number, width: number, fill: '0' | ' ' | ''): string {
   const isLong = width === 4 && (value > 9999 || value < 0)

@@ -2,8 +2,8 @@
  * The operators `+ - * / %` on numbers, points in time (dates, times, timestamps) and spans of time (durations,
  * intervals).
  *
- * - Integers are computed as int64 or uint64. Floats are computed as float64, or as float32 if the other side is
- *   float32 or an integer.
+ * - Integers are computed as int64 or uint64. Floats are computed as float32 if each side is a float32 or an integer,
+ *   otherwise as float64.
  * - arithmetic-decimal.ts computes decimals, and arithmetic-temporal.ts points and spans of time.
  * - Overflow and division by zero are errors, except for floats, which follow IEEE 754.
  * - Integer division truncates toward zero, and the remainder has the sign of the dividend.

@@ -7,16 +7,15 @@ import { columnOf } from '../values/vector.js'
 const maxBytes = 2 ** 31 - 1
 
 /**
- * Bytes per batch that a function may always return, even if its arguments are smaller. A limit is needed because a
- * filter with such a function could exhaust the memory.
+ * Maximum bytes per batch of a function whose results can be longer than its arguments. If the arguments are larger,
+ * the maximum is their size. Without a maximum, a filter with such a function could exhaust the memory.
  */
 const maxGrown = 2 ** 27
 
 /**
- * Bytes per row that such a function may always return.
+ * Maximum bytes per row of such a function. If the arguments are large, the maximum is `maxGrowth` times their size.
  */
 const maxGrownRow = 2 ** 20
-/** If the arguments of a row are large, the row may have this many times the bytes of its arguments. */
 const maxGrowth = 4
 
 /**

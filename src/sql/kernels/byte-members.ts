@@ -132,7 +132,7 @@ function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base:
 
 /**
  * Masks of the bytes that `endsHash` reads at the start and at the end of a string. The index is the size of the
- * string: 0, 1, 2, 3, or 4 for longer strings.
+ * string, but at most 4.
  */
 const firstMasks = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1)
 const lastMasks = Int32Array.of(0, 0, 0, 0, -1)

@@ -14,7 +14,8 @@ export interface Cast {
   /** Bitmap of the rows whose result is requested, without rows that are NULL. */
   readonly wanted: Uint32Array
   /**
-   * Bitmap of the rows that are not NULL in the result. Initially the rows that are not NULL; `reject` removes rows.
+   * Bitmap of the rows that are not NULL in the result. At first, it has the rows that are not NULL in `column`.
+   * `reject` removes rows.
    */
   readonly valid: Uint32Array
   readonly isTry: boolean

@@ -8,8 +8,8 @@
  * - Dates, times, timestamps and durations are rounded down to the new unit.
  * - FALSE becomes 0 and TRUE becomes 1. A number other than 0 becomes TRUE.
  * - An integer becomes a date, time, timestamp or duration of this many units of the type.
- * - A timestamp that gets or loses a zone keeps its local time. A timestamp that changes its zone stays the same
- *   instant.
+ * - If a cast adds or removes the zone of a timestamp, the local time stays the same. If a cast changes the zone, the
+ *   instant stays the same.
  */
 import type { Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'

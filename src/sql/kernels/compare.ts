@@ -112,7 +112,8 @@ function compareElements(op: CompareOp, a: Column, b: Column): Uint32Array {
 }
 
 /**
- * Return whether a fixed-size binary column is compared with a binary constant, the form of a constant of another size.
+ * Return whether a fixed-size binary column is compared with a binary constant. `columnOfScalars` creates such a
+ * constant if its size differs from that of the column.
  */
 function isFixedSize(column: Column, constant: Column): boolean {
   return column.type.kind === 'fixed_size_binary' && constant.type.kind === 'binary'

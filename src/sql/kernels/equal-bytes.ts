@@ -10,7 +10,10 @@ import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 /** The required place of the string in a row: the whole row, its start or its end. */
 type Anchor = 'whole' | 'start' | 'end'
 
-/** Number of bytes that are compared as two words. A row near the end of the buffer has fewer bytes after its start. */
+/**
+ * Number of bytes that are compared as two words. Near the end of the buffer, fewer bytes can be read, so rows there
+ * are compared byte by byte.
+ */
 const probeSize = 8
 
 /**

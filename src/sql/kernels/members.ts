@@ -8,7 +8,7 @@ import { withoutIntervals } from './compare-values.js'
 import { equalAny } from './equal-bytes.js'
 import { findNumbers, type NumberMembers, numberMembers } from './number-members.js'
 
-/** Maximum number of byte strings that are compared with each row. For so few strings, this is faster than a lookup. */
+/** Maximum number of byte strings that are compared with each row. Above this number, a lookup in a set is faster. */
 const maxFew = 4
 
 /** A set of constants for lookups. Created by `membersOf`. */

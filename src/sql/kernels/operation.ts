@@ -1,4 +1,4 @@
-/** The types of an arithmetic operation, and a function that computes one row, for types without their own loop. */
+/** The types of an arithmetic operation, and the computation of one row for types that have no specialized loop. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import type { Interval } from '../values/scalar.js'
@@ -11,8 +11,8 @@ export interface ArithmeticSignature {
 }
 
 /**
- * Computes `left op right` for one row of each side, as a `Scalar` of the result type. Returns null if the result
- * fails.
+ * Computes `left op right` for one row of each side, as a `Scalar` of the result type. Returns null for a division by
+ * zero and for a result out of range.
  */
 export type RowOperation = (
   left: Column,

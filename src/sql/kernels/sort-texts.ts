@@ -12,7 +12,8 @@ import type { ByteRows } from '../values/vector.js'
 export const prefixBytes = 8
 
 /**
- * Maximum number of strings that are sorted by comparing them directly. For so few strings, this is faster than words.
+ * Maximum number of strings that are sorted by comparing them directly. For so few strings, creating words takes
+ * longer.
  */
 const fewTexts = 32
 /** Number of rows that are processed between two calls of the time slicer. */
