@@ -145,9 +145,9 @@ interface Bindings {
 }
 
 /**
- * Cache of parsed filters, newest last, because applications repeat the same filters with other parameters. Texts
- * longer than `maxCachedLength` are not cached. All roots of a process share the cache, because parsing depends only on
- * the text.
+ * Cache of parsed filters, because applications repeat the same filters with other parameters. If the cache is full,
+ * the oldest filter is removed. Texts longer than `maxCachedLength` are not cached. All roots of a process share the
+ * cache, because parsing depends only on the text.
  */
 const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128

@@ -70,7 +70,7 @@ const largestConstant = 2 ** 16
 /**
  * Evaluate a constant node and return its value as a literal. Return the node unchanged in these cases:
  *
- * - The node is not constant.
+ * - The node is not constant, because it reads a column or is volatile.
  * - The evaluation fails. Then the error is raised later, and only if a row needs the value.
  * - The value is large. Then it is computed once per batch.
  */
@@ -95,8 +95,8 @@ function folded(node: Bound): Bound | null {
 
 /**
  * Return whether `fold` may evaluate a node. The node must be constant, and each operand must be a literal or have a
- * type without literals. If the value of the node is small (for example, a length), operands may also be constants that
- * were too large to be folded.
+ * type without literals, such as a struct. If the value of the node is small (for example, a length), operands may also
+ * be constants that were too large to be folded.
  */
 function isFoldable(node: Bound): boolean {
   if (!node.cost.isConstant) return false
@@ -516,8 +516,8 @@ function fitConstant(node: Bound, other: DataType): Bound {
 }
 
 /**
- * Return a constant without its written form. Call this when no later conversion needs the written form. Throws
- * `InvalidInput` for a number with a limit (`NumberLimit`).
+ * Return a constant without its written form (`text` and `elements` of `LiteralNode`). Call this when no later
+ * conversion needs the written form. Throws `InvalidInput` for a number with a limit (`NumberLimit`).
  */
 export function withoutWrittenForm(node: Bound): Bound {
   if (!isLiteral(node)) return node

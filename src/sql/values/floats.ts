@@ -24,7 +24,7 @@ export function floatBelow(bits: 16 | 32 | 64, value: number): number {
   return single[0]
 }
 
-/** Return the next greater double (direction 1) or the next smaller double (-1). There is no double beyond infinity. */
+/** Return the next greater double (direction 1) or the next smaller double (-1). Infinity is followed by itself. */
 export function stepDouble(value: number, direction: 1 | -1): number {
   if (!Number.isFinite(value)) return value * direction < 0 ? Math.sign(value) * Number.MAX_VALUE : value
   if (value === 0) return direction * Number.MIN_VALUE

@@ -13,6 +13,7 @@ export interface Interval {
  * - bool: boolean
  * - integer, date, time, timestamp and duration (in units of the type): bigint
  * - decimal: the unscaled bigint
+ * - interval: `Interval`
  * - float: number; utf8: string; binary: Uint8Array; list: array
  *
  * Structs and maps have no constants.

@@ -1,8 +1,8 @@
 /**
  * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`). Names are resolved by `Intl`.
  *
- * A local time that does not exist because clocks were set forward is read with the offset from before the change. A
- * local time that exists twice means the earlier instant.
+ * If clocks are set forward, some local times do not exist. They are converted with the offset from before the change.
+ * If clocks are set back, some local times exist twice. They mean the earlier instant.
  */
 import { invalidInput, quote } from '../../errors.js'
 

@@ -175,7 +175,9 @@ export function nameOfType(type: DataType): string | null {
  * - a decimal and a decimal or integer: a decimal
  * - two different floats of less than 64 bits: float32. A float and any other number: double
  * - two strings, byte strings, times, or spans of time: the type that holds values of both
- * - dates and timestamps: a timestamp in the finer unit, with the zone of the first type that has a zone
+ * - two different date types: a date in milliseconds
+ * - two timestamps, or a date and a timestamp: a timestamp in the finer unit, with the zone of the first type with a
+ *   zone
  * - two lists: a list of the common element type
  */
 export function commonType(first: DataType, second: DataType): DataType | null {

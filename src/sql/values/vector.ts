@@ -82,7 +82,7 @@ export function bitAt(words: Uint32Array, index: number): boolean {
   return ((words[index >>> 5]! >>> (index & 31)) & 1) === 1
 }
 
-/** Return a byte bitmap as words. Bits past `length` are 0. */
+/** Convert a bitmap of bytes to a bitmap of 32-bit words. Bits after `length` are 0. */
 export function wordsOf(bytes: Uint8Array, length: number): Uint32Array {
   return Bitset.fromBytes(bytes, length).words
 }

@@ -231,8 +231,8 @@ function compared(op: CompareOp, left: Bound, right: Bound, known: Known): Possi
 }
 
 /**
- * Compare two ranges. `order`: compares values of the two types. Null: the values cannot be compared, so all is
- * possible.
+ * Compare two ranges. `order`: compares values of the two types. If it is null, values cannot be compared, and the
+ * result can have every truth value.
  */
 function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null): PossibleTruth {
   if (!a.hasValue || !b.hasValue) return onlyNull
