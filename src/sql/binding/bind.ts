@@ -269,8 +269,8 @@ class Binder {
   }
 
   /**
-   * Bind `expr` as a condition. `message`: the first part of the error for another type, such as `NOT takes a
-   * condition`.
+   * Bind `expr` as a condition. `message`: the first part of the error for another type, such as
+   * `NOT takes a condition`.
    */
   condition(expr: Expr, message: string): Bound {
     const bound = this.bind(expr)

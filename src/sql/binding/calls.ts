@@ -26,7 +26,10 @@ import { rewriteNames } from './rewrites.js'
 /** Maximum number of arguments of a call. */
 const maxArguments = 1000
 
-/** Throws `InvalidInput` if a call has more than `most` arguments. `most` undefined: `maxArguments`. */
+/**
+ * Check the number of arguments of a call. Throws `InvalidInput` if it is above `most`. `most` undefined:
+ * `maxArguments`.
+ */
 export function checkCount(name: string, count: number, most: number | undefined, at: SourceSpan): void {
   const limit = most ?? maxArguments
   if (count <= limit) return

@@ -80,8 +80,8 @@ export function conditional(type: DataType, branches: readonly Branch[], otherwi
 }
 
 /**
- * Merge `value = a OR value IN (b)` into `value IN (a, b)`, and `value <> a AND value NOT IN (b)` into `value NOT IN
- * (a, b)`.
+ * Merge `value = a OR value IN (b)` into `value IN (a, b)`, and `value <> a AND value NOT IN (b)` into
+ * `value NOT IN (a, b)`.
  */
 function mergedMemberships(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
   const out: Bound[] = []

@@ -58,7 +58,8 @@ export class ParameterList {
   }
 
   /**
-   * Throws `InvalidInput` if a value for `?` or `:name` was passed, but no expression used it. Ignores values for `$1`.
+   * Check that the expressions used all values. Throws `InvalidInput` for an unused value for `?` or `:name`. Unused
+   * values for `$1` are allowed.
    */
   checkUsed(): void {
     const values = this.#values

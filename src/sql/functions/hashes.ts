@@ -117,7 +117,7 @@ export function decode(call: Call): Column {
   })
 }
 
-/** Return a table of the values of characters: the position in an alphabet, or 255 for a character in none of them. */
+/** Return a table with the value of each character: its position in an alphabet, or 255 if no alphabet has it. */
 function valuesOf(...alphabets: readonly string[]): Uint8Array {
   const values = new Uint8Array(256).fill(255)
   for (const alphabet of alphabets) {

@@ -16,7 +16,7 @@ export class Lists {
   readonly #valid: Uint32Array | null
   readonly #isConstant: boolean
 
-  /** `length`: number of rows. Throws `InvalidInput` if a constant list is too long to be used in so many rows. */
+  /** `length`: number of rows. Throws `InvalidInput` if a constant list is too long for this number of rows. */
   constructor(operand: Operand, length: number) {
     checkSpread(operand, length)
     this.elements = decoded(operand.column.children[0]!)

@@ -65,9 +65,10 @@ export function arrayRemove(most: number | null): Kernel {
 }
 
 /**
- * Return the kernel of `array_replace(list, element, other)`, `array_replace_all` or `array_replace_n(list, element,
- * other, count)`. `most`: the maximum number of equal elements that are replaced by `other`, from the start of the
- * list. Null: this number is an argument. The result is NULL only if the list or the count is NULL.
+ * Return the kernel of `array_replace(list, element, other)`, `array_replace_all` or
+ * `array_replace_n(list, element, other, count)`. `most`: the maximum number of equal elements that are replaced by
+ * `other`, from the start of the list. Null: this number is an argument. The result is NULL only if the list or the
+ * count is NULL.
  */
 export function arrayReplace(most: number | null): Kernel {
   return call => {

@@ -212,7 +212,7 @@ class Translator {
     this.#size += size
     if (this.#size > maxSize) {
       throw invalidInput('the regular expression is too large', {
-        hint: `use fewer repetitions: it has at most ${maxSize} parts, and {n} counts n times`,
+        hint: `use fewer repetitions: a pattern has at most ${maxSize} parts, and {n} counts a part n times`,
       })
     }
   }

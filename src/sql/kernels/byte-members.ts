@@ -118,7 +118,7 @@ function filterOf({ bytes, offsets }: ByteRows, count: number): Uint32Array {
   return filter
 }
 
-/** Return a word with the bits of those of the 32 rows from `base` on that pass the filter. */
+/** Test 32 rows from `base` on by the filter. Return a word with the bits of the rows that pass. */
 function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base: number): number {
   let word = 0
   let start = offsets[base]!

@@ -17,7 +17,8 @@ type Anchor = 'whole' | 'start' | 'end'
 const probeSize = 8
 
 /**
- * If at least this many rows of a word are requested, comparing all 32 rows is faster than a loop over those requested.
+ * If at least this many rows of a word are requested, comparing all 32 rows is faster than a loop over the requested
+ * rows.
  */
 const dense = 14
 
@@ -133,7 +134,7 @@ function find(
   }
 }
 
-/** Return those rows of `pending` that match. Compares all bytes of the strings. */
+/** Return the bits of the rows in `pending` that match. Compares all bytes of the strings. */
 function confirmed(
   bytes: Uint8Array,
   offsets: Int32Array,
@@ -158,7 +159,7 @@ function isFit(bytes: Uint8Array, start: number, end: number, probe: Probe): boo
   return (room & probe.roomMask) === 0 && startsWith(bytes, start + (room & probe.fromEnd), probe.bytes)
 }
 
-/** Return those rows of `pending` whose size and first 8 bytes match. */
+/** Return the bits of the rows in `pending` whose size and first 8 bytes match. */
 function fitsSome(
   view: DataView,
   offsets: Int32Array,
@@ -179,7 +180,7 @@ function fitsSome(
   return word
 }
 
-/** Return the bits of those of the 32 rows from `base` on that match a string of at most 4 bytes. */
+/** Compare 32 rows from `base` on with a string of at most 4 bytes. Return a word with the bits of the matching rows. */
 function fitsWord(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
   let word = 0
   for (let i = 0; i < 32; i += 4) {

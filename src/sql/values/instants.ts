@@ -75,7 +75,10 @@ export function joinInstant(
   return high >= -(2 ** 31) && high < 2 ** 31
 }
 
-/** Throws `InvalidInput` for a time outside the range of a JavaScript Date. `seconds`: seconds since 1970. */
+/**
+ * Check that a time is within the range of a JavaScript Date. Throws `InvalidInput` if it is not. `seconds`: the time
+ * in seconds since 1970.
+ */
 export function checkCalendar(seconds: number, describe: () => string): void {
   if (Math.abs(seconds) > maxSeconds) {
     throw invalidInput(

@@ -229,9 +229,9 @@ function positionOfNumber(type: DataType, literal: LiteralNode): Position | null
 }
 
 /**
- * Convert a comparison with a constant to an equivalent comparison with a value of the column's type. For example, `int
- * > 1.5` becomes `int > 1`. A comparison that is false for every value becomes `< minimum`, and one that is true for
- * every value becomes `>= minimum`. Return null if the column and the constant are not comparable.
+ * Convert a comparison with a constant to an equivalent comparison with a value of the column's type. For example,
+ * `int > 1.5` becomes `int > 1`. A comparison that is false for every value becomes `< minimum`, and one that is true
+ * for every value becomes `>= minimum`. Return null if the column and the constant are not comparable.
  */
 export function fitComparison(
   columnType: DataType,

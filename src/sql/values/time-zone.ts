@@ -2,7 +2,7 @@
  * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`). Names are resolved by `Intl`.
  *
  * If clocks are set forward, some local times do not exist. They are converted with the offset from before the change.
- * If clocks are set back, some local times exist twice. They mean the earlier instant.
+ * If clocks are set back, some local times exist twice. Such a local time means the earlier instant.
  */
 import { invalidInput, quote } from '../../errors.js'
 

@@ -2,7 +2,7 @@
  * Zone maps: the minimum, maximum and null count of a column in a set of rows. In the code, a zone map is called zone.
  * Queries skip rows if the filter excludes all values within the bounds of their zone.
  *
- * - Bounds are inclusive. They may not occur as values, because long strings are cut, and rows may have been deleted.
+ * - Bounds are inclusive. A bound may differ from all values, because long strings are cut, and rows may be deleted.
  * - The order of values is that of comparisons (compare.ts). NaN is the greatest float, -0 equals 0, and strings and
  *   byte strings are ordered by their bytes.
  * - Types without an order have no zones. The zone of a dictionary column covers only the entries that its rows use.
