@@ -180,7 +180,9 @@ function fitsSome(
   return word
 }
 
-/** Compare 32 rows from `base` on with a string of at most 4 bytes. Return a word with the bits of the matching rows. */
+/**
+ * Compare 32 rows from `base` on with a string of at most 4 bytes. Return a word with the bits of the matching rows.
+ */
 function fitsWord(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
   let word = 0
   for (let i = 0; i < 32; i += 4) {

@@ -81,8 +81,8 @@ const maxWritten = 500
 /**
  * Parse a number such as `-12.34` or `1e3`. Return null if the text is not a number.
  *
- * The scale of the result is limited to ±2000. This changes only numbers that are too large for every decimal, or closer
- * to 0 than every decimal other than 0. With the limited scale, this is still the case.
+ * The scale of the result is limited to ±2000. This changes only numbers that are too large for every decimal, or
+ * closer to 0 than every decimal other than 0. With the limited scale, this is still the case.
  */
 export function parseDigits(text: string): Digits | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text)
