@@ -1,7 +1,7 @@
 /**
- * Split aggregates from expressions. `sum(x) / count(*) + 1` becomes arithmetic on two columns with reserved names, and
- * a list of two aggregate calls. The query computes the calls per group, then binds the rest over a schema that has the
- * results under these names.
+ * Separate the aggregate calls of an expression from the rest. For example, `sum(x) / count(*) + 1` becomes the
+ * expression `#0 / #1 + 1` and a list of two aggregate calls. The query computes each call per group and stores the
+ * results in columns named `#0` and `#1`. Then it binds the remaining expression to a schema with these columns.
  */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
@@ -30,16 +30,18 @@ export type AggregateFunction =
   | 'first'
   | 'last'
 
-/** An aggregate of a select. */
+/** One call of an aggregate function in the `select` of a query. */
 export interface AggregateCall {
   readonly fn: AggregateFunction
-  /** DISTINCT. Never set for aggregates where it has no effect. */
+  /**
+   * Whether the call has DISTINCT. Always false for `min` and `max`, because DISTINCT does not change their results.
+   */
   readonly distinct: boolean
-  /** Null for `count(*)`. */
+  /** The first argument. Null for `count(*)`. */
   readonly arg: Expr | null
-  /** The constant second argument: the fraction of `percentile`, the separator of `string_agg`. Null for all others. */
+  /** The second argument: the fraction of `percentile` or the separator of `string_agg`. Null for other functions. */
   readonly option: Expr | null
-  /** The condition of FILTER. Null: all rows of a group. */
+  /** The condition of FILTER. Null if the call has no FILTER. */
   readonly filter: Expr | null
   readonly at: SourceSpan
   /** Name of the column that holds the result. */
@@ -66,33 +68,35 @@ const aggregateFunctions: Readonly<Record<string, AggregateFunction>> = {
   last: 'last',
 }
 
-/** Aggregates with a second, constant argument, as they are written. */
+/** The aggregates that take a second, constant argument. The values are example calls for error messages. */
 const withOption: Partial<Readonly<Record<AggregateFunction, string>>> = {
   percentile: 'percentile(x, 0.9)',
   string_agg: "string_agg(x, ', ')",
 }
 
-/** Aggregates for which DISTINCT changes nothing. */
+/** Aggregates whose result is the same with and without DISTINCT. */
 const ignoringDistinct: ReadonlySet<AggregateFunction> = new Set(['min', 'max'])
 
-/** Aggregates that do not take DISTINCT. */
+/** Aggregates for which DISTINCT is an error. */
 const withoutDistinct: ReadonlySet<AggregateFunction> = new Set(['mode', 'first', 'last'])
 
 /** Names of all aggregate functions. */
 export const aggregateNames: readonly string[] = Object.keys(aggregateFunctions)
 
-/** Return the aggregate function with this name, ignoring case. Return undefined for other functions. */
+/** Return the aggregate function with this name, ignoring case. Return undefined for any other name. */
 export function aggregateNamed(name: string): AggregateFunction | undefined {
   const folded = name.toLowerCase()
   return Object.hasOwn(aggregateFunctions, folded) ? aggregateFunctions[folded] : undefined
 }
 
-/** Return whether a text is an expression that contains an aggregate. False for a text with a syntax error. */
+/**
+ * Return whether a text is an expression that contains an aggregate call. Return false for a text with a syntax error.
+ */
 export function isAggregate(text: string): boolean {
   try {
     return containsAggregate(parseExpression(text))
   } catch {
-    // The query reports the syntax error.
+    // Ignore the error here, because the query reports it when it binds the text.
     return false
   }
 }
@@ -104,10 +108,11 @@ export function containsAggregate(expr: Expr): boolean {
 }
 
 /**
- * Return `expr` with a column in place of every aggregate, and the list of aggregates. Equal calls share a column.
+ * Replace each aggregate call in `expr` by a column, and collect the calls. Equal calls share a column.
  *
- * `earlier` are the calls of other expressions of the same select. They come first in the result and are shared as
- * well. Column names are `prefix` and a number.
+ * - `earlier`: the calls of the preceding expressions of the same select. The returned list begins with these calls,
+ *   and equal calls in `expr` use their columns.
+ * - `prefix`: the columns are named by this prefix and the index of the call in the list.
  *
  * Throws `InvalidInput` for an aggregate inside an aggregate, and for arguments that an aggregate does not take.
  */
@@ -134,12 +139,15 @@ export function splitAggregates(
   return { expr: replace(expr), aggregates }
 }
 
-/** Return `expr` with other trees in place of names, except inside aggregates. `treeOf`: the tree of a name, or undefined. */
+/**
+ * Replace columns in `expr` by other expressions, except inside aggregate calls. `treeOf`: returns the syntax tree of
+ * the expression for a column name, or undefined to keep the column. Paths such as `a.b` are kept.
+ */
 export function replaceNames(expr: Expr, treeOf: (name: string) => Expr | undefined): Expr {
   if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return expr
   if (expr.kind === 'column') {
     const tree = expr.path.length === 1 ? treeOf(expr.path[0]!.name) : undefined
-    // An error of the whole tree has its place in this text, not in the text of the tree.
+    // The root of the inserted tree gets the position of the name, so that errors point into the text of `expr`.
     return tree === undefined ? expr : { ...tree, at: expr.at }
   }
   return withChildren(
@@ -174,15 +182,15 @@ function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): Agg
 }
 
 /**
- * Return the value of the second argument of an aggregate. Throws `InvalidInput` if it is not a constant that the
- * aggregate takes.
+ * Return the value of the second argument of `percentile` or `string_agg`. Throws `InvalidInput` if the argument is not
+ * a constant, or not a value that the function takes.
  */
 export function aggregateOption(fn: AggregateFunction, option: Bound, at: SourceSpan): number | string {
   const value = option.kind === 'literal' ? option.value : null
   const hint = `write ${withOption[fn]}`
   if (fn === 'string_agg') {
     if (typeof value === 'string') return value
-    throw invalidInput('the separator of string_agg is a constant text', { hint, at })
+    throw invalidInput('the separator of string_agg must be a constant text', { hint, at })
   }
   const { type } = option
   const fraction = type.kind === 'decimal' ? Number(value) / 10 ** type.scale : Number(value)
@@ -190,25 +198,27 @@ export function aggregateOption(fn: AggregateFunction, option: Bound, at: Source
   if (isNumber && (type.kind === 'decimal' || type.kind === 'int' || type.kind === 'float')) {
     if (fraction >= 0 && fraction <= 1) return fraction
     const of100 = fraction > 1 && fraction <= 100 ? `write percentile(x, ${fraction / 100})` : hint
-    throw invalidInput(`the fraction of percentile is a number from 0 to 1, not ${fraction}`, {
+    throw invalidInput(`the fraction of percentile must be a number from 0 to 1, not ${fraction}`, {
       hint: of100,
       at,
     })
   }
-  throw invalidInput('the fraction of percentile is a constant number from 0 to 1', { hint, at })
+  throw invalidInput('the fraction of percentile must be a constant number from 0 to 1', { hint, at })
 }
 
 /**
- * Return the type of an aggregate over values of `argType` (null for `count(*)`):
+ * Return the result type of an aggregate. `argType`: the type of its first argument, null for `count(*)`. The result
+ * types:
  *
  * - count: int64
- * - sum: int64, uint64 or float64, whose overflow is an error, or a decimal with the maximum precision
+ * - sum: int64 or uint64 for integers (an overflow is an error), float64 for floats, or a decimal with maximum
+ *   precision
  * - avg: float64, or a decimal with four more fractional digits
  * - median, percentile, stddev and variance: float64
  * - array_agg: a list of the values
  * - all others: the type of the values
  *
- * Throws `SchemaValidation` for types that the aggregate does not take. `at`: the place of the aggregate.
+ * Throws `SchemaValidation` if the aggregate does not take `argType`. `at`: the position of the call, for this error.
  */
 export function aggregateType(
   fn: AggregateFunction,
@@ -221,7 +231,7 @@ export function aggregateType(
   throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`, { at })
 }
 
-/** As `aggregateType`, null for a type that the aggregate does not take. */
+/** Return the result type as `aggregateType` does, or null if the aggregate does not take values of `type`. */
 function resultType(fn: Exclude<AggregateFunction, 'count'>, type: DataType): DataType | null {
   switch (fn) {
     case 'min':
@@ -263,7 +273,7 @@ type DecimalType = DataType & { kind: 'decimal' }
 
 function averageType(type: DecimalType): DataType {
   const precision = maxPrecision(type)
-  // Four more fractional digits, if the integer digits leave enough precision.
+  // Add four fractional digits, or fewer if the integer digits do not leave enough precision.
   const maxScale = precision - (type.precision - type.scale)
   return { ...type, precision, scale: Math.min(maxScale, type.scale + 4) }
 }
@@ -276,7 +286,7 @@ function keyOfCall({ fn, distinct, arg, option, filter }: AggregateCall): string
   return [fn, distinct, ...[arg, option, filter].map(part => (part === null ? '*' : keyOf(part)))].join(' ')
 }
 
-/** Return a text that is equal for two trees exactly if they differ only in positions. */
+/** Serialize a syntax tree without the positions in the text, so that equal expressions have equal keys. */
 function keyOf(expr: Expr): string {
   return JSON.stringify(expr, (name, value: unknown) => {
     if (name === 'at') return undefined
@@ -285,7 +295,7 @@ function keyOf(expr: Expr): string {
   })
 }
 
-/** Return the direct children of `expr`, in the order that `withChildren` takes them. */
+/** Return the direct children of `expr`, in the order that `withChildren` expects. */
 function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':
@@ -324,7 +334,7 @@ function childrenOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** Return `expr` with other children. `children` must match `childrenOf(expr)` in number. */
+/** Return a copy of `expr` with other direct children. `children`: as many as `childrenOf(expr)`, in the same order. */
 function withChildren(expr: Expr, children: readonly Expr[]): Expr {
   const [first, second, third] = children as [Expr, Expr, Expr]
   switch (expr.kind) {

@@ -15,8 +15,8 @@ import { cast, coerced, describe } from './build.js'
  * Parse `text` and bind it to the columns of `schema`. The value is converted to `type`, the type of `column`.
  *
  * These values are converted implicitly:
- * - numbers, as by a CAST: an integer column drops fractions, and a number that does not fit fails for its row
- * - constants that can be parsed as a value of the type: `'2026-01-31'` as a date, `'10'` as a number
+ * - numbers, as by CAST. An integer column drops the fraction. A number outside the range of the type is an error.
+ * - strings that are constants and can be parsed as a value of the type, such as `'2026-01-31'` for a date column
  * - lists of these values
  *
  * Throws `SchemaValidation` for any other value, which needs a CAST.
@@ -33,7 +33,7 @@ export function bindAssignment(
   return bindExpression(parseExpression(text), schema, options, value => {
     const isList = elementType(target) !== null && elementType(value.type) !== null
     const isNumber = isNumeric(target) && isNumeric(valueType(value.type))
-    // For a decimal column, a string is parsed by the decimal type itself.
+    // A decimal column needs no parsing here, because `coerced` parses strings as decimals.
     const parsesText = isNumeric(target) && target.kind !== 'decimal'
     const number = parsesText ? (writtenNumber(value, whole) ?? value) : value
     const assigned = isList || isNumber ? cast(value, target, false, whole) : coerced(number, target)
@@ -43,10 +43,13 @@ export function bindAssignment(
   })
 }
 
-/** Maximum characters of a number. No type holds more digits. */
+/** Maximum characters of a string that is parsed as a number. A longer integer is out of range for every type. */
 const longestNumber = 400
 
-/** Return the number that a constant string contains, or null. LanceDB's clients write numbers as strings. */
+/**
+ * Parse a constant string as a number, because LanceDB's clients write numbers as strings. Return null if `value` is
+ * not a constant string with a number.
+ */
 function writtenNumber(value: Bound, at: SourceSpan): LiteralNode | null {
   if (value.kind !== 'literal' || typeof value.value !== 'string' || value.value.length > longestNumber)
     return null

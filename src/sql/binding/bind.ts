@@ -5,9 +5,9 @@
  * Errors carry the position in the text:
  *
  * - `ColumnNotFound`: an unknown column
- * - `SchemaValidation`: types that do not fit
+ * - `SchemaValidation`: an operand whose type does not fit the operation
  * - `Unsupported`: SQL that this dialect does not have
- * - `InvalidInput`: anything else
+ * - `InvalidInput`: any other error in the expression or its parameters
  */
 
 import { typeName } from '../../arrow/type-name.js'
@@ -69,13 +69,13 @@ export type { Parameters } from './parameters.js'
 /** Options of `bindExpression` and `bindFilter`. */
 export interface BindOptions {
   /**
-   * Parameter values, or a list shared by several expressions. The owner of a shared list checks that every value was
-   * used.
+   * The parameter values of this expression, or a `ParameterList` that several expressions share. The owner of a shared
+   * list must call `checkUsed` after the last expression is bound.
    */
   readonly parameters?: Parameters | ParameterList | undefined
   /**
-   * Meaning of `"x"` if no column has exactly this name. `string-fallback` (default): the string, with a warning.
-   * `identifier`: an unknown column.
+   * Meaning of `"x"` if no column has exactly this name. `string-fallback` (default): the string `x`, with a warning.
+   * `identifier`: a column name, which is resolved like a name without quotes.
    */
   readonly doubleQuotes?: 'string-fallback' | 'identifier' | undefined
   /** The source of time and randomness for `now()`, `random()` and `uuid()`. Default: the system clock. */
@@ -83,8 +83,8 @@ export interface BindOptions {
 }
 
 /**
- * Bind a parsed expression to the columns of `schema`. `take` converts the bound value, whose number literals still
- * have all their digits.
+ * Bind a parsed expression to the columns of `schema`. `take`: converts the bound value while its number literals still
+ * have all their written digits. Default: no conversion.
  */
 export function bindExpression(
   expr: Expr,
@@ -97,25 +97,26 @@ export function bindExpression(
 }
 
 /**
- * Parse and bind a condition. NULL is a condition too. Throws `SchemaValidation` if the expression is not a condition.
+ * Parse and bind a condition: a boolean expression or NULL. Throws `SchemaValidation` for an expression of another
+ * type.
  */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
   const known = parsedFilter(text)
   const { clock = systemClock, doubleQuotes, parameters } = options
   const { bound } = known
   const isSame = bound?.schema === schema && bound.clock === clock && bound.doubleQuotes === doubleQuotes
-  // The owner of a shared parameter list checks for unused values. Parameters passed directly are checked here, so they
-  // must be bound again.
+  // A cached filter has no parameters. So values that are passed directly are unused: bind again to report them. For a
+  // shared list, its owner reports unused values.
   if (isSame && (parameters === undefined || parameters instanceof ParameterList)) return bound.filter
   const binder = new Binder(schema, options, true)
-  const filter = binder.finish(binder.condition(known.expr, 'a filter is a condition'))
+  const filter = binder.finish(binder.condition(known.expr, 'a filter must be a condition'))
   if (!binder.isOfCall) known.bound = { schema, clock, doubleQuotes, filter }
   return filter
 }
 
 /**
- * Bind a parsed condition. NULL is a condition too. Throws `SchemaValidation`, whose message begins with `message`, if
- * the expression is not a condition.
+ * Bind a parsed condition: a boolean expression or NULL. Throws `SchemaValidation` for an expression of another type.
+ * `message`: the first part of the message of this error.
  */
 export function bindCondition(
   expr: Expr,
@@ -128,8 +129,8 @@ export function bindCondition(
 }
 
 /**
- * A parsed filter with its last binding. The binding is kept only if it does not depend on the call, that is on
- * parameters or the time.
+ * A parsed filter and its last binding. `bound` stays null for a filter that contains parameters or the current time,
+ * because its binding is valid for one call only.
  */
 interface Parsed {
   readonly expr: Expr
@@ -144,8 +145,9 @@ interface Bindings {
 }
 
 /**
- * Cache of short parsed filters, newest last: applications repeat the same filters with other parameters. Parsing depends
- * on the text alone, so all roots of a process share the cache. It has no owner to pass from every operation to the binder.
+ * Cache of parsed filters, because applications repeat the same filters with other parameters. If the cache is full,
+ * the oldest filter is removed. Texts longer than `maxCachedLength` are not cached. All roots of a process share the
+ * cache, because parsing depends only on the text.
  */
 const parsedFilters = new Map<string, Parsed>()
 const maxParsedFilters = 128
@@ -163,7 +165,10 @@ function parsedFilter(text: string): Parsed {
 
 const nanosPerMilli = 1_000_000n
 
-/** Maximum number of branches of a CASE. Each branch takes a pass over the rows that the earlier branches left open. */
+/**
+ * Maximum number of branches of a CASE. The evaluation makes one pass per branch over the rows that no branch has
+ * taken.
+ */
 const maxBranches = 10_000
 
 class Binder {
@@ -186,7 +191,9 @@ class Binder {
     this.#clock = clock ?? systemClock
   }
 
-  /** Whether the bound expression contains values of a single call: parameters, or the current time. */
+  /**
+   * Whether the bound expression contains parameter values or the current time, so that it is valid for one call only.
+   */
   get isOfCall(): boolean {
     return this.#takesParameters || this.#now !== null
   }
@@ -261,13 +268,17 @@ class Binder {
     }
   }
 
-  /** Bind `expr` as a condition. `message` names the place that needs a condition, for the error. */
+  /**
+   * Bind `expr` as a condition. `message`: the first part of the error for another type, such as
+   * `NOT takes a condition`.
+   */
   condition(expr: Expr, message: string): Bound {
     const bound = this.bind(expr)
     const { kind } = valueType(bound.type)
     if (kind === 'null') return unknownTruth
     if (kind === 'bool') return bound
-    // Lance accepts regexp_match where it needs a condition, and treats it as never NULL.
+    // As in Lance, a call of regexp_match may be used as a condition, although it returns a list. The condition is
+    // never NULL.
     if (bound.kind === 'call' && bound.callee.name === 'regexp_match') {
       return asked(called(functionNamed('regexp_like')!, bound.args, expr.at), 'true')
     }
@@ -334,8 +345,8 @@ class Binder {
   }
 
   /**
-   * Bind arithmetic of number literals in floats, if it is compared with a float of the row. Lance does the same: `x =
-   * 1 / 2` compares with 0.5.
+   * Bind arithmetic on number literals as floats, if the other side of the comparison (`other`) is a float that is not
+   * constant. Return null in all other cases. So `x = 1 / 2` compares a float column with 0.5, as in Lance.
    */
   #boundInFloats(other: Bound, written: Expr): Bound | null {
     const isArithmetic =
@@ -395,7 +406,7 @@ class Binder {
   }
 
   #is({ operand: written, what, negated: isNegated }: IsExpr): Bound {
-    const message = `IS ${what.toUpperCase()} asks about a condition`
+    const message = `IS ${what.toUpperCase()} takes a condition`
     const operand = what === 'null' ? this.bind(written) : this.condition(written, message)
     if (
       this.#isFilter &&
@@ -441,8 +452,8 @@ class Binder {
     const results = unified(written)
     if (results === null) {
       const types = [...new Set(written.map(result => typeName(result.type)))].filter(name => name !== 'null')
-      throw schemaMismatch(`CASE gives values of one type, not ${shortList(types, 8, ' and ')}`, {
-        hint: 'CAST them to one',
+      throw schemaMismatch(`the results of CASE must have one type, not ${shortList(types, 8, ' and ')}`, {
+        hint: 'CAST the results to one type',
         at: expr.at,
       })
     }
@@ -506,12 +517,17 @@ function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr
   return out
 }
 
-/** Return the literal of a number with a point or an exponent, or of an integer too long to be parsed as one. */
+/**
+ * Create the literal of a number that the parser keeps as a text: one with a point or an exponent, or a long integer.
+ */
 function writtenNumber(text: string, at: SourceSpan): LiteralNode {
   return /[.eE]/.test(text) ? numberLiteral(text, at) : longNumber(text, at)
 }
 
-/** Return arithmetic of number literals with all literals as decimal numbers. Return null for any other expression. */
+/**
+ * Write each integer in arithmetic on number literals with a point (`1` becomes `1.0`), so that it is bound as a float.
+ * Return null if `expr` is not arithmetic on number literals.
+ */
 function asDecimals(expr: Expr): Expr | null {
   switch (expr.kind) {
     case 'decimal':

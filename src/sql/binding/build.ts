@@ -1,7 +1,7 @@
 /**
  * Create bound nodes in normal form:
  *
- * - Constants are folded and have the type of the other operand.
+ * - Operations on constants are replaced by their result, and constants have the type of the other operand.
  * - The constant of a comparison is on the right.
  * - Casts bring operands to one type.
  */
@@ -64,20 +64,21 @@ import {
   unknownTruth,
 } from './logic.js'
 
-/** Maximum bytes of a computed constant that is kept. A short filter can compute many large constants. */
+/** Maximum bytes of a folded constant. A limit is needed because a short filter can compute many large constants. */
 const largestConstant = 2 ** 16
 
 /**
- * Return the constant value of a node that depends on no column; else the node.
+ * Evaluate a constant node and return its value as a literal. Return the node unchanged in these cases:
  *
- * A node whose evaluation fails stays, and fails for the rows that need it. A node with a large value stays, and is
- * computed once per batch.
+ * - The node is not constant, because it reads a column or is volatile.
+ * - The evaluation fails. Then the error is raised later, and only if a row needs the value.
+ * - The value is large. Then it is computed once per batch.
  */
 export function fold(node: Bound): Bound {
   return folded(node) ?? node
 }
 
-/** As `fold`, but return null if the evaluation fails. */
+/** Fold a node as `fold` does, but return null if the evaluation fails. */
 function folded(node: Bound): Bound | null {
   for (const operand of node.operands) {
     if (isLiteral(operand) && operand.limit !== undefined) throw limitError(operand.limit)
@@ -93,8 +94,9 @@ function folded(node: Bound): Bound | null {
 }
 
 /**
- * Return whether the node can be folded: it is constant, and its operands are literals or have a type without literals.
- * Large operands were not folded, but a short value may be computed from them, such as their length.
+ * Return whether `fold` may evaluate a node. The node must be constant, and each operand must be a literal or have a
+ * type without literals, such as a struct. If the value of the node is small (for example, a length), operands may also
+ * be constants that were too large to be folded.
  */
 function isFoldable(node: Bound): boolean {
   if (!node.cost.isConstant) return false
@@ -143,7 +145,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   if (elementType(left.type) !== null) return comparedWithList(op, left, right, at)
   const fitted = fitComparison(left.type, op, right)
   if (fitted === null) {
-    // The left constant may be a string that is parsed as the type of the right one, such as a date.
+    // The left constant may be a string that can be parsed as the type of the right constant, for example as a date.
     const fitsMirrored = isLiteral(left) && fitComparison(right.type, op, left) !== null
     if (fitsMirrored) return compared(mirrored[op], right, left, at)
     throw notComparable(left, right, at)
@@ -152,7 +154,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   return fold(new CompareNode(fitted.op, left, constant))
 }
 
-/** Compare lists with a constant list. Each constant element is converted from its written form. */
+/** Create a comparison of a list operand with a constant list. Converts each constant element from its written form. */
 function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: SourceSpan): Bound {
   const equal = elementType(right.type) === null ? null : equalList(left.type, right)
   if (equal === null && !areComparable(left.type, right.type)) throw notComparable(left, right, at)
@@ -161,14 +163,15 @@ function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: So
     const constant = equal ?? exactList(right, at)
     return fold(new CompareNode(op, left, constant))
   }
-  // No list is less than the empty list: `<` is FALSE and `>=` is TRUE for every list that is not NULL.
+  // No list equals the constant, so `=` is FALSE and `<>` is TRUE, or NULL for a NULL list. The comparisons `< []` and
+  // `>= []` give these results, because no list is less than the empty list.
   const empty = new LiteralNode(right.type, [])
   return fold(new CompareNode(op === '=' ? '<' : '>=', left, empty))
 }
 
 /**
- * Return a list constant in the type of the lists it is compared with. Return null if no such list can be equal to the
- * constant.
+ * Convert a list constant to the list type `type`, the type of the other operand. Return null if no list of this type
+ * equals the constant, or if the elements are not comparable.
  */
 function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
   const item = valueType(elementType(type)!)
@@ -184,8 +187,8 @@ function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
 }
 
 /**
- * Return a list constant whose elements have exactly their written values. Throws `Unsupported` if no type can hold
- * them.
+ * Convert a list constant to a type that holds all its elements exactly as written. Throws `Unsupported` if there is no
+ * such type.
  */
 function exactList(literal: LiteralNode, at: SourceSpan): LiteralNode {
   const common = unified(elementsOf(literal).map(withDigits))
@@ -235,7 +238,7 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
   return fold(new InNode(operand, { values, hasNull, others }))
 }
 
-/** Create `operand IN (constants)` for a long list. */
+/** Create `operand IN (constants)` for a list that was read as one array, not as one node per element. */
 export function membershipOfMany(operand: Bound, constants: Constants, at: SourceSpan): Bound {
   const values = distinctValues(constants)
   const type = valueType(operand.type)
@@ -268,7 +271,10 @@ function memberLiteral(value: bigint | number | string, at: SourceSpan): Literal
     : numberOfScript(value, 'an element of the list', at)
 }
 
-/** Return the floats of `bits` bits that equal one of the ascending `numbers`, each once, as `equalValue` does. */
+/**
+ * Convert `numbers`, which ascend, to floats of `bits` bits without duplicates. Numbers that equal no float are left
+ * out. The result is the same as that of `equalValue` for each number.
+ */
 function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64): readonly number[] {
   const floats: number[] = []
   for (const number of numbers) {
@@ -279,8 +285,8 @@ function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64):
 }
 
 /**
- * Return whether the nearest float counts as the number. Integers must be exactly that float. Other numbers are rounded
- * to the precision of the floats.
+ * Return whether `number` counts as equal to `nearest`, the float nearest to it. An integer must be exactly equal.
+ * Another number is rounded to the precision of the float, so it is equal unless it is out of range.
  */
 function isFloat(number: bigint | number, nearest: number): boolean {
   if (typeof number === 'bigint') return Number.isFinite(nearest) && BigInt(nearest) === number
@@ -289,7 +295,8 @@ function isFloat(number: bigint | number, nearest: number): boolean {
 }
 
 /**
- * Create a membership test. `values` are distinct and of the operand's type. `first` is the first member as written.
+ * Create a membership test. `values`: distinct constants in the operand's type. `hasNull`: whether the list contains
+ * NULL. `first`: the first member as written, which the test uses if `values` is empty.
  */
 function memberOf(
   operand: Bound,
@@ -299,7 +306,7 @@ function memberOf(
   at: SourceSpan,
 ): Bound {
   if (values.length === 0) {
-    // No member is a value of the operand's type: the result is FALSE, or NULL if the operand is NULL.
+    // No value of the operand's type equals a member. So the result is FALSE, or NULL if the operand is NULL.
     return hasNull || isNull(operand) ? unknownTruth : compared('=', operand, first, at)
   }
   if (values.length === 1 && !hasNull) {
@@ -317,7 +324,10 @@ export function between(operand: Bound, low: Bound, high: Bound, at: SourceSpan)
   return fold(new BetweenNode(operand, bounds[0]!, bounds[1]!))
 }
 
-/** Return a bound as a value of the operand's type, or null if no such value equals the bound. */
+/**
+ * Convert a constant bound of BETWEEN to the operand's type. Return null if no value of this type equals the bound.
+ * Return other bounds unchanged.
+ */
 function exactBound(operand: Bound, bound: Bound): Bound | null {
   if (!isLiteral(bound) || isNull(bound)) return bound
   const value = equalValue(operand.type, bound)
@@ -342,7 +352,7 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
     })
   }
   const hint = !isLiteral(right)
-    ? 'CAST one of them'
+    ? 'CAST one of them to the type of the other'
     : isNumeric(a) && b.kind === 'utf8'
       ? 'write a number without quotes, or pass a number or bigint as a parameter'
       : a.kind === 'utf8'
@@ -352,8 +362,8 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
 }
 
 /**
- * Create arithmetic. `written` is the operator as written, for messages. Throws `SchemaValidation` if the operands do
- * not fit.
+ * Create an arithmetic operation. `written`: the operator in the text, for error messages (a negation `-x` is bound as
+ * `x * -1`). Throws `SchemaValidation` if the operator does not take the types of the operands.
  */
 export function arithmetic(
   op: ArithmeticOp,
@@ -388,7 +398,7 @@ function noArithmetic(left: Bound, right: Bound, written: string, at: SourceSpan
   })
 }
 
-/** Cast `node` to a type to which a cast is known to exist. */
+/** Convert `node` to `type`. The caller must know that a cast to this type exists. */
 function inType(node: Bound, type: DataType): Bound {
   return coerced(node, type) ?? fold(new CastNode(type, node, false))
 }
@@ -420,12 +430,12 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
   })
 }
 
-/** Return a number literal with all its written digits, if a decimal type can hold them. */
+/** Convert a number literal to a decimal, if a decimal type can hold all its digits. Return other nodes unchanged. */
 function withDigits(node: Bound): Bound {
   return (isLiteral(node) ? decimalLiteral(node) : null) ?? node
 }
 
-/** Cast a list constant element by element, from the written form of the elements. */
+/** Cast each element of a list constant from its written form, and return the list. */
 function castElements(
   elements: readonly LiteralNode[],
   item: DataType,
@@ -450,7 +460,7 @@ export function unified(
   let common: DataType | null = nullType
   for (const node of nodes) common = common === null ? null : commonType(common, node.type)
   if (common === null) return null
-  // Strings with 32-bit and 64-bit offsets are compared as one type.
+  // All strings get one type, whether their columns use 32-bit or 64-bit offsets.
   const type = common.kind === 'utf8' ? utf8 : valueType(common)
   const converted = nodes.map(node => coerced(node, type))
   return converted.every(node => node !== null) ? { type, nodes: converted } : null
@@ -458,9 +468,8 @@ export function unified(
 
 /**
  * Convert constants to suit the other nodes:
- * - to doubles, if a node is a float that is not a constant
- * - else to decimals, if a node is a decimal
- * - else to uint64, if a node is uint64
+ * - for doubles, if a node is a float that is not a constant
+ * - otherwise for the first node that is a decimal or uint64
  */
 export function unifyConstants(nodes: readonly Bound[]): readonly Bound[] {
   const special =
@@ -469,22 +478,28 @@ export function unifyConstants(nodes: readonly Bound[]): readonly Bound[] {
   return special === undefined ? nodes : nodes.map(node => fitConstant(node, special.type))
 }
 
-/** Convert `node` to suit the other operand of the same operator. */
+/** Convert a constant operand to suit the other operand of the same operator. Return other nodes unchanged. */
 function fitOperand(node: Bound, other: Bound): Bound {
   return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? fitConstant(node, other.type) : node
 }
 
 /**
- * Return whether the node is a float but not a constant. The type of a float constant may be only that of a number
- * literal.
+ * Return whether a node is a float that is not a constant. Float constants do not count, because a literal such as
+ * `0.5` has a float type only by default.
  */
 function isFloatOfRows(node: Bound): boolean {
   return !isLiteral(node) && valueType(node.type).kind === 'float'
 }
 
 /**
- * Return a constant in the other type if the conversion is exact: decimals for integers and decimals, uint64 for
- * natural numbers. Next to floats, a constant becomes the nearest double.
+ * Convert a constant for use next to an operand of the type `other`, if the conversion is exact. Return other nodes
+ * unchanged.
+ *
+ * - Next to a decimal, a number with a point or an exponent becomes a decimal.
+ * - Next to uint64, an integer that is not negative becomes uint64.
+ * - Next to a float, a number with a limit (`NumberLimit`) becomes the nearest double.
+ *
+ * Throws `InvalidInput` for a number with the limit `rounded` that is not next to a float.
  */
 function fitConstant(node: Bound, other: DataType): Bound {
   const type = valueType(other)
@@ -501,8 +516,8 @@ function fitConstant(node: Bound, other: DataType): Bound {
 }
 
 /**
- * Return a constant without its written form, when no later operand can use that form. Throws
- * `InvalidInput` for a number with a limit (`NumberLimit`).
+ * Return a constant without its written form (`text` and `elements` of `LiteralNode`). Call this when no later
+ * conversion needs the written form. Throws `InvalidInput` for a number with a limit (`NumberLimit`).
  */
 export function withoutWrittenForm(node: Bound): Bound {
   if (!isLiteral(node)) return node
@@ -523,13 +538,13 @@ export function coerced(node: Bound, type: DataType): Bound | null {
     const value = equalValue(type, node)
     if (value !== undefined && value !== null) return new LiteralNode(type, value)
   }
-  // A cast to an integer drops fractions, so it must be explicit.
+  // A conversion to an integer drops fractions, so it needs an explicit CAST.
   const cutsFractions = type.kind === 'int' && (from.kind === 'float' || from.kind === 'decimal')
   if (cutsFractions || commonType(from, type) === null || !castable(from, type)) return null
   return fold(new CastNode(type, node, false))
 }
 
-/** Return the elements of a list constant, in their written form if it is known. */
+/** Return the elements of a list constant as literals, with their written form if the list has one. */
 export function elementsOf({ type, value, elements }: LiteralNode): readonly LiteralNode[] {
   const child = elementType(type)!
   return elements ?? (value as readonly Scalar[]).map(cell => new LiteralNode(child, cell))

@@ -26,7 +26,10 @@ import { rewriteNames } from './rewrites.js'
 /** Maximum number of arguments of a call. */
 const maxArguments = 1000
 
-/** Throws `InvalidInput` if a call has more arguments than the function takes. */
+/**
+ * Check the number of arguments of a call. Throws `InvalidInput` if it is above `most`. `most` undefined:
+ * `maxArguments`.
+ */
 export function checkCount(name: string, count: number, most: number | undefined, at: SourceSpan): void {
   const limit = most ?? maxArguments
   if (count <= limit) return
@@ -36,7 +39,7 @@ export function checkCount(name: string, count: number, most: number | undefined
   })
 }
 
-/** Functions of other dialects, and what to write instead. */
+/** Hints for functions of other SQL dialects, by function name. */
 const otherDialects: Readonly<Record<string, string>> = {
   percentile_cont: 'write percentile(x, 0.9)',
   quantile_cont: 'write percentile(x, 0.9)',
@@ -54,7 +57,7 @@ const otherDialects: Readonly<Record<string, string>> = {
   any_value: 'write first(x) FILTER (WHERE x IS NOT NULL)',
 }
 
-/** Return the function with this name. Throws `InvalidInput` if there is none. */
+/** Return the function with this name. Throws `InvalidInput` for an unknown name. */
 export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   const callee = functionNamed(name)
   if (callee !== undefined) return callee
@@ -76,8 +79,9 @@ const memberFunctions: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Return the arguments of a search in a list, with a constant converted to the type it is compared with. A constant
- * that equals no value of this type becomes NULL, which equals nothing.
+ * Return the arguments of a call, converted for the comparison if the function searches a list. The wanted constant
+ * gets the element type of the list, or a constant list gets the type of the wanted value. A constant that equals no
+ * value of the type becomes NULL, because NULL equals nothing.
  */
 function withMembers(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
   const [list, wanted] = args
@@ -94,8 +98,8 @@ function withMembers(callee: SqlFunction, args: readonly Bound[]): readonly Boun
 }
 
 /**
- * Return a constant, or each element of a constant list, as a value of `type`. Return null if the types are not
- * comparable.
+ * Convert a constant, or each element of a constant list, to `type`. A constant that equals no value of the type
+ * becomes NULL. Return null if the constant is NULL, or if the types are not comparable.
  */
 function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   if (constant.value === null || constant.type.kind === 'null') return null
@@ -112,15 +116,16 @@ function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   return new LiteralNode(listOf(type), values)
 }
 
-/** Functions that compare the list elements with their second argument. Here NULL equals NULL. */
+/** Names of functions that compare list elements with their second argument. For these functions, NULL equals NULL. */
 const comparing = /^array_(positions|remove|replace)/
 
-/** Position of the list argument, for functions that insert the other arguments into the list. */
+/** Functions that insert one argument into a list, with the index of the list argument. */
 const listPositions: Readonly<Record<string, number>> = { array_append: 0, array_prepend: 1 }
 
 /**
- * Return the arguments of a call that compares or inserts elements, with constants converted to the element type. Then
- * a string next to dates is a date, and a number next to decimals keeps all its digits.
+ * Return the arguments of a call. If the function compares or inserts elements, constants are converted to the element
+ * type of the list. So a string becomes a date for a list of dates, and a number keeps all its digits for a list of
+ * decimals.
  */
 function withElements(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
   const compares = comparing.test(callee.name)
@@ -138,8 +143,8 @@ function withElements(callee: SqlFunction, args: readonly Bound[]): readonly Bou
 }
 
 /**
- * Return whether a constant is converted to the element type. An integer next to integers keeps its own type, as in
- * DataFusion.
+ * Return whether `withElements` converts a constant of type `type` to the type `element`. `isCompared`: whether the
+ * function compares the constant with elements. As in DataFusion, an integer for a list of integers keeps its own type.
  */
 function isConverted(type: DataType, element: DataType, isCompared: boolean): boolean {
   if (elementType(type) !== null) return false
@@ -148,14 +153,16 @@ function isConverted(type: DataType, element: DataType, isCompared: boolean): bo
 }
 
 /**
- * Create a call. The arguments are converted to the types that the function declares. Throws `SchemaValidation` if they
- * do not fit, `Unsupported` if an argument must be a constant, and `InvalidInput` for too many arguments.
+ * Create a call, with the arguments converted to the types that the function declares. Throws `SchemaValidation` if the
+ * function does not take the arguments, `Unsupported` if an argument must be a constant, and `InvalidInput` for too
+ * many arguments.
  */
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
   checkCount(callee.name, written.length, callee.most, at)
   const args = withElements(callee, withMembers(callee, unifyConstants(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
-    // Conversion made this constant NULL because no element can equal it. So the call is FALSE, and NULL only for a NULL list.
+    // No element can equal the written constant, so the conversion made it NULL. The result must be FALSE, or NULL for
+    // a NULL list. `array_has_any` gives these results.
     const nothing = new LiteralNode(listOf(args[1]!.type), [null])
     return called(functionNamed('array_has_any')!, [args[0]!, nothing], at)
   }

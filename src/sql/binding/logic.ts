@@ -1,7 +1,7 @@
 /**
  * Create conditions in normal form:
  *
- * - AND in AND and OR in OR are flattened, and operands are in evaluation order
+ * - nested ANDs and nested ORs are flattened, and operands are in evaluation order (cost.ts)
  * - NOT is pushed down to comparisons
  * - equalities with constants are merged into IN
  * - duplicates and constant conditions are removed
@@ -69,7 +69,7 @@ export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Boun
   return distinct.length === 1 ? distinct[0]! : new LogicNode(kind, inOrder(distinct))
 }
 
-/** Create a CASE whose results have the type `type`, without the branches that no row can take. */
+/** Create a CASE without the branches that no row can take. `type`: the type of all results. */
 export function conditional(type: DataType, branches: readonly Branch[], otherwise: Bound): Bound {
   const open: Branch[] = []
   for (const branch of branches) {
@@ -80,8 +80,8 @@ export function conditional(type: DataType, branches: readonly Branch[], otherwi
 }
 
 /**
- * Merge `value = a OR value IN (b)` into `value IN (a, b)`, and `value <> a AND value NOT IN (b)` into `value NOT IN
- * (a, b)`.
+ * Merge `value = a OR value IN (b)` into `value IN (a, b)`, and `value <> a AND value NOT IN (b)` into
+ * `value NOT IN (a, b)`.
  */
 function mergedMemberships(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
   const out: Bound[] = []
@@ -109,8 +109,8 @@ function mergedMemberships(kind: 'and' | 'or', operands: readonly Bound[]): Boun
 }
 
 /**
- * Return an operand of OR (or a negated operand of AND) as a membership test in a list of constants. Return null if it
- * is not one.
+ * Convert an operand of OR to a test `value IN (constants)`. For an operand of AND, return the test whose negation is
+ * the operand. Return null if the operand has no such form.
  */
 function asMembership(kind: 'and' | 'or', condition: Bound): InNode | null {
   const node = kind === 'and' && condition.kind === 'not' ? condition.operand : condition
@@ -126,7 +126,7 @@ export function hasMembers({ kind }: DataType): boolean {
   return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(kind)
 }
 
-/** Merges several lists for the same operand into one. */
+/** Merges the lists of several IN tests of the same operand into one list. */
 class MergedList {
   readonly #first: InNode
   readonly #values: Scalar[]
@@ -155,13 +155,16 @@ class MergedList {
   }
 }
 
-/** Add the key of a constant to the set. Return false if the set contains it already. */
+/** Add the key of a constant to a set of keys. Return false if the set already contains the key. */
 export function isNew(keys: Set<unknown>, value: Scalar): boolean {
   const { size } = keys
   return keys.add(keyOf(value)).size > size
 }
 
-/** Return the key of a constant in a Set. Bigints hash slowly, so safe integers become numbers. */
+/**
+ * Return the key by which a Set identifies a constant. A bigint becomes a number if it is safe, because bigints hash
+ * slowly.
+ */
 function keyOf(value: Scalar): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
@@ -175,16 +178,20 @@ function withoutRepeats(operands: readonly Bound[]): Bound[] {
   })
 }
 
-/** Limits for expressions that are compared by their text: number of nodes, and length of a constant. */
+/** Maximum number of nodes of an expression that is compared with other expressions by its text. */
 const shortSize = 24
+/** Maximum length of each constant in such an expression, in characters, bytes or elements. */
 const shortConstant = 100
 
-/** Return the text of an expression, or null if the expression is long or volatile. */
+/** Return the text of an expression to find equal expressions. Return null if the expression is long or volatile. */
 function shortText(node: Bound): string | null {
   return sizeOf(node, shortSize) < 0 || node.cost.isVolatile ? null : printBound(node)
 }
 
-/** Return the rest of `budget` after counting the nodes of an expression, negative if the expression is larger. */
+/**
+ * Subtract the number of nodes of an expression from `budget` and return the rest. Return a negative number if the
+ * expression has more nodes, or a constant longer than `shortConstant`.
+ */
 function sizeOf(node: Bound, budget: number): number {
   let remaining = budget - 1
   if (node.kind === 'in') remaining -= node.values.length

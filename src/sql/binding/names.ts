@@ -7,7 +7,7 @@ import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 
 /**
- * Return the column that a path names: a top-level column, then one struct field per further segment.
+ * Resolve a path to a column. The first segment names a top-level column, and each further segment a field of a struct.
  *
  * Throws:
  * - `ColumnNotFound` for an unknown name
@@ -38,7 +38,9 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
   return new ColumnNode(names, type)
 }
 
-/** Return the path of the first struct field with this name, ignoring case. */
+/**
+ * Return the path of the first struct field with this name, ignoring case. Return undefined if there is no such field.
+ */
 export function pathTo(name: string, fields: readonly Field[]): string | undefined {
   for (const { name: outer, type } of fields) {
     if (type.kind !== 'struct') continue
@@ -54,7 +56,10 @@ export function hasColumn(name: string, schema: Schema): boolean {
   return schema.fields.some(field => field.name === name)
 }
 
-/** Return the field with exactly this name, else the only field with this name ignoring case. */
+/**
+ * Return the field with exactly this name, otherwise the only field with this name ignoring case. Throws `InvalidInput`
+ * if several fields differ from the name only in case.
+ */
 function fieldNamed(name: string, fields: readonly Field[], at: SourceSpan): Field | undefined {
   const exact = fields.find(field => field.name === name)
   if (exact !== undefined) return exact
@@ -62,7 +67,7 @@ function fieldNamed(name: string, fields: readonly Field[], at: SourceSpan): Fie
   const similar = fields.filter(field => field.name.toLowerCase() === folded)
   if (similar.length > 1) {
     const choices = similar.map(field => quote(field.name)).join(' or ')
-    throw invalidInput(`no column named exactly ${quote(name)}, which could mean ${choices}`, { at })
+    throw invalidInput(`no column is named exactly ${quote(name)}; it could mean ${choices}`, { at })
   }
   return similar[0]
 }

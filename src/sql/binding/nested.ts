@@ -13,12 +13,13 @@ import { coerced, describe, fold, unified, unifyConstants } from './build.js'
 import { isLiteral } from './logic.js'
 import { resolveColumn } from './names.js'
 
-/** Maximum number of elements of a list that is built for every row. */
+/** Maximum number of elements of a list that is not constant, and so is built for every row. */
 const maxElements = 1024
 
-/** Create the list `[a, b]`. The list is a constant if all its elements are. */
+/** Create the list `[a, b]`. The list is a constant if all its elements are constants. */
 export function list(written: readonly Bound[], at: SourceSpan): Bound {
-  // If a constant was rounded, keep its limit. The type that the list is compared with decides later: only floats accept rounded numbers.
+  // If an element has the limit `rounded`, the list gets this limit, because only floats accept rounded numbers. The
+  // error is raised later, when the type of the other operand is known.
   const limit = written.every(isLiteral)
     ? written.find(node => node.limit?.kind === 'rounded')?.limit
     : undefined
@@ -43,8 +44,8 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
     )
   }
   if (nodes.length > maxElements) {
-    throw unsupported(`a list of ${nodes.length} values that are not all constants`, {
-      hint: `${maxElements} is the limit`,
+    throw unsupported(`a list of ${nodes.length} values must have only constants`, {
+      hint: `a list with other values has at most ${maxElements} values`,
       at,
     })
   }

@@ -10,12 +10,12 @@ import { timestampType } from '../values/types.js'
  * Parameter values by position (an array, for `?` and `$1`) or by name (an object, for `:name`).
  *
  * A value is a number, bigint, string, boolean, null, Date (a timestamp in milliseconds) or Uint8Array. Arrays and
- * typed arrays of these values are for IN and list functions. A safe integer is an integer. A larger number is accepted
- * only next to floats: pass a bigint instead.
+ * typed arrays of these values are for IN and list functions. A safe integer becomes an int64. A larger integer is
+ * accepted only next to floats, because it may have lost digits. Pass a bigint instead.
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** Maximum bytes of values that are used more than once, in total per request. */
+/** Maximum bytes of parameter values that a request uses again. Each use after the first one counts the whole value. */
 const maxRepeated = 2 ** 28
 
 /**
@@ -25,11 +25,11 @@ const maxRepeated = 2 ** 28
  */
 export class ParameterList {
   readonly #used = new Set<number | string>()
-  /** Approximate bytes of the values that were used again. */
+  /** Approximate bytes of values that were used again. Each use after the first one counts. */
   #repeated = 0
   readonly #values: Parameters | undefined
   #style: ParameterExpr['style'] | null = null
-  /** The `?` that used each value. */
+  /** By position of a value: the `?` in the text that used it. Detects a second expression that uses `?`. */
   readonly #questionMarks: ParameterExpr[] = []
 
   constructor(values: Parameters | undefined) {
@@ -37,8 +37,8 @@ export class ParameterList {
   }
 
   /**
-   * Return the constant, or one constant per element for an array. Throws `InvalidInput` for a missing or unusable
-   * value.
+   * Return the value of a parameter as a constant. For an array, return one constant per element. Throws `InvalidInput`
+   * if the value is missing or has an unsupported type.
    */
   take(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] {
     const value = this.#valueOf(parameter)
@@ -48,7 +48,7 @@ export class ParameterList {
       : literals(items, parameter)
   }
 
-  /** As `take`, but return a long array of integers or strings as one list. */
+  /** Return the value as `take` does, but return a long array of numbers or strings as one `ConstantList`. */
   takeMembers(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] | ConstantList {
     const value = this.#valueOf(parameter)
     const items = itemsOf(value)
@@ -57,7 +57,10 @@ export class ParameterList {
     return values === null ? literals(items, parameter) : { kind: 'constants', values, at: parameter.at }
   }
 
-  /** Throws `InvalidInput` if a value was passed but never used, by position for `?`, or by name. */
+  /**
+   * Check that the expressions used all values. Throws `InvalidInput` for an unused value for `?` or `:name`. Unused
+   * values for `$1` are allowed.
+   */
   checkUsed(): void {
     const values = this.#values
     if (values === undefined) return
@@ -95,7 +98,10 @@ export class ParameterList {
     return this.#lookUp(parameter)
   }
 
-  /** Each use of a value costs work, and a short text can use a value any number of times. */
+  /**
+   * Count a repeated use of a value. Throws `InvalidInput` above `maxRepeated`, because each use takes time and memory,
+   * and a short text can use a large value many times.
+   */
   #repeat(value: unknown, parameter: ParameterExpr): void {
     this.#repeated += sizeOf(value)
     if (this.#repeated <= maxRepeated) return
@@ -123,7 +129,7 @@ export class ParameterList {
   }
 }
 
-/** Return the approximate size of a value in bytes; 0 for small values. */
+/** Return the approximate size of a value in bytes. Return 0 for values of fixed size, such as numbers. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (ArrayBuffer.isView(value)) return value.byteLength
@@ -134,7 +140,10 @@ function nameOf({ key, style }: ParameterExpr): string {
   return style === ':' ? `:${cut(key as string)}` : `parameter ${(key as number) + 1}`
 }
 
-/** Return the elements of an array or typed array. Return null for bytes and for other values. */
+/**
+ * Return the elements of an array or typed array. Return null for a Uint8Array, which is one value, and for other
+ * values.
+ */
 function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =

@@ -1,5 +1,6 @@
 /**
- * Functions that are rewritten to other expressions. The rewrite depends on the arguments at bind time, not on rows.
+ * Functions whose calls are replaced by other expressions at bind time. The replacement depends on the types and
+ * constants of the arguments, so these functions need no kernel.
  */
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
@@ -12,20 +13,20 @@ import { dateType, timestampType, valueType } from '../values/types.js'
 import { asked, cast, describe, unified } from './build.js'
 import { conditional, isLiteral, negated } from './logic.js'
 
-/** A call that is being bound. */
+/** A function call that is being bound. */
 export interface RewriteCall {
   readonly args: readonly Bound[]
   readonly at: SourceSpan
-  /** The time of this bind in nanoseconds since 1970. Every call returns the same time. */
+  /** Returns the current time in nanoseconds since 1970. All calls in one expression get the same time. */
   readonly now: () => bigint
   readonly list: (elements: readonly Bound[]) => Bound
   readonly element: (operand: Bound, index: Bound) => Bound
 }
 
 interface Rewrite {
-  /** How a call is written, for messages. */
+  /** An example call for error messages. */
   readonly usage: string
-  /** Number of arguments; null: any number. */
+  /** Required number of arguments. Null: any number. */
   readonly count: number | null
   readonly run: (call: RewriteCall) => Bound
 }
@@ -72,15 +73,15 @@ const rewrites: Readonly<Record<string, Rewrite>> = {
   get_field: { usage: "get_field(struct, 'name')", count: 2, run: getField },
 }
 
-/** Names of functions that are rewritten to another expression. */
+/** Names of the functions whose calls are replaced at bind time. */
 export const rewriteNames: readonly string[] = Object.keys(rewrites)
 
 /** Functions that can be called without parentheses, unless a column has their name. */
 export const bareCalls: readonly string[] = ['current_date', 'current_time', 'current_timestamp']
 
 /**
- * Return the expression that replaces a call of this function, ignoring case. Return null if the function is not
- * rewritten.
+ * Return the expression that replaces a call of the function `name` (in any case). Return null if calls of this
+ * function are not replaced.
  */
 export function rewritten(name: string, call: RewriteCall): Bound | null {
   const folded = name.toLowerCase()
@@ -109,7 +110,10 @@ function arrowCast({ args, at }: RewriteCall, isTry: boolean): Bound {
   )
 }
 
-/** As in PostgreSQL: a timestamp without a zone becomes an instant, a timestamp with a zone becomes its clock time. */
+/**
+ * Bind AT TIME ZONE as PostgreSQL does. A timestamp without a zone is read as a local time of the named zone and
+ * becomes an instant. A timestamp with a zone becomes the local time in the named zone.
+ */
 function inZone({ args, at }: RewriteCall): Bound {
   const [zone, value] = args as [Bound, Bound]
   const type = valueType(value.type)
@@ -118,7 +122,10 @@ function inZone({ args, at }: RewriteCall): Bound {
     throw schemaMismatch(`AT TIME ZONE takes a timestamp, not ${describe(value)}`, { hint, at })
   }
   if (!isLiteral(zone) || typeof zone.value !== 'string') {
-    throw invalidInput(`the zone of AT TIME ZONE is a constant text, not ${describe(zone)}`, { hint, at })
+    throw invalidInput(`the zone of AT TIME ZONE must be a constant text, not ${describe(zone)}`, {
+      hint,
+      at,
+    })
   }
   const { unit, timezone } = type.kind === 'null' ? { unit: 'us' as const, timezone: null } : type
   const zoned = cast(value, timestampType(unit, zone.value), false, at)

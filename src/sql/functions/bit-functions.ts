@@ -1,4 +1,4 @@
-/** Declarations of the operators on bits. They are functions whose names are symbols, which no call can write. */
+/** Declarations of the operators on bits. They are functions with symbols as names, so a call cannot name them. */
 import type { DataType } from '../../arrow/types.js'
 import { int64, uint64 } from '../values/types.js'
 import { bitAnd, bitNot, bitOr, bitXor, shiftLeft, shiftRight } from './bits.js'
@@ -13,7 +13,7 @@ export const bitFunctions: readonly SqlFunction[] = [
   { name: '>>', usage: 'integer >> bits', sign: shifted, kernel: shiftRight, mayFail: true },
 ]
 
-/** The result of uint64 values is uint64, that of all other integers is int64. */
+/** Return the result type: uint64 if all arguments are uint64, otherwise int64. */
 function resultType(args: readonly DataType[]): DataType {
   const isUnsigned = args.every(type => type.kind === 'int' && type.bits === 64 && !type.signed)
   return isUnsigned ? uint64 : int64

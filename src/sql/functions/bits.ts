@@ -1,4 +1,4 @@
-/** Operators on the bits of 64-bit integers, over pairs of 32-bit words. */
+/** Operators on the bits of 64-bit integers, which are processed as pairs of 32-bit words. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { spread } from '../kernels/gather.js'
@@ -46,14 +46,17 @@ export function shiftLeft(call: Call): Column {
     if (n >= 32) out[2 * i + 1] = low << (n - 32)
     else {
       out[2 * i] = low << n
-      // A shift by 32 bits would be a shift by 0 bits.
+      // Shift in two steps, because for n = 0 a single shift by 32 - n bits would shift by 0 bits.
       out[2 * i + 1] = (source[2 * i + 1]! << n) | ((low >>> 1) >>> (31 - n))
     }
   }
   return resultOf(call, out)
 }
 
-/** Compute `a >> n`. A negative number stays negative: the sign fills the free bits. */
+/**
+ * Compute `a >> n`. For signed integers, copies of the sign bit fill the free bits, so a negative number stays
+ * negative.
+ */
 export function shiftRight(call: Call): Column {
   const [source, counts, out] = wordsOfCall(call)
   checkShifts(call, counts)
@@ -84,7 +87,7 @@ function checkShifts(call: Call, counts: Int32Array): void {
   }
 }
 
-/** The words of both arguments, and words for the result. */
+/** Return the words of both arguments, and an array for the words of the result. */
 function wordsOfCall({ args, length }: Call): [Int32Array, Int32Array, Int32Array<ArrayBuffer>] {
   const [left, right] = args.map(arg => pairsOf(spread(arg, length))) as [Int32Array, Int32Array]
   return [left, right, new Int32Array(2 * length)]

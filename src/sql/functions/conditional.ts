@@ -7,11 +7,14 @@ import { allRows } from '../kernels/truth.js'
 import { bitAt, columnOf, type Operand, operandOf, type RowMask, validWords } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 
-/** Maximum number of arguments: one byte per row stores the chosen argument. */
+/**
+ * Maximum number of arguments, because one byte per row stores the index of the chosen argument, and 255 means NULL.
+ */
 export const maxChoices = 255
 
 /**
- * Return the first argument that is not NULL. Each argument is evaluated only for rows where the earlier ones are NULL.
+ * Compute `coalesce(value, ...)`: the first argument that is not NULL. Each argument is evaluated only for the rows
+ * where all earlier arguments are NULL.
  */
 export function coalesce(
   args: readonly ((rows: RowMask) => Operand)[],
@@ -33,13 +36,16 @@ export function coalesce(
   return choose(operands, choice, type)
 }
 
-/** A NULL argument of a type without constants has the null type. Give it the type `type`. */
+/**
+ * Convert an operand of the null type to `type`. A NULL argument has the null type if constants of its own type do not
+ * exist, as for structs.
+ */
 function ofType(operand: Operand, type: Column['type']): Operand {
   const { column, constant } = operand
   return column.type.kind === 'null' ? operandOf(nullColumn(type, column.length), constant) : operand
 }
 
-/** Return the first argument, or NULL where the second argument equals it. */
+/** Compute `nullif(value, other)`: NULL if both arguments are equal, otherwise the first argument. */
 export function nullif({ args, length, rows }: Call): Column {
   const [value, other] = args as [Operand, Operand]
   const column = spread(value, length)
@@ -52,8 +58,8 @@ export function nullif({ args, length, rows }: Call): Column {
 }
 
 /**
- * Return a kernel for the greatest (`op` is >) or least (<) of the arguments that are not NULL. NaN is the greatest
- * float.
+ * Return the kernel of `greatest` (`op` is >) or `least` (<). NULL arguments are ignored. NaN is greater than all other
+ * floats.
  */
 export function extreme(op: '<' | '>'): Kernel {
   return ({ args, type, length, rows }) => {

@@ -1,6 +1,9 @@
 /**
- * Parts of dates, times, timestamps, durations and intervals. A timestamp with a zone has the parts of its local time.
- * A part of a duration is the whole duration in that unit: 90 minutes have the `minute` 90 and the `hour` 1.
+ * Compute parts of dates, times, timestamps, durations and intervals, such as the year. For a timestamp with a zone,
+ * the parts are those of its local time.
+ *
+ * A part of a duration is the whole duration in that unit. For example, 90 minutes have the `minute` 90 and the `hour`
+ * 1.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -189,7 +192,7 @@ const lengths: Readonly<Partial<Record<DatePart, number>>> = {
   second: 1,
 }
 
-/** Return a duration in whole units of the part. */
+/** Return a whole duration in units of the part, without a fraction. */
 function totalOf({ seconds, rest, perSecond }: SplitInstants, row: number, part: DatePart): number {
   const size = lengths[part]
   if (size === undefined) return scaled(seconds[row]!, rest[row]!, perSecond, part as keyof typeof fractions)
@@ -206,7 +209,7 @@ function intervalParts(call: Call, column: Column, part: DatePart): Column {
   return result(numbers, type, valid)
 }
 
-/** For `epoch`, a month counts as 30 days. */
+/** Return a part of an interval. For `epoch`, a month counts as 30 days. */
 function partOfInterval({ months, days, nanos }: Interval, part: DatePart): number {
   const ofMinute = Number(nanos % 60_000_000_000n)
   switch (part) {
@@ -235,7 +238,7 @@ function partOfInterval({ months, days, nanos }: Interval, part: DatePart): numb
   }
 }
 
-/** Return the remainder of a floored division, which is never negative for a positive `size`. */
+/** Return the remainder of a division that rounds down. It is never negative for a positive `size`. */
 export function modulo(value: number, size: number): number {
   return ((value % size) + size) % size
 }

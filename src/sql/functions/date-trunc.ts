@@ -1,4 +1,4 @@
-/** Round times down to the start of a unit (`date_trunc`) or of a custom span (`date_bin`). */
+/** Round dates and times down to the start of a unit (`date_trunc`) or of a span of any length (`date_bin`). */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
 import { checkCalendar, joinInstant, splitInstants } from '../values/instants.js'
@@ -18,9 +18,11 @@ import type { Call } from './call.js'
 import { instantColumn, modulo } from './date-part.js'
 import { strictRows, textOf } from './operands.js'
 
-/** Units below a second, by their number per second. Units of fixed length, in seconds. Units of the calendar. */
+/** Units shorter than a second, with the number of units per second. */
 const fine: Readonly<Record<string, number>> = { microsecond: 1e6, millisecond: 1e3 }
+/** Units of a fixed number of seconds. */
 const plain: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3600, day: 86_400 }
+/** Units whose start is found with the calendar. */
 const coarse = ['week', 'month', 'quarter', 'year']
 const units = [...Object.keys(fine), ...Object.keys(plain), ...coarse]
 
@@ -52,7 +54,7 @@ export function dateTrunc(call: Call): Column {
     if (pairs === null) values[i] = start * perSecond + truncatedRest
     else if (!joinInstant(pairs, i, start, truncatedRest, perSecond)) {
       throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`, {
-        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+        hint: 'timestamps with a coarser unit have a larger range: CAST(x AS timestamp(6))',
       })
     }
   }
@@ -65,8 +67,8 @@ function startOf(unit: string, seconds: number, zone: Zone | null, describe: () 
   if (zone === null) return startOfLocal(unit, seconds)
   const offset = offsetAt(zone, seconds)
   const local = startOfLocal(unit, seconds + offset)
-  // If clocks were set back, an hour occurs twice. Keep the offset of the time, so that the result is in the same
-  // occurrence.
+  // An hour in which clocks are set back occurs twice. Keep the offset of the given time if possible, so that the
+  // result is in the same of the two hours.
   return offsetAt(zone, local - offset) === offset ? local - offset : instantOfLocal(zone, local)
 }
 
@@ -81,8 +83,8 @@ function startOfLocal(unit: string, local: number): number {
 }
 
 /**
- * Compute `date_bin(span, x)` or `date_bin(span, x, origin)`: the start of the span that contains x, counted from the
- * origin.
+ * Compute `date_bin(span, x)` or `date_bin(span, x, origin)`. Time is divided into consecutive spans that begin at the
+ * origin, by default 1970-01-01. The result is the start of the span that contains x.
  */
 export function dateBin(call: Call): Column {
   const { args, length, type, describe } = call
@@ -103,7 +105,7 @@ export function dateBin(call: Call): Column {
     const value = floorDivide(binned, unit)
     if (BigInt.asIntN(64, value) !== value) {
       throw invalidInput(`the span starts before the first timestamp, in ${describe()}`, {
-        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+        hint: 'timestamps with a coarser unit have a larger range: CAST(x AS timestamp(6))',
       })
     }
     values[i] = value
@@ -113,7 +115,7 @@ export function dateBin(call: Call): Column {
 
 /**
  * Return a span as months, or as nanoseconds with days of 24 hours. Throws `InvalidInput` if the span is not positive,
- * or mixes both.
+ * or if it has months and also days or smaller units.
  */
 function spanAt({ column, constant }: Operand, row: number, describe: () => string): Omit<Interval, 'days'> {
   const value = scalarAt(column, constant ? 0 : row)
@@ -142,6 +144,7 @@ function monthBin(nanos: bigint, origin: bigint, months: number): bigint {
   const between = (to.year - from.year) * 12 + to.month - from.month
   const startOfBin = (count: number) => BigInt(addMonths(startDay, count)) * nanosPerDay + ofDay
   const count = Math.floor(between / months) * months
-  // The month is right, but the day may still be before the first day of the span.
+  // `count` is computed from months only. If the span that it gives begins after `nanos`, the previous span contains
+  // `nanos`.
   return startOfBin(count) <= nanos ? startOfBin(count) : startOfBin(count - months)
 }

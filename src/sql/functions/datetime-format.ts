@@ -1,8 +1,9 @@
 /**
- * Parse times in a custom format, with the conversions of strftime as the chrono crate implements them.
+ * Parse dates and times in a custom format. A format has the conversions of strftime, such as %Y, with the meaning that
+ * they have in the chrono crate of Rust.
  *
  * - White space in a format matches any amount of white space, also none. White space may precede a number.
- * - A missing time of day is midnight. The text must contain a date, or the seconds since 1970.
+ * - Without a time of day, the time is midnight. The text must contain a date, or the seconds since 1970.
  * - A format with an unknown conversion matches no text.
  */
 import { daysInMonth, daysOfCivil, nanosPerDay } from '../values/temporal.js'
@@ -102,11 +103,11 @@ const fields: Readonly<Record<string, readonly [pattern: RegExp, read: Reader]>>
   '::z': [/\s*([+-])(\d\d):?(\d\d)(?::?(\d\d))?/y, offsetField],
   '#z': [/\s*(?:z|([+-])(\d\d):?(\d\d)?)/iy, offsetField],
   Z: [/[^\s]+/y, () => {}],
-  // The offset of RFC 3339, which ends the conversion %+.
+  // The offset at the end of the conversion %+, as in RFC 3339. No format can name this conversion alone.
   '+z': [/\s*(?:z|([+-])(\d\d):?(\d\d))/iy, offsetField],
 }
 
-/** Conversions that stand for several others. */
+/** Conversions that are abbreviations of several conversions. */
 const compounds: Readonly<Record<string, string>> = {
   D: '%m/%d/%y',
   x: '%m/%d/%y',
@@ -123,7 +124,7 @@ const compounds: Readonly<Record<string, string>> = {
 
 type Item = readonly [pattern: RegExp, read: Reader] | string | 'unknown'
 
-/** A parsed format; null if it matches no text. */
+/** A parsed format. Null: the format matches no text. */
 export type DatetimeFormat = readonly Item[] | null
 
 /** Maximum length of a format. Longer formats match no text. */
@@ -159,8 +160,8 @@ function itemOf(name: string): Item {
 }
 
 /**
- * Parse a text in the format to nanoseconds since 1970. Return null if the text does not match. Without an offset, the
- * time is UTC.
+ * Parse a text in the given format to nanoseconds since 1970. Return null if the text does not match the format. A text
+ * without an offset is in UTC.
  */
 export function readFormatted(text: string, format: DatetimeFormat): bigint | null {
   if (format === null) return null
@@ -208,7 +209,7 @@ function daysOf(read: Fields): number | null {
   return daysOfCivil({ year, month, day })
 }
 
-/** A year of two digits lies in 1970 to 2069. */
+/** Return the year, or null if no year was read. A year of two digits without a century is a year from 1970 to 2069. */
 function yearOf({ year, century, yearOfCentury }: Fields): number | null {
   if (year !== undefined) return year
   if (yearOfCentury === undefined) return null

@@ -1,4 +1,6 @@
-/** The table of all functions. To add a function, add a row to the table of its subject and a kernel. */
+/**
+ * The table of all functions. To add a function, write a kernel, and add a row to the table for its kind of function.
+ */
 import { bitFunctions } from './bit-functions.js'
 import { conditionalFunctions } from './conditional-functions.js'
 import { hashFunctions } from './hash-functions.js'
@@ -32,10 +34,10 @@ const byName = new Map(
   tables.flat().flatMap(row => [row.name, ...(row.aliases ?? [])].map(name => [name, row] as const)),
 )
 
-/** Return the function with this name, ignoring case, or undefined. */
+/** Return the function with this name, ignoring case. Return undefined for an unknown name. */
 export function functionNamed(name: string): SqlFunction | undefined {
   return byName.get(name.toLowerCase())
 }
 
-/** All function names that a call can use. Operators are functions whose names are symbols. */
+/** All function names that a call can use. The names of operators, which are symbols, are left out. */
 export const functionNames: readonly string[] = [...byName.keys()].filter(name => /^\w/.test(name))

@@ -1,4 +1,4 @@
-/** Declarations of digests and encodings. */
+/** Declarations of the functions that compute digests and encodings. */
 import type { DataType } from '../../arrow/types.js'
 import { binary, utf8 } from '../values/types.js'
 import { algorithmOf, decode, digest, digestBy, encode, encodingOf, md5 } from './hashes.js'
@@ -35,7 +35,10 @@ export const hashFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Return the signature of bytes and a name. A constant name is checked at once. */
+/**
+ * Return the signature of a function of bytes and the name of an algorithm or encoding. `check`: throws for an unknown
+ * name. A constant name is checked here, so that the error is reported when the call is bound.
+ */
 function named(
   args: readonly DataType[],
   constants: Constants,

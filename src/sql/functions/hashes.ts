@@ -1,4 +1,4 @@
-/** Digests and encodings of bytes. A string counts as its UTF-8 bytes. */
+/** Compute digests and encodings of bytes. For a string, these are its UTF-8 bytes. */
 import { createHash } from 'node:crypto'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
@@ -7,7 +7,7 @@ import { byteRowsOf, type Operand } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 import { growRows, textOf, writeRows } from './operands.js'
 
-/** Names of digests, and their names in node:crypto. */
+/** The names of the digest algorithms in node:crypto, by their names in SQL. */
 const algorithms: Readonly<Record<string, string>> = {
   md5: 'md5',
   sha224: 'sha224',
@@ -18,7 +18,7 @@ const algorithms: Readonly<Record<string, string>> = {
   blake2b: 'blake2b512',
 }
 
-/** Return a reader for the bytes of each row of an argument. */
+/** Return a function that returns the bytes of a row of an argument. */
 function bytesOf({ column, constant }: Operand): (row: number) => Uint8Array {
   const { bytes, offsets } = byteRowsOf(column)
   return row => {
@@ -27,7 +27,7 @@ function bytesOf({ column, constant }: Operand): (row: number) => Uint8Array {
   }
 }
 
-/** Return a kernel for the digest by a fixed algorithm, as bytes. */
+/** Return the kernel of a function that computes a digest with the algorithm `name`, as bytes. */
 export function digestBy(name: string): Kernel {
   return call => digests(call, () => name)
 }
@@ -47,11 +47,11 @@ function digests(call: Call, nameAt: (row: number) => string): Column {
   })
 }
 
-/** Return the digest algorithm with this name. Throws `Unsupported` for an unknown name. */
+/** Return the name of a digest algorithm in node:crypto, ignoring case. Throws `Unsupported` for an unknown name. */
 export function algorithmOf(name: string): string {
   const key = name.toLowerCase()
   if (Object.hasOwn(algorithms, key)) return algorithms[key]!
-  throw unsupported(`no digest named ${quote(name)}`, {
+  throw unsupported(`there is no digest named ${quote(name)}`, {
     hint: `the digests are ${Object.keys(algorithms).join(', ')}`,
   })
 }
@@ -66,16 +66,18 @@ export function md5(call: Call): Column {
 
 const encodings = ['base64', 'base64pad', 'hex']
 
-/** Return the encoding with this name. Throws `Unsupported` for an unknown name. */
+/** Return the name of an encoding in lower case. Throws `Unsupported` for an unknown name. */
 export function encodingOf(name: string): string {
   if (encodings.includes(name.toLowerCase())) return name.toLowerCase()
-  throw unsupported(`no encoding named ${quote(name)}`, { hint: `the encodings are ${encodings.join(', ')}` })
+  throw unsupported(`there is no encoding named ${quote(name)}`, {
+    hint: `the encodings are ${encodings.join(', ')}`,
+  })
 }
 
-/** Bytes that are encoded at once. A multiple of 3, because base64 encodes three bytes as four characters. */
+/** Bytes per encoding step. It is a multiple of 3, because base64 encodes three bytes as four characters. */
 const chunkSize = 3 * 2 ** 14
 
-/** Compute `encode(bytes, encoding)`. base64 is written without padding, base64pad with padding. */
+/** Compute `encode(bytes, encoding)`. The result has padding for `base64pad`, but not for `base64`. */
 export function encode(call: Call): Column {
   const [source] = call.args as [Operand]
   const bytesAt = bytesOf(source)
@@ -92,8 +94,8 @@ export function encode(call: Call): Column {
 }
 
 /**
- * Compute `decode(text, encoding)`. base64 may have padding. Throws `InvalidInput` for a text that is not in the
- * encoding.
+ * Compute `decode(text, encoding)`. Text in base64 may have padding. Throws `InvalidInput` for a text that is not valid
+ * in the encoding.
  */
 export function decode(call: Call): Column {
   const [source] = call.args as [Operand]
@@ -115,7 +117,7 @@ export function decode(call: Call): Column {
   })
 }
 
-/** Return the value of each character of an alphabet, 255 for all other characters. */
+/** Return a table with the value of each character: its position in an alphabet, or 255 if no alphabet has it. */
 function valuesOf(...alphabets: readonly string[]): Uint8Array {
   const values = new Uint8Array(256).fill(255)
   for (const alphabet of alphabets) {
@@ -154,6 +156,6 @@ function fromBase64(text: Uint8Array): Uint8Array | null {
     count -= 8
     bytes[at++] = bits >>> count
   }
-  // In canonical base64, the bits past the last byte are zero.
+  // The unused bits after the last byte must be 0, as in canonical base64.
   return count === 6 || (bits & ((1 << count) - 1)) !== 0 ? null : bytes
 }

@@ -1,4 +1,4 @@
-/** Declarations of JSON functions. JSON is a utf8 column, or UTF-8 in a binary column. */
+/** Declarations of JSON functions. They take JSON as utf8 or as binary with UTF-8. */
 import type { DataType } from '../../arrow/types.js'
 import { castable } from '../kernels/cast.js'
 import { boolType, float64, int64, uint64, utf8 } from '../values/types.js'
@@ -98,7 +98,9 @@ function withKey(result: DataType): Sign {
       : null
 }
 
-/** Return a signature with a path. A constant path is checked at once. */
+/**
+ * Return a signature with a path. A constant path is checked here, so that binding the call reports an invalid path.
+ */
 function withPath(result: DataType): Sign {
   return (args, constants) => {
     const signature = withKey(result)(args, constants)
@@ -108,13 +110,13 @@ function withPath(result: DataType): Sign {
   }
 }
 
-/** Return a signature where the path is optional. */
+/** Return the signature of a function of JSON with an optional path. */
 function jsonAlone(args: readonly DataType[], constants: Constants): Signature | null {
   if (args.length !== 1) return withPath(int64)(args, constants)
   return isJson(args[0]!) ? { args: [jsonType(args[0]!)], result: int64 } : null
 }
 
-/** Return a signature with a path and a value of any type that can be cast to a string. */
+/** Return the signature of a function of JSON, a path, and a value of any type that can be cast to a string. */
 function pathAndValue(args: readonly DataType[], constants: Constants): Signature | null {
   const signature = withPath(boolType)(args.slice(0, 2), constants)
   const value = args[2]

@@ -1,6 +1,6 @@
 /**
- * JSON functions, with the names and conversions of Lance's. Text that is not JSON has no values: every function
- * returns NULL for it.
+ * JSON functions, with the names and conversions of the JSON functions of Lance. They return NULL for text that is not
+ * JSON.
  */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote } from '../../errors.js'
@@ -12,15 +12,15 @@ import { JsonKind, JsonReader } from './json.js'
 import { type JsonPath, parseJsonPath, selectJson } from './json-path.js'
 import { growingFrom, rowSizesOf, shortText, strictRows, textOf } from './operands.js'
 
-/** A constant document. */
+/** A constant document, which is parsed once and read for every row. */
 interface ConstantDocument {
-  /** Null for text that is not JSON. */
+  /** The parsed document. Null if the text is not JSON. */
   readonly reader: JsonReader | null
-  /** The elements at the path that was asked for last. */
+  /** The array elements at the last requested path, as the keys of `keysOf`. Null before the first request. */
   last: { readonly path: string; readonly elements: ReadonlySet<string> } | null
 }
 
-/** Parse a constant document; see `Constant.once`. */
+/** Parse a constant document. It is a module-level function because `Constant.once` caches its result. */
 function parseDocument(json: Column): ConstantDocument {
   const reader = new JsonReader()
   const isJson = reader.read(shortText(json, 0))
@@ -29,8 +29,8 @@ function parseDocument(json: Column): ConstantDocument {
 }
 
 /**
- * Call `visit` for the requested rows that hold JSON. `visit` returns whether the row has a result. Return the rows
- * that have one.
+ * Call `visit` for each requested row that contains JSON. `visit`: computes the row, and returns whether its result is
+ * not NULL. Return a bitmap of the rows for which `visit` returned true.
  */
 function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => boolean): Uint32Array {
   const { args, length } = call
@@ -46,7 +46,7 @@ function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => bo
   return valid
 }
 
-/** Return a reader for the path of each row. */
+/** Return a function that returns the parsed path of a row. `operand` undefined: the path is `$` for all rows. */
 function pathsOf(operand: Operand | undefined): (row: number) => JsonPath {
   let known: string | null = null
   let path: JsonPath = []
@@ -62,8 +62,8 @@ function pathsOf(operand: Operand | undefined): (row: number) => JsonPath {
 const maxVisited = 2 ** 24
 
 /**
- * Return a function that selects the tokens at the path of each row. For a constant document, the same path returns the
- * same array.
+ * Return a function that selects the tokens at the path of a row. For a constant document, consecutive rows with the
+ * same path get the same array.
  */
 function selectorOf({ args }: Call): (reader: JsonReader, row: number) => readonly number[] {
   const [json, paths] = args as [Operand, Operand?]
@@ -89,7 +89,7 @@ function tooManyValues() {
   })
 }
 
-/** Compute `json_extract(json, path)`: the value at the path as JSON, or an array if there are several. */
+/** Compute `json_extract(json, path)`: the value at the path as JSON. Several values are returned as a JSON array. */
 export function jsonExtract(call: Call): Column {
   const select = selectorOf(call)
   return textColumn(call, (reader, row) => {
@@ -99,7 +99,7 @@ export function jsonExtract(call: Call): Column {
   })
 }
 
-/** Compute `json_get(json, key)`: the value of a key, or of an element by its index from 0, as JSON. */
+/** Compute `json_get(json, key)`: a member of an object by key, or an element of an array by index from 0, as JSON. */
 export function jsonGet(call: Call): Column {
   return textColumn(call, (reader, row) => {
     const token = valueAt(reader, textOf(call.args[1]!, row))
@@ -130,7 +130,7 @@ function valueAt(reader: JsonReader, key: string): number {
   return kind === JsonKind.Array && /^\d{1,9}$/.test(key) ? reader.element(0, Number(key)) : -1
 }
 
-/** Compute `json_get_string(json, key)`: strings, numbers and booleans as text. */
+/** Compute `json_get_string(json, key)`: the value as text if it is a string, number or boolean, otherwise NULL. */
 export function jsonGetString(call: Call): Column {
   return textColumn(call, (reader, row) => {
     const token = valueAt(reader, textOf(call.args[1]!, row))
@@ -141,8 +141,8 @@ export function jsonGetString(call: Call): Column {
 }
 
 /**
- * Compute `json_get_int(json, key)` or `json_get_uint(json, key)`. Fractions are dropped, true is 1. A value that does
- * not fit is NULL.
+ * Compute `json_get_int(json, key)` or `json_get_uint(json, key)`. The fraction of a number is dropped, true is 1 and
+ * false is 0. The result is NULL for a value that does not fit into 64 bits.
  */
 export function jsonGetInteger(call: Call): Column {
   const { length, type } = call
@@ -202,8 +202,8 @@ function numberAt(reader: JsonReader, token: number): number | null {
 }
 
 /**
- * Compute `json_get_bool(json, key)`. The number 0 is FALSE, other numbers are TRUE. Only the strings 'true' and
- * 'false' have a value.
+ * Compute `json_get_bool(json, key)`. The number 0 is FALSE, and other numbers are TRUE. The strings 'true' and 'false'
+ * are TRUE and FALSE, and other strings are NULL.
  */
 export function jsonGetBool(call: Call): Column {
   return boolColumn(call, (reader, row) => {
@@ -237,7 +237,7 @@ function boolColumn(call: Call, truthAt: (reader: JsonReader, row: number) => bo
   return columnOf(type, length, { values: bytesOfWords(isTrue) }, valid)
 }
 
-/** Compute `json_exists(json, path)`. A JSON null exists. */
+/** Compute `json_exists(json, path)`: whether the document has a value at the path. A JSON null counts as a value. */
 export const jsonExists: Kernel = call => {
   const select = selectorOf(call)
   return boolColumn(call, (reader, row) => select(reader, row).length > 0)
@@ -254,8 +254,10 @@ function constantElements(document: ConstantDocument, reader: JsonReader, path: 
 /**
  * Compute `json_array_contains(json, path, value)`: whether an array at the path has an element equal to the value.
  *
- * A string value matches a JSON string, or an element whose JSON it is: `'2'` also matches the number. A value of
- * another type matches by its JSON, and never matches a string. Numbers match by value: 2, 2.0 and 20e-1 are equal.
+ * - A string matches an equal JSON string. A string also matches an element with the same JSON text, so `'2'` matches
+ *   the number 2.
+ * - A value of another type matches an element with the same JSON text, so it never matches a JSON string.
+ * - Numbers are compared by value: 2, 2.0 and 20e-1 are equal.
  */
 export function jsonArrayContains(call: Call): Column {
   const [json, path, value] = call.args as [Operand, Operand, Operand]
@@ -291,17 +293,20 @@ export function jsonArrayContains(call: Call): Column {
   })
 }
 
-/** Return the elements of all arrays among the values. */
+/** Return the elements of those values that are arrays. */
 function elementsOf(reader: JsonReader, tokens: readonly number[]): readonly number[] {
   const arrays = tokens.filter(token => reader.kindOf(token) === JsonKind.Array)
   return arrays.length === 1 ? reader.children(arrays[0]!) : arrays.flatMap(array => reader.children(array))
 }
 
-/** Return all keys by which the values can be found. */
+/** Return the keys of all given values, as `keysOf` returns them. */
 function writtenValues(reader: JsonReader, tokens: readonly number[]): Set<string> {
   return new Set(tokens.flatMap(token => keysOf(reader, token)))
 }
 
+/**
+ * Return the keys of a value: one for its JSON, and for a string also one for its text. Matching values share a key.
+ */
 function keysOf(reader: JsonReader, token: number): readonly string[] {
   const json = asJson(reader.compact(token))
   return reader.kindOf(token) === JsonKind.String ? [asString(reader.stringOf(token)), json] : [json]
@@ -311,7 +316,7 @@ function asString(text: string): string {
   return `s${text}`
 }
 
-/** Return a key for JSON. Equal numbers have equal keys. */
+/** Return the key of a JSON text. Numbers of equal value have equal keys. */
 function asJson(text: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(text)
   if (match === null) return `j${text}`

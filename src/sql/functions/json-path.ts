@@ -1,17 +1,19 @@
-/** The subset of JSONPath that names positions: `$.a.b[0]`, `$['a']`, `$."a b"`, `$[last]`, `$.*`, `$[*]`. */
+/** Parse a subset of JSONPath: keys, indexes and *, as in `$.a.b[0]`, `$['a']`, `$."a b"`, `$[last]`, `$.*`, `$[*]`. */
 import { invalidInput, quote, unsupported } from '../../errors.js'
 import { JsonKind, type JsonReader } from './json.js'
 
 /** One step of a path. */
 type JsonStep =
   | { readonly kind: 'member'; readonly key: string }
-  /** Negative indexes count from the end. */
+  /** Selects an element by its index from 0. A negative index counts from the end. */
   | { readonly kind: 'element'; readonly index: number }
   | { readonly kind: 'members' | 'elements' }
 
 export type JsonPath = readonly JsonStep[]
 
-/** Maximum length of a path in UTF-16 units. The patterns below take at most quadratic time in the length. */
+/**
+ * Maximum length of a path in UTF-16 units. A limit is needed because parsing may take quadratic time in the length.
+ */
 const maxLength = 4096
 
 /** Maximum number of steps of a path. */
@@ -26,8 +28,8 @@ const step =
  */
 export function parseJsonPath(text: string): JsonPath {
   if (text.length > maxLength) {
-    throw invalidInput(`a path of ${text.length} characters into JSON is too long`, {
-      hint: `write one of at most ${maxLength}; json_get takes keys of any length`,
+    throw invalidInput(`a JSON path of ${text.length} characters is too long`, {
+      hint: `a path has at most ${maxLength} characters; json_get takes keys of any length`,
     })
   }
   const path: JsonStep[] = []
@@ -60,14 +62,14 @@ function unescaped(text: string | undefined): string | undefined {
 
 function wrongPath(text: string, rest: string) {
   if (/^\s*(\.\.|\[?\s*\?|\.\s*\w+\s*\()|@|\bto\b/.test(rest)) {
-    return unsupported(`${quote(text)} is more than a JSON path of keys and indexes`, {
-      hint: 'write keys, indexes and *: $.a.b[0]',
+    return unsupported(`the JSON path ${quote(text)} has more than keys, indexes and *`, {
+      hint: 'write a path such as $.a.b[0] or $.a[*]',
     })
   }
-  return invalidInput(`${quote(text)} is not a JSON path`, { hint: 'write one like $.a.b[0]' })
+  return invalidInput(`${quote(text)} is not a JSON path`, { hint: 'write a path such as $.a.b[0]' })
 }
 
-/** Return the tokens of all values at a path. */
+/** Return the tokens of all values at a path. A path with * can select several values. */
 export function selectJson(reader: JsonReader, path: JsonPath): readonly number[] {
   let found = [0]
   for (const step of path) {

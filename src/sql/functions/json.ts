@@ -1,9 +1,10 @@
 /**
- * Read JSON text (RFC 8259) as a list of its values in written order, without building them.
+ * Read JSON text (RFC 8259) as a list of tokens, without creating JavaScript values.
  *
- * - One pass without recursion, so nesting is limited only by the length of a document.
- * - A member of an object is two tokens: a key and a value. If keys repeat, the last one counts.
- * - Numbers stay text, so they lose no digits.
+ * - A token is a value or a key. Tokens are in the order of the text, and are identified by their index.
+ * - A member of an object is two tokens: the key and the value. If an object repeats a key, the last member counts.
+ * - The reader makes one pass without recursion, so nesting is limited only by the length of a document.
+ * - Numbers are kept as text, so they lose no digits.
  */
 
 export const JsonKind = { Null: 0, False: 1, True: 2, Number: 3, String: 4, Array: 5, Object: 6 } as const
@@ -12,10 +13,10 @@ export type JsonKind = (typeof JsonKind)[keyof typeof JsonKind]
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** What may come next in a document. */
+/** The kinds of tokens and separators that may come next in a document. */
 const Expect = { Value: 0, ValueOrEnd: 1, Key: 2, KeyOrEnd: 3, CommaOrEnd: 4, Nothing: 5 } as const
 
-/** Cached results for a document that is read many times, by token. */
+/** Results that are cached for a document that is read many times. The keys of the maps are tokens. */
 interface Index {
   readonly members: Map<number, ReadonlyMap<string, number>>
   readonly children: Map<number, readonly number[]>
@@ -25,19 +26,19 @@ interface Index {
 
 /** Reads a JSON document and finds values in it. */
 export class JsonReader {
-  /** Number of values that paths have visited. */
+  /** Number of values that `selectJson` has visited. */
   visited = 0
   #index: Index | null = null
   #text = ''
   #kinds = new Uint8Array(64)
   #starts = new Int32Array(64)
   #ends = new Int32Array(64)
-  /** The token after the value and everything inside the value. */
+  /** By token: the first token after it that is not inside it. */
   #nexts = new Int32Array(64)
   #count = 0
   readonly #open: number[] = []
 
-  /** Read a document. Its value is token 0. Return false if the text is not JSON. */
+  /** Read a document, whose whole value becomes token 0. Return false if the text is not JSON. */
   read(text: string): boolean {
     this.#index = null
     this.#text = text
@@ -75,12 +76,15 @@ export class JsonReader {
     }
   }
 
-  /** Cache all further results for this document. */
+  /** Cache all results of later calls for this document. */
   keepIndex(): void {
     this.#index = { members: new Map(), children: new Map(), strings: new Map(), compact: new Map() }
   }
 
-  /** Handle a comma, or the end of the open container. Return what may come next, or -1 if neither is allowed. */
+  /**
+   * Process a comma or the end of the open container. Return the `Expect` for the next token, or -1 if the character is
+   * not allowed.
+   */
   #afterValue(code: number, at: number): number {
     const top = this.#open.at(-1)
     if (top === undefined) return -1
@@ -93,7 +97,7 @@ export class JsonReader {
     return this.#open.length === 0 ? Expect.Nothing : Expect.CommaOrEnd
   }
 
-  /** Add a scalar. Return its end, or -1 if there is none. */
+  /** Add the scalar that begins at `at`. Return its end, or -1 if there is no valid scalar. */
   #scalar(code: number, at: number): number {
     if (code === quoteCode) {
       const end = stringEnd(this.#text, at)
@@ -129,19 +133,19 @@ export class JsonReader {
     return this.#kinds[token] as JsonKind
   }
 
-  /** Return a scalar as it is written. */
+  /** Return the text of a scalar as it is in the document, with the quotes of a string. */
   sourceOf(token: number): string {
     return this.#text.slice(this.#starts[token], this.#ends[token])
   }
 
-  /** Return the text of a string. */
+  /** Return the value of a string, without quotes and escape sequences. */
   stringOf(token: number): string {
     const source = this.sourceOf(token)
     if (!source.includes('\\')) return source.slice(1, -1)
     return cached(this.#index?.strings, token, () => JSON.parse(source) as string)
   }
 
-  /** Return the value as JSON without white space. Escaped strings are written in their shortest form. */
+  /** Return a value as JSON without white space. Strings with escape sequences are written in their shortest form. */
   compact(token: number): string {
     return cached(this.#index?.compact, token, () => this.#written(token))
   }
@@ -159,7 +163,7 @@ export class JsonReader {
     return out + withoutBlank(this.#text.slice(done, this.#ends[token]))
   }
 
-  /** Return the value of a key of an object, or -1. */
+  /** Return the value of a key of an object, or -1 if the object does not have the key. */
   member(object: number, key: string): number {
     if (this.#index !== null) {
       return cached(this.#index.members, object, () => this.#membersOf(object)).get(key) ?? -1
@@ -184,7 +188,7 @@ export class JsonReader {
     return end - start > key.length && this.stringOf(token) === key
   }
 
-  /** Return the values of an array or an object. */
+  /** Return the elements of an array, or the values of the members of an object. */
   children(container: number): readonly number[] {
     return cached(this.#index?.children, container, () => this.#childrenOf(container))
   }
@@ -200,8 +204,8 @@ export class JsonReader {
   }
 
   /**
-   * Return element `index` of an array, counted from 0; a negative index counts from the end. Return -1 if there is
-   * none.
+   * Return element `index` of an array, counted from 0. A negative index counts from the end. Return -1 if the array
+   * has no such element.
    */
   element(array: number, index: number): number {
     if (index < 0 || this.#index !== null) return this.children(array).at(index) ?? -1
@@ -228,7 +232,9 @@ const words = [
   ['true', JsonKind.True],
 ] as const
 
-/** Return the value that `cache` has for a token. If there is none, compute and cache it. */
+/**
+ * Return the cached value for a token. Compute and cache the value on first use. `cache` undefined: always compute it.
+ */
 function cached<T>(cache: Map<number, T> | undefined, token: number, find: () => T): T {
   if (cache === undefined) return find()
   let value = cache.get(token)
@@ -257,8 +263,8 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * Return the end of the string that starts at `start`. Return -1 if the string is not closed or contains an invalid
- * character.
+ * Return the end of the string that begins at `start`. Return -1 if the string is not closed, or if it contains an
+ * invalid character or escape sequence.
  */
 function stringEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {

@@ -1,4 +1,4 @@
-/** Build lists from elements of other columns. */
+/** Build a column of lists from elements of other columns. */
 import type { Column } from '../../arrow/column.js'
 import { cellBytes } from '../../arrow/layout.js'
 import type { DataType } from '../../arrow/types.js'
@@ -8,7 +8,7 @@ import { checkSpread, gather } from '../kernels/gather.js'
 import { bitAt, columnOf, listOffsetsOf, type Operand, validWords, wordCount } from '../values/vector.js'
 import type { Call } from './call.js'
 
-/** A list argument that is read row by row. A constant list is not repeated for each row. */
+/** Reads a list argument row by row. A constant list is not copied for each row. */
 export class Lists {
   /** The elements of all lists. Dictionaries are decoded. */
   readonly elements: Column
@@ -16,7 +16,7 @@ export class Lists {
   readonly #valid: Uint32Array | null
   readonly #isConstant: boolean
 
-  /** Throws `InvalidInput` if a constant list is too long to be repeated in `length` rows. */
+  /** `length`: number of rows. Throws `InvalidInput` if a constant list is too long for this number of rows. */
   constructor(operand: Operand, length: number) {
     checkSpread(operand, length)
     this.elements = decoded(operand.column.children[0]!)
@@ -25,28 +25,31 @@ export class Lists {
     this.#isConstant = operand.constant
   }
 
-  /** Return whether the row holds a list. */
+  /** Return whether the list of a row is not NULL. */
   has(row: number): boolean {
     return this.#valid === null || bitAt(this.#valid, this.#isConstant ? 0 : row)
   }
 
-  /** Return the first element of the list of the row. */
+  /** Return the index in `elements` at which the list of a row begins. */
   start(row: number): number {
     return this.#offsets[this.#isConstant ? 0 : row]!
   }
 
-  /** Return the end of the list of the row. */
+  /** Return the index in `elements` after the last element of the list of a row. */
   end(row: number): number {
     return this.#offsets[this.#isConstant ? 1 : row + 1]!
   }
 }
 
-/** Maximum number of elements that one batch may return, unless its arguments have more. */
+/**
+ * Maximum number of elements in the result of a batch. If the arguments have more elements, their number is the
+ * maximum.
+ */
 const maxElements = 2 ** 24
-/** Maximum bytes per batch of elements that are repeated. */
+/** Maximum bytes of the elements that `addRepeated` adds in one batch. */
 const maxRepeated = 2 ** 27
 
-/** Builds lists row by row from elements of source columns. */
+/** Builds a column of lists, row by row, from elements of source columns. */
 export class ListBuilder {
   readonly #call: Call
   readonly #sources: readonly Column[]
@@ -59,7 +62,7 @@ export class ListBuilder {
   #row = 0
   #repeated = 0
 
-  /** `sources`: columns of elements. Each has the element type of the call's result, or the null type. */
+  /** `sources`: columns of elements. Each has the null type, or the element type of the result of `call`. */
   constructor(call: Call, sources: readonly Column[]) {
     this.#call = call
     this.#sources = sources
@@ -87,15 +90,15 @@ export class ListBuilder {
   }
 
   /**
-   * As `add`, for an element that can be repeated any number of times. Throws `InvalidInput` if the repeated elements
-   * of the batch take more than 128 MiB.
+   * Append an element as `add` does. Use this for elements that can be added any number of times. Throws `InvalidInput`
+   * if the elements that this method adds in a batch take more than 128 MiB.
    */
   addRepeated(source: number, index: number): void {
     this.#repeated += bytesOfRows(this.#sources[source]!, index, index + 1)
     if (this.#repeated > maxRepeated) {
       throw invalidInput(
         `the lists of ${this.#call.describe()} take more than ${maxRepeated / 2 ** 20} MiB in one batch`,
-        { hint: 'replace elements by shorter ones' },
+        { hint: 'use a shorter replacement' },
       )
     }
     this.add(source, index)
@@ -134,7 +137,7 @@ export class ListBuilder {
   }
 }
 
-/** Return the bytes of the values of rows `from` up to `to`, without offsets and validity. */
+/** Return the bytes of the values of the rows from `from` up to `to`. Offsets and validity bitmaps are not counted. */
 function bytesOfRows({ type, offsets, children }: Column, from: number, to: number): number {
   switch (type.kind) {
     case 'utf8':

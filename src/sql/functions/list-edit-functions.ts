@@ -110,8 +110,8 @@ function listAlias(name: string): string {
 }
 
 /**
- * Return the list type of a result built from lists of `type`. For NULL, it is a list of `element`. Return null for a
- * type that is not a list.
+ * Return the result type of a function that builds a list from elements of a list of `type`. For the null type, it is a
+ * list of `element`. Return null for any other type that is not a list.
  */
 function asList(type: DataType, element: DataType = nullType): ListType | null {
   if (type.kind === 'null') return listType(element, false)
@@ -123,14 +123,17 @@ function listType(element: DataType, large: boolean): ListType {
   return { kind: 'list', large, child: { name: 'item', type: element, nullable: true } }
 }
 
-/** Return the type without dictionaries: results hold decoded elements. */
+/** Replace dictionaries in a type by their value types, because results have decoded elements. */
 function withoutDictionaries(declared: DataType): DataType {
   const type = valueType(declared)
   if (type.kind !== 'list' && type.kind !== 'fixed_size_list') return type
   return { ...type, child: { ...type.child, type: withoutDictionaries(type.child.type) } }
 }
 
-/** Return a signature whose result has the common element type of some lists and of `element`. */
+/**
+ * Return a signature whose result is a list of the common type of `element` and of the elements of some lists. `args`:
+ * the types of the lists. `argsOf`: returns the argument types of the signature in the order of the call.
+ */
 function joined(
   args: readonly DataType[],
   element: DataType,
@@ -156,10 +159,13 @@ function joined(
 
 function commonElement(a: DataType, b: DataType): DataType | null {
   const common = commonType(a, b)
-  // Strings with 32-bit and 64-bit offsets are one type.
+  // For strings, keep the type of the first side. It does not matter whether offsets have 32 or 64 bits.
   return common?.kind === 'utf8' && a.kind === 'utf8' ? a : common
 }
 
+/**
+ * Declare a function of one list. `takes`: whether the function takes lists of this element type. Default: all types.
+ */
 function ofOne(
   name: string,
   kernel: Kernel,
@@ -172,6 +178,7 @@ function ofOne(
   return { name, usage: `${name}(list)`, sign, kernel, aliases: [listAlias(name)] }
 }
 
+/** Declare a function that compares the elements of two lists. */
 function ofTwo(name: string, kernel: Kernel): SqlFunction {
   const sign: Sign = args => {
     const signature = args.length === 2 ? joined(args, nullType, lists => lists) : null
@@ -187,7 +194,7 @@ function isExactIn(list: DataType, element: DataType): boolean {
   return list.kind === 'null' || isExact(elementType(list)!, element)
 }
 
-/** Return whether values of the first type are equal exactly if they are equal after conversion to the common type. */
+/** Return whether converting values of a type to `common` keeps different values different. */
 function isExact(declared: DataType, common: DataType): boolean {
   const type = valueType(declared)
   const isWhole = type.kind === 'int' || type.kind === 'decimal'
@@ -196,7 +203,7 @@ function isExact(declared: DataType, common: DataType): boolean {
   return item === null || commonItem === null || isExact(item, commonItem)
 }
 
-/** Return whether values of the type can be compared for equality. */
+/** Return whether the functions of list-members.ts can compare values of the type for equality. */
 function hasEquality(declared: DataType): boolean {
   const type = valueType(declared)
   const item = elementType(type)
@@ -225,7 +232,7 @@ function sorted(args: readonly DataType[], constants: Constants): Signature | nu
   const list = args.length >= 1 && args.length <= 3 ? asList(args[0]!) : null
   const words = args.slice(1)
   if (list === null || !isOrdered(list.child.type) || !words.every(isText)) return null
-  // A NULL instead of a keyword makes the result NULL.
+  // A keyword may be NULL, which makes the result NULL. Check the default keyword instead.
   const [direction, nulls] = [constants[1] ?? 'ASC', constants[2] ?? 'NULLS FIRST']
   const areConstants = words.every((_, i) => constants[i + 1] !== undefined)
   if (!areConstants || listOrderOf(String(direction), String(nulls)) === null) return null
@@ -246,8 +253,8 @@ function extreme(name: string, sign: 1 | -1): SqlFunction {
 }
 
 /**
- * Return a signature with a list, `count` values that its elements are compared with or replaced by, and other
- * arguments.
+ * Return the signature of a function of a list and of values that are compared with its elements or replace them.
+ * `count`: the number of these values. `others`: types of the further arguments.
  */
 function members(
   args: readonly DataType[],
@@ -269,8 +276,8 @@ function members(
 }
 
 /**
- * Declare a function that changes elements. `most` is the maximum number of changed elements; null if the last argument
- * gives it.
+ * Declare a function that removes or replaces elements that equal a value. `most`: the maximum number of changed
+ * elements. Null: the last argument of a call is this maximum. `count`: as for `members`.
  */
 function changing(
   name: string,
@@ -286,7 +293,7 @@ function changing(
   }
   return {
     name,
-    usage: `${name}(${usage}${given === 1 ? ', how many' : ''})`,
+    usage: `${name}(${usage}${given === 1 ? ', count' : ''})`,
     sign,
     kernel,
     aliases: [listAlias(name)],

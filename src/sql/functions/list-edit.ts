@@ -60,7 +60,10 @@ export function arrayConcat(call: Call): Column {
   return builder.finish()
 }
 
-/** Build a list for each requested row. The result is NULL where an argument is NULL. */
+/**
+ * Build a column with a list for each requested row. A row is NULL if one of its arguments is NULL. `write`: adds the
+ * elements of a row to the builder.
+ */
 export function eachList(
   call: Call,
   sources: readonly Column[],
@@ -85,7 +88,7 @@ export function arrayReverse(call: Call): Column {
   })
 }
 
-/** Return a kernel for `array_pop_front(list)` or `array_pop_back(list)`: remove the first or last element, if any. */
+/** Return a kernel that removes the first `first` and the last `last` elements of a list. */
 export function arrayPop(first: 0 | 1, last: 0 | 1): Kernel {
   return call => {
     const lists = new Lists(call.args[0]!, call.length)
@@ -98,8 +101,9 @@ export function arrayPop(first: 0 | 1, last: 0 | 1): Kernel {
 /**
  * Compute `array_slice(list, from, to)` or `array_slice(list, from, to, step)`. The slice includes both ends.
  *
- * Positions count from 1; negative ones count from the end. A `from` before the first element means the first element.
- * A `to` after the last element means the last element. Any other position outside of the list makes the slice empty.
+ * Positions count from 1, and negative positions count from the end. A `from` before the first element means the first
+ * element. A `to` after the last element means the last element. With any other position outside of the list, the slice
+ * is empty.
  */
 export function arraySlice(call: Call): Column {
   const [list, from, to, by] = call.args as [Operand, Operand, Operand, Operand?]
@@ -120,14 +124,16 @@ export function arraySlice(call: Call): Column {
   })
 }
 
-/** Return a position counted from 0 in a list of `count` elements. The position may be outside of the list. */
+/**
+ * Convert a position in a call to an index from 0 in a list of `count` elements. The index may be outside of the list.
+ */
 function indexOf(written: number, count: number): number {
   return written < 0 ? written + count : written - 1
 }
 
 /**
- * Compute `flatten(list)`: the elements of the inner lists. Inner lists that are NULL have no elements. A list of other
- * values stays as it is.
+ * Compute `flatten(list)`: a list with the elements of all inner lists. Inner lists that are NULL are skipped. A list
+ * whose elements are not lists is returned unchanged.
  */
 export function flatten(call: Call): Column {
   const { args, length } = call

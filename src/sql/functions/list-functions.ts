@@ -74,7 +74,7 @@ export const listFunctions: readonly SqlFunction[] = [
   },
   {
     name: 'array_to_string',
-    usage: 'array_to_string(list, separator) or array_to_string(list, separator, instead of null)',
+    usage: 'array_to_string(list, separator) or array_to_string(list, separator, null_text)',
     sign: listAndTexts,
     kernel: arrayToString,
     mayFail: true,
@@ -89,7 +89,7 @@ export const listFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Return a list type, for NULL a list of `element`. Return null for a type that is not a list. */
+/** Return a list type unchanged, and a list of `element` for the null type. Return null for any other type. */
 function asList(type: DataType | undefined, element: DataType): DataType | null {
   if (type?.kind === 'null') return listOf(element)
   return type === undefined || elementType(type) === null ? null : type
@@ -102,7 +102,7 @@ function list(result: DataType): Sign {
   }
 }
 
-/** Return the element type of a list if the elements are not nested. Else return null. */
+/** Return the element type of a list, or null if the type is not a list or its elements are nested. */
 function plainElement(list: DataType | null): DataType | null {
   const element = list === null ? null : elementType(list)
   return element === null || isNested(valueType(element)) ? null : valueType(element)

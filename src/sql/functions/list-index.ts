@@ -1,4 +1,4 @@
-/** Elements of lists as sets and numbers. A constant list is indexed once instead of being repeated for each row. */
+/** Index the elements of lists, to search them for values. A constant list is indexed once for all rows. */
 import { type Column, isValid } from '../../arrow/column.js'
 import { withoutIntervals } from '../kernels/compare-values.js'
 import { decoded } from '../kernels/dictionary.js'
@@ -6,23 +6,26 @@ import { type Members, membersOf } from '../kernels/members.js'
 import type { Scalar } from '../values/scalar.js'
 import { listOffsetsOf, scalarAt } from '../values/vector.js'
 
-/** Return the elements of a constant list as a set; see `Constant.once`. */
+/** Return the elements of a constant list as a set. `Constant.once` caches the result. */
 export function membersIn(list: Column): Members {
   const values = (scalarAt(list, 0) as readonly Scalar[] | null) ?? []
   return membersOf(decoded(list.children[0]!).type, [...new Set(values)])
 }
 
-/** The positions of the elements of a constant list. */
+/** The distinct elements of a constant list, with the positions of each. */
 export interface ListIndex {
-  /** Number of every distinct element, counted from 0, by its key. */
+  /** By key (`keyOf`): the number of a distinct element, counted from 0. */
   readonly numbers: ReadonlyMap<unknown, number>
-  /** Positions of element number n, ascending and counted from 0: `positions[starts[n] .. starts[n + 1]]`. */
+  /**
+   * The positions of all elements, counted from 0 and grouped by element. The positions of element number n are at the
+   * indexes from `starts[n]` up to `starts[n + 1]`, ascending.
+   */
   readonly positions: Int32Array
   readonly starts: Int32Array
   readonly hasNull: boolean
 }
 
-/** Return the index of a constant list; see `Constant.once`. */
+/** Create the index of a constant list. `Constant.once` caches the result. */
 export function listIndexOf(list: Column): ListIndex {
   const numbers = new Map<unknown, number>()
   const [start, end] = listOffsetsOf(list) as unknown as [number, number]
@@ -36,7 +39,9 @@ export function listIndexOf(list: Column): ListIndex {
   return { numbers, positions, starts, hasNull: elements.includes(-1) }
 }
 
-/** Return the first position of element number `number` at or after `from`, or -1. */
+/**
+ * Return the first position of element number `number` that is not before `from`, or -1 if there is no such position.
+ */
 export function positionFrom({ positions, starts }: ListIndex, number: number, from: number): number {
   let low = starts[number]!
   let high = starts[number + 1]!
@@ -50,8 +55,8 @@ export function positionFrom({ positions, starts }: ListIndex, number: number, f
 }
 
 /**
- * Return a key that is equal for equal values of one type. Floats and intervals are equal as under `=`. Inside lists,
- * NULL equals NULL.
+ * Return a key for a Map. Two values of one type have equal keys exactly if they are equal. In inner lists, NULL equals
+ * NULL. Intervals must be converted by `withoutIntervals` before.
  */
 export function keyOf(value: Scalar): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
@@ -65,8 +70,8 @@ function textOfKey(value: Scalar): string {
 }
 
 /**
- * Return a number for every element from `start` up to `end`. Equal elements have the same number; -1 is NULL.
- * `numbers` holds the numbers assigned so far.
+ * Return a number for each element from `start` up to `end`, so that equal elements have equal numbers. NULL has the
+ * number -1. `numbers`: the numbers that are already assigned, by key. New numbers are added to it.
  */
 export function numbered(
   elements: Column,

@@ -1,6 +1,5 @@
 /**
- * Functions that compare list elements for equality. Values are equal as under `=`, lists element by element. NULL
- * equals NULL.
+ * Functions that compare list elements for equality. Elements are compared as by `=`, but NULL equals NULL.
  */
 import type { Column } from '../../arrow/column.js'
 import { checkSpread } from '../kernels/gather.js'
@@ -11,7 +10,7 @@ import { eachList } from './list-edit.js'
 import { numbered } from './list-index.js'
 import { numberOf } from './operands.js'
 
-/** Compute `array_positions(list, element)`: every position of the element, counted from 1. */
+/** Compute `array_positions(list, element)`: a list of all positions of the element, counted from 1. */
 export function arrayPositions(call: Call): Column {
   const { type, length, rows } = call
   const { lists, isWanted } = matching(call)
@@ -33,8 +32,8 @@ export function arrayPositions(call: Call): Column {
 }
 
 /**
- * Return the lists of the first argument, and a function that tells whether element `k` equals the second argument of a
- * row.
+ * Return the lists of the first argument, and a function that returns whether element `k` equals the second argument in
+ * a row.
  */
 function matching({ args, length }: Call) {
   const [list, wanted] = args as [Operand, Operand]
@@ -47,8 +46,9 @@ function matching({ args, length }: Call) {
 }
 
 /**
- * Return a kernel for `array_remove(list, element)`, `array_remove_all` and `array_remove_n(list, element, most)`:
- * remove the first `most` elements that are equal.
+ * Return the kernel of `array_remove(list, element)`, `array_remove_all` or `array_remove_n(list, element, count)`.
+ * `most`: the maximum number of equal elements that are removed, from the start of the list. Null: this number is an
+ * argument.
  */
 export function arrayRemove(most: number | null): Kernel {
   return call => {
@@ -65,9 +65,10 @@ export function arrayRemove(most: number | null): Kernel {
 }
 
 /**
- * Return a kernel for `array_replace(list, element, other)`, `array_replace_all` and `array_replace_n(list, element,
- * other, most)`: replace the first `most` equal elements by `other`. The result is NULL only if the list or `most` is
- * NULL.
+ * Return the kernel of `array_replace(list, element, other)`, `array_replace_all` or
+ * `array_replace_n(list, element, other, count)`. `most`: the maximum number of equal elements that are replaced by
+ * `other`, from the start of the list. Null: this number is an argument. The result is NULL only if the list or the
+ * count is NULL.
  */
 export function arrayReplace(most: number | null): Kernel {
   return call => {
@@ -88,12 +89,14 @@ export function arrayReplace(most: number | null): Kernel {
   }
 }
 
-/** Return the maximum number of changed elements of each row: `most`, or the value of an argument. */
+/**
+ * Return a function that returns the maximum number of changed elements in a row: `most`, or the value of an argument.
+ */
 function limitOf(most: number | null, count: Operand | undefined): (row: number) => number {
   return most === null ? row => numberOf(count!, row) : () => most
 }
 
-/** Compute `array_distinct(list)`: each value at its first position. */
+/** Compute `array_distinct(list)`: the distinct elements, in the order of their first positions. */
 export function arrayDistinct(call: Call): Column {
   const { parts, seen } = numberedParts(call)
   return eachList(call, [parts[0]!.lists.elements], (builder, row) => {
@@ -101,7 +104,7 @@ export function arrayDistinct(call: Call): Column {
   })
 }
 
-/** Compute `array_union(list, list)`: each value of either list, in order of first occurrence. */
+/** Compute `array_union(list, list)`: the distinct elements of both lists, in the order of their first positions. */
 export function arrayUnion(call: Call): Column {
   const { parts, seen } = numberedParts(call)
   const sources = parts.map(({ lists }) => lists.elements)
@@ -112,8 +115,8 @@ export function arrayUnion(call: Call): Column {
 }
 
 /**
- * Return a kernel for `array_intersect(list, list)` or `array_except`: each value of the first list that is in the
- * second, or is not.
+ * Return the kernel of `array_intersect(list, list)` or `array_except(list, list)`: the distinct elements of the first
+ * list that are in the second list (`isInSecond`), or that are not in it.
  */
 export function arrayWhere(isInSecond: boolean): Kernel {
   return call => {
@@ -127,13 +130,16 @@ export function arrayWhere(isInSecond: boolean): Kernel {
   }
 }
 
-/** Lists, and a number for each of their elements. Equal elements of all lists have the same number; -1 is NULL. */
+/** A list argument with a number for each element. Equal elements of all arguments have equal numbers. NULL has -1. */
 interface NumberedPart {
   readonly lists: Lists
   readonly numbers: Int32Array
 }
 
-/** Return all arguments, and an array with the last row (counted from 1) in which each number occurred. */
+/**
+ * Return all arguments with numbered elements. `seen[n + 1]`: the last row (counted from 1) in which element number n
+ * was added to the result.
+ */
 function numberedParts({ args, length }: Call) {
   const numbers = new Map<unknown, number>()
   const parts = args.map((arg): NumberedPart => {
@@ -143,7 +149,7 @@ function numberedParts({ args, length }: Call) {
   return { parts, seen: new Int32Array(numbers.size + 1) }
 }
 
-/** Add the wanted elements of one part that have not occurred in this row yet. */
+/** Add the elements of one argument that are wanted and were not added to this row before. */
 function addNew(
   builder: ListBuilder,
   parts: readonly NumberedPart[],

@@ -1,4 +1,4 @@
-/** Sort list elements. NaN is the greatest float, strings are ordered by code points. */
+/** Sort list elements. NaN is greater than all other floats. Strings are ordered by code points. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import type { Scalar } from '../values/scalar.js'
@@ -9,13 +9,13 @@ import { Lists } from './list-builder.js'
 import { eachList } from './list-edit.js'
 import { strictRows, textOf } from './operands.js'
 
-/** Whether the greatest element comes first, and whether NULLs do. */
+/** A sort order of list elements. */
 interface ListOrder {
   readonly isDescending: boolean
   readonly areNullsFirst: boolean
 }
 
-/** Return the order that the string arguments of `array_sort` name. Return null if they are invalid. */
+/** Parse the string arguments of `array_sort`, ignoring case. Return null if they are invalid. */
 export function listOrderOf(direction: string, nulls: string): ListOrder | null {
   const [first, last] = [direction, nulls].map(text => text.trim().toUpperCase())
   if (first !== 'ASC' && first !== 'DESC') return null
@@ -49,8 +49,8 @@ function valuesOf(elements: Column): readonly Scalar[] {
 }
 
 /**
- * Return a kernel for `array_max(list)` (`sign` is 1) or `array_min(list)` (-1). NULL elements are ignored. The result
- * is NULL if there are no others.
+ * Return the kernel of `array_max(list)` (`sign` is 1) or `array_min(list)` (-1). NULL elements are ignored. The result
+ * is NULL if all elements are NULL.
  */
 export function arrayExtreme(sign: 1 | -1): Kernel {
   return call => {

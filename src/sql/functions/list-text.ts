@@ -1,4 +1,4 @@
-/** `array_to_string`: print lists as strings. */
+/** Compute `array_to_string`, which joins the elements of a list to a string. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
@@ -9,7 +9,7 @@ import { bitAt, byteRowsOf, listOffsetsOf, type Operand, validWords, wordCount }
 import type { Call } from './call.js'
 import { strictRows, textOf } from './operands.js'
 
-/** Compute `array_to_string(list, separator)`. NULL elements are omitted, or printed as the third argument. */
+/** Compute `array_to_string(list, separator, null_text)`. Without `null_text`, NULL elements are omitted. */
 export function arrayToString(call: Call): Column {
   const { args, length, type, describe } = call
   const [list, separator, ofNull] = args as [Operand, Operand, Operand?]
@@ -34,7 +34,10 @@ export function arrayToString(call: Call): Column {
   return builder.finish(type, valid)
 }
 
-/** Return a bit for every element of the requested rows. With `isConstant`, all rows have the same list. */
+/**
+ * Return a bitmap of the elements that the requested rows need. `isConstant`: all rows have the first list. `needed`:
+ * the requested rows.
+ */
 function elementsOf(
   offsets: Int32Array,
   count: number,
@@ -52,7 +55,7 @@ function elementsOf(
   return out
 }
 
-/** Lists whose elements are strings. */
+/** A column of lists whose elements were converted to strings. `present`: bitmap of the elements that are not NULL. */
 interface TextLists {
   readonly elements: Column
   readonly present: Uint32Array | null
@@ -60,20 +63,20 @@ interface TextLists {
 }
 
 /**
- * Maximum elements of a constant list that one batch may join. Each new combination of separator and NULL text joins
- * all elements again.
+ * Maximum number of elements of a constant list that are joined in one batch. All elements are joined again for each
+ * new combination of separator and NULL text.
  */
 const maxJoined = 2 ** 24
 
-/** Maximum characters of a joined constant list. A later check refuses longer texts in any case. */
+/** Maximum characters of a joined constant list. `ByteBuilder` would refuse a longer text later. */
 const maxCharacters = 2 ** 28
 
-/** A constant list as text. */
+/** Joins the elements of a constant list. Joined texts are cached. */
 class ConstantList {
   readonly #parts: readonly (string | null)[]
   readonly #characters: number
   readonly #describe: () => string
-  /** Joined texts by separator and NULL text. */
+  /** Cache of joined texts. The key is the JSON of the separator and the NULL text. */
   readonly #texts = new Map<string, string>()
 
   constructor({ elements, present, offsets }: TextLists, describe: () => string) {
@@ -87,7 +90,9 @@ class ConstantList {
   }
 
   /**
-   * Join the elements. Throws `InvalidInput` if the text is too long, or if too many combinations were joined before.
+   * Return the joined elements. `between`: the separator. `instead`: the text for NULLs. If it is null, NULLs are
+   * omitted. Throws `InvalidInput` if the text is too long, or if too many combinations of the two texts were joined
+   * before.
    */
   joined(between: string, instead: string | null): string {
     const key = JSON.stringify([between, instead])
@@ -111,8 +116,8 @@ class ConstantList {
 }
 
 /**
- * Append the text of list `row` to the current row of the builder. `instead` is the text for NULLs; if it is null,
- * NULLs are omitted.
+ * Append the joined elements of list `row` to the current row of the builder. `between`: the separator. `instead`: the
+ * text for NULLs. If it is null, NULLs are omitted.
  */
 function joinInto(
   builder: ByteBuilder,

@@ -1,4 +1,4 @@
-/** Functions that read lists. A NULL element equals nothing. A NULL list gives NULL. */
+/** Functions that read lists. A NULL element equals no value. The result for a NULL list is NULL. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import { invalidInput } from '../../errors.js'
@@ -34,13 +34,13 @@ export function arrayLength({ args, type, length }: Call): Column {
   return columnOf(type, length, { values }, strictValidity(args, length))
 }
 
-/** Compute `cardinality(list)`: the total number of elements of the innermost lists. */
+/** Compute `cardinality(list)`: the number of elements of all innermost lists together. */
 export function cardinality({ args, type, length }: Call): Column {
   const counts = elementsPerRow(spread(args[0]!, length))
   return columnOf(type, length, { values: BigUint64Array.from(counts, BigInt) }, strictValidity(args, length))
 }
 
-/** Return the number of innermost elements of each list. A NULL list has none. */
+/** Return the number of elements of all innermost lists of each row. It is 0 for a NULL list. */
 function elementsPerRow(lists: Column): Float64Array {
   const offsets = listOffsetsOf(lists)
   const child = decoded(lists.children[0]!)
@@ -55,7 +55,7 @@ function elementsPerRow(lists: Column): Float64Array {
   return counts
 }
 
-/** Compute `array_has(list, element)`. For a constant list, the elements are looked up in its set. */
+/** Compute `array_has(list, element)`. A constant list becomes a set, in which the element of each row is looked up. */
 export function arrayHas({ args, length, rows }: Call): Truth {
   const [list, wanted] = args as [Operand, Operand]
   if (list.constant && !wanted.constant) {
@@ -67,7 +67,7 @@ export function arrayHas({ args, length, rows }: Call): Truth {
   return strictTruth(anyPerRow(equalElements(lists, offsets, wanted), offsets, length), args, length)
 }
 
-/** Return a bit per element: whether it equals the wanted value of its row. */
+/** Return a bitmap of the elements that equal the wanted value of their row. */
 function equalElements(lists: Column, offsets: Int32Array, wanted: Operand): Uint32Array {
   const column = decoded(lists.children[0]!)
   if (!wanted.constant && hasByteRows(column) && hasByteRows(wanted.column)) {
@@ -83,7 +83,9 @@ function hasByteRows({ type }: Column): boolean {
   return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'fixed_size_binary'
 }
 
-/** As `equalElements`, for byte strings. They may be long, so they are not repeated for every element. */
+/**
+ * Compute `equalElements` for byte strings. The wanted strings may be long, so they are not copied for every element.
+ */
 function equalTexts(elements: Column, offsets: Int32Array, wanted: Column): Uint32Array {
   const out = new Uint32Array(wordCount(elements.length))
   const [valid, wantedValid] = [validWords(elements), validWords(wanted)]
@@ -101,14 +103,14 @@ function equalTexts(elements: Column, offsets: Int32Array, wanted: Column): Uint
   return out
 }
 
-/** Return the list of each element, -1 for elements outside of every list. */
+/** Return the row of the list that contains each element, -1 for elements outside of all lists. */
 function rowOfElement(offsets: Int32Array, count: number): Int32Array {
   const rows = new Int32Array(count).fill(-1)
   for (let i = 0; i < offsets.length - 1; i++) rows.fill(i, offsets[i]!, offsets[i + 1]!)
   return rows
 }
 
-/** Return a bit per list: whether any of its elements has its bit set. */
+/** Return a bitmap of the lists with at least one element whose bit is set in `bits`. */
 function anyPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint32Array {
   const out = new Uint32Array(wordCount(length))
   for (let i = 0; i < length; i++) {
@@ -120,7 +122,7 @@ function anyPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
-/** Return a bit per list: whether all of its elements have their bit set. */
+/** Return a bitmap of the lists for whose elements all bits are set in `bits`. */
 function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint32Array {
   const out = new Uint32Array(wordCount(length))
   for (let i = 0; i < length; i++) {
@@ -132,7 +134,7 @@ function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
-/** Compute `array_has_any(list, list)`. FALSE if the second list is empty. */
+/** Compute `array_has_any(list, list)`: whether the lists share an element. The result is FALSE if a list is empty. */
 export function arrayHasAny(call: Call): Truth {
   const [first, second] = call.args as [Operand, Operand]
   if (second.constant) return hasAnyConstant(call, first, second)
@@ -144,7 +146,10 @@ function hasAnyConstant({ args, length }: Call, lists: Operand, wanted: Constant
   return strictTruth(anyPerRow(isMember, offsets, length), args, length)
 }
 
-/** Compute `array_has_all(list, list)`. TRUE if the second list is empty. */
+/**
+ * Compute `array_has_all(list, list)`: whether the first list has all elements of the second. The result is TRUE if the
+ * second list is empty.
+ */
 export function arrayHasAll(call: Call): Truth {
   const { args, length } = call
   const [first, second] = args as [Operand, Operand]
@@ -154,7 +159,7 @@ export function arrayHasAll(call: Call): Truth {
   return strictTruth(allPerRow(isMember, offsets, length), args, length)
 }
 
-/** Return a bit per element of the lists: whether the constant list contains it. A NULL is never contained. */
+/** Return a bitmap of the elements that a constant list contains. A NULL element counts as not contained. */
 function membersPerElement(operand: Operand, wanted: Constant, length: number) {
   const lists = spread(operand, length)
   const elements = decoded(lists.children[0]!)
@@ -166,13 +171,16 @@ function membersPerElement(operand: Operand, wanted: Constant, length: number) {
   return { elements, isMember: isTrue, offsets: listOffsetsOf(lists) }
 }
 
-/** Up to this many distinct elements of a constant list are searched one by one, which is faster than counting them. */
+/**
+ * Maximum number of distinct elements of a constant list that are searched one after the other. For so few elements,
+ * this is faster than counting the elements that are found.
+ */
 const maxFew = 8
 
 function hasAllConstants({ args, length }: Call, wanted: Constant): Truth {
   const list = args[0]!
   const index = wanted.once(listIndexOf)
-  // Nothing equals NULL.
+  // No element equals the NULL of the constant list, so no list has all its elements.
   if (index.hasNull) return strictTruth(new Uint32Array(wordCount(length)), args, length)
   const hasEach = index.numbers.size <= maxFew ? hasEachOfFew : hasEachOfMany
   return strictTruth(hasEach(index, list, wanted, length), args, length)
@@ -197,7 +205,7 @@ function hasEachOfFew({ positions, starts }: ListIndex, list: Operand, wanted: C
 function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Constant, length: number) {
   const { elements, isMember, offsets } = membersPerElement(list, wanted, length)
   const isMatch = new Uint32Array(wordCount(length))
-  /** The last row (counted from 1) in which each number occurred. */
+  /** By element number: the last row (counted from 1) whose list has the element. */
   const seenIn = new Int32Array(numbers.size)
   const column = withoutIntervals(elements)
   for (let i = 0; i < length; i++) {
@@ -213,13 +221,13 @@ function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Constant, 
   return isMatch
 }
 
-/** Elements of two list columns as numbers. Equal elements have the same number; -1 is NULL. */
+/** The elements of two list columns as numbers. Equal elements have equal numbers. NULL has the number -1. */
 interface NumberedLists {
   readonly first: Int32Array
   readonly firstOffsets: Int32Array
   readonly second: Int32Array
   readonly secondOffsets: Int32Array
-  /** The last row (counted from 1) in which each number occurred. */
+  /** By element number: the last row (counted from 1) in which the searched list has the element. */
   readonly seenIn: Int32Array
 }
 
@@ -263,8 +271,8 @@ function hasAll({ first, firstOffsets, second, secondOffsets, seenIn }: Numbered
 }
 
 /**
- * Compute `array_position(list, element)` or `array_position(list, element, from)`, counted from 1. NULL if the element
- * does not occur.
+ * Compute `array_position(list, element)` or `array_position(list, element, from)`: the first position of the element
+ * at or after `from`. Positions count from 1. The result is NULL if there is no such position.
  */
 export function arrayPosition(call: Call): Column {
   const { args, type, length, describe } = call
@@ -292,8 +300,8 @@ export function arrayPosition(call: Call): Column {
 }
 
 /**
- * Returns the first position, counted from 0, at or after `from` that holds the wanted value of a row. Returns -1 if
- * there is none.
+ * Returns the first position of the wanted value of a row at or after `from`, or -1 if there is none. Positions count
+ * from 0.
  */
 type PositionIn = (row: number, from: number) => number
 
@@ -330,7 +338,10 @@ export function elementOf({ args, length }: Call): Column {
   return listElement(args[0]!, args[1]!, length)
 }
 
-/** Compute `list[index]`. The index counts from 1; a negative index counts from the end. NULL outside of the list. */
+/**
+ * Compute `list[index]`. The index counts from 1, and a negative index counts from the end. The result is NULL for an
+ * index outside of the list.
+ */
 export function listElement(list: Operand, index: Operand, length: number): Column {
   const offsets = listOffsetsOf(list.column)
   const valid = strictValidity([list, index], length)

@@ -1,4 +1,4 @@
-/** Mathematical functions of floats, and of integers with integer results. */
+/** Mathematical functions: functions of floats, and functions of integers that return integers. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { spread } from '../kernels/gather.js'
@@ -33,7 +33,7 @@ export function testDouble(predicate: (value: number) => boolean): Kernel {
   }
 }
 
-/** Return the logarithm of `value`. Exact for powers of 2 and 10. */
+/** Return the logarithm of `value` to the base `base`. The bases 2 and 10 give exact results for powers of the base. */
 export function logarithm(base: number, value: number): number {
   if (base === 10) return Math.log10(value)
   return base === 2 ? Math.log2(value) : Math.log(value) / Math.log(base)
@@ -44,14 +44,14 @@ export function pi({ type, length }: Call): Column {
   return columnOf(type, length, { values: new Float64Array(length).fill(Math.PI) }, null)
 }
 
-/** Compute `random()`: uniform in [0, 1), another value for every row. */
+/** Compute `random()`: a random number for every row, uniformly distributed in [0, 1). */
 export function randoms({ type, length, chance }: Call): Column {
   const values = new Float64Array(length)
   for (let i = 0; i < length; i++) values[i] = chance.random()
   return columnOf(type, length, { values }, null)
 }
 
-/** Compute a function of int64 values. A result outside of int64 is an overflow error. */
+/** Compute a function of one or two int64 values. Throws `InvalidInput` for a result outside of int64. */
 function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -60,7 +60,7 @@ function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Colu
     if (!bitAt(needed, i)) continue
     const numbers = args.map(arg => wideOf(arg, i))
     const value = combine(numbers[0]!, numbers[1] ?? 0n)
-    if (BigInt.asIntN(64, value) !== value) throw overflow(call, `of ${numbers.join(' and ')}`)
+    if (BigInt.asIntN(64, value) !== value) throw overflow(call, `the arguments are ${numbers.join(' and ')}`)
     values[i] = value
   }
   return columnOf(type, length, { values }, valid)
@@ -69,7 +69,7 @@ function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Colu
 /** Compute `power(base, exponent)` of integers. A negative exponent is an error unless the base is 1 or -1. */
 export function integerPower(call: Call): Column {
   return ofIntegers(call, (base, exponent) => {
-    // A value outside of int64, to signal an overflow.
+    // A value outside of int64, for which `ofIntegers` throws the overflow error.
     const tooLarge = 1n << 64n
     if (base === 1n || (base === -1n && exponent % 2n === 0n)) return 1n
     if (base === -1n) return -1n
@@ -86,12 +86,12 @@ function noInteger({ describe }: Call, base: bigint, exponent: bigint) {
   })
 }
 
-/** Compute `gcd(a, b)`. Never negative; 0 for two zeros. */
+/** Compute `gcd(a, b)`. The result is never negative, and 0 only for two zeros. */
 export function greatestDivisor(call: Call): Column {
   return ofIntegers(call, gcd)
 }
 
-/** Compute `lcm(a, b)`. Never negative; 0 if either argument is 0. */
+/** Compute `lcm(a, b)`. The result is never negative, and 0 if an argument is 0. */
 export function leastMultiple(call: Call): Column {
   return ofIntegers(call, (a, b) => {
     if (a === 0n || b === 0n) return 0n
@@ -100,14 +100,14 @@ export function leastMultiple(call: Call): Column {
   })
 }
 
-/** Euclid's algorithm. At most 92 steps for int64 values. */
+/** Compute the greatest common divisor by Euclid's algorithm, in at most 92 steps for int64 values. */
 function gcd(a: bigint, b: bigint): bigint {
   let [x, y] = [a, b]
   while (y !== 0n) [x, y] = [y, x % y]
   return x < 0n ? -x : x
 }
 
-/** The greatest n whose factorial is an int64. */
+/** The greatest number whose factorial fits into an int64. */
 const greatestFactorial = 20n
 
 /** Compute `factorial(n)`. Throws `InvalidInput` for a negative n. */

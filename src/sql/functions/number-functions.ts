@@ -85,7 +85,7 @@ export const numberFunctions: readonly SqlFunction[] = [
   { name: 'atan2', usage: 'atan2(y, x)', sign: floats(2), kernel: ofDoubles(Math.atan2) },
   {
     name: 'nanvl',
-    usage: 'nanvl(number, instead of NaN)',
+    usage: 'nanvl(number, nan_value)',
     sign: floats(2),
     kernel: ofDoubles((value, instead) => (Number.isNaN(value) ? instead : value)),
   },
@@ -103,8 +103,8 @@ export const numberFunctions: readonly SqlFunction[] = [
     aliases: ['pow'],
     mayFail: true,
   },
-  { name: 'isnan', usage: 'isnan(number)', sign: questions, kernel: testDouble(Number.isNaN) },
-  { name: 'iszero', usage: 'iszero(number)', sign: questions, kernel: testDouble(value => value === 0) },
+  { name: 'isnan', usage: 'isnan(number)', sign: numberTest, kernel: testDouble(Number.isNaN) },
+  { name: 'iszero', usage: 'iszero(number)', sign: numberTest, kernel: testDouble(value => value === 0) },
   {
     name: 'gcd',
     usage: 'gcd(integer, integer)',
@@ -130,7 +130,7 @@ export const numberFunctions: readonly SqlFunction[] = [
   { name: 'random', usage: 'random()', sign: shape('', float64), kernel: randoms, volatile: true },
 ]
 
-/** Compute IEEE 754's pow: 1 to any power is 1, and anything to the power 0 is 1. */
+/** Compute `pow` as in IEEE 754. JavaScript returns NaN instead of 1 for `1 ** NaN` and for `(±1) ** ±Infinity`. */
 function powerOf(base: number, exponent: number): number {
   return base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
 }
@@ -148,8 +148,8 @@ function sameNumber(args: readonly DataType[]): Signature | null {
 }
 
 /**
- * Return the signature of rounding to an integer. A decimal without fraction needs room for the carry: 99.99 becomes
- * 100.
+ * Return the signature of a function that rounds to an integer. A decimal may need one more integer digit, because
+ * 99.99 becomes 100.
  */
 function wholeNumber(args: readonly DataType[]): Signature | null {
   const signature = sameNumber(args)
@@ -157,7 +157,7 @@ function wholeNumber(args: readonly DataType[]): Signature | null {
   return type?.kind === 'decimal' ? { args: [type], result: roundedDecimal(type, 0n) } : signature
 }
 
-/** Return a signature of `count` floats: float32 if all arguments are, else double. */
+/** Return a signature of `count` floats. They are float32 if all arguments are float32, otherwise double. */
 function floats(count: number): Sign {
   return args => {
     if (args.length !== count || !args.every(isNumber)) return null
@@ -167,7 +167,7 @@ function floats(count: number): Sign {
   }
 }
 
-function questions(args: readonly DataType[], constants: Constants): Signature | null {
+function numberTest(args: readonly DataType[], constants: Constants): Signature | null {
   const signature = floats(1)(args, constants)
   return signature === null ? null : { ...signature, result: boolType }
 }
@@ -183,8 +183,9 @@ function numberAndPlaces(args: readonly DataType[], constants: Constants): Signa
 }
 
 /**
- * Return the type of a decimal that is rounded to a known number of places, which is the maximum scale of the result. A
- * carry may need one more digit.
+ * Return the type of a rounded decimal. `places`: the number of fractional digits to keep, as a bigint if it is
+ * constant. Then it limits the scale of the result. Otherwise the scale stays the same. Rounding up may need one more
+ * integer digit.
  */
 function roundedDecimal(
   type: DataType & { readonly kind: 'decimal' },
@@ -197,7 +198,7 @@ function roundedDecimal(
   return { ...type, scale, precision: hasRoom ? type.precision : Math.min(greatest, type.precision + 1) }
 }
 
-/** Integers to the power of integers stay integers. */
+/** Return the signature of `power`. With two integers, the result is an integer. */
 function power(args: readonly DataType[], constants: Constants): Signature | null {
   const areIntegers = args.length === 2 && args.every(isInteger)
   return (areIntegers ? shape('ii', int64) : floats(2))(args, constants)

@@ -1,4 +1,4 @@
-/** Functions of numbers that keep the type. Exact for integers and decimals. */
+/** Functions of numbers whose result has the type of the argument. Integers and decimals are computed exactly. */
 import type { Column } from '../../arrow/column.js'
 import { readDecimal, writeDecimal } from '../../arrow/decimal.js'
 import type { DataType, IntType } from '../../arrow/types.js'
@@ -12,7 +12,10 @@ import { numberOf, strictRows } from './operands.js'
 
 type Decimal = DataType & { readonly kind: 'decimal' }
 
-/** Compute `abs(x)`. Throws `InvalidInput` for the least integer of a type. */
+/**
+ * Compute `abs(x)`. Throws `InvalidInput` for the minimum of a signed integer type, because its absolute value
+ * overflows.
+ */
 export function abs(call: Call): Column {
   const { type } = call
   if (type.kind === 'decimal') return overDecimals(call, value => (value < 0n ? -value : value))
@@ -49,7 +52,7 @@ function absNarrow(call: Call, column: Column): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** Create the error for a result that does not fit its type. */
+/** Create the error for a result that does not fit into the result type. `what`: the operation and its operands. */
 export function overflow({ type, describe }: Call, what: string) {
   const name = type.kind === 'int' ? `${type.signed ? '' : 'u'}int${type.bits}` : type.kind
   return invalidInput(`${name} overflow in ${describe()}: ${what}`, {
@@ -68,7 +71,8 @@ export function ceil(call: Call): Column {
 }
 
 /**
- * Compute `round(x)` or `round(x, places)`. Halves are rounded away from zero. Negative places round before the point.
+ * Compute `round(x)` or `round(x, places)`. Halves are rounded away from zero. Negative places round to tens, hundreds
+ * and so on.
  */
 export function round(call: Call): Column {
   return toPlaces(call, roundHalfAway, (value, unit) => {
@@ -83,13 +87,13 @@ export function truncate(call: Call): Column {
   return toPlaces(call, Math.trunc, (value, unit) => value - (value % unit))
 }
 
-/** Return the remainder of a floored division, which is never negative. */
+/** Return the remainder of a division that rounds down. `unit` is positive, so the remainder is never negative. */
 function modulo(value: bigint, unit: bigint): bigint {
   const rest = value % unit
   return rest < 0n ? rest + unit : rest
 }
 
-/** Rounds to a multiple of `unit`: a double, or an integer that counts `1 / unit`. */
+/** Rounds `value` to a multiple of `unit`. */
 type ToWhole<T> = (value: T, unit: T) => T
 
 function wholes(call: Call, ofDouble: (value: number) => number, ofInteger: ToWhole<bigint>): Column {
@@ -114,7 +118,10 @@ function toPlaces(call: Call, ofDouble: (value: number) => number, ofInteger: To
   return columnOf(type, length, { values: narrowArray(type, values) }, valid)
 }
 
-/** In single precision, the product is rounded first, so that 0.00005 counts as half of 0.0001, as written. */
+/**
+ * Round a float to the given places. In single precision, `value * factor` is rounded to a float32 first. So the
+ * float32 nearest to 0.00005 counts as exactly half of 0.0001.
+ */
 function toPlace(
   value: number,
   places: number,
@@ -133,7 +140,7 @@ function roundHalfAway(value: number): number {
   return Math.abs(value - whole) >= 0.5 ? whole + Math.sign(value) : whole
 }
 
-/** Round integers to tens, hundreds and so on. Places of 0 and more keep them unchanged. */
+/** Round integers to tens, hundreds and so on. With 0 or more places, the integers stay unchanged. */
 function integerToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -152,7 +159,7 @@ function integerToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** Round decimals to the given places, in the scale of the result, which may be smaller. */
+/** Round decimals to the given places, and convert them to the scale of the result, which may be smaller. */
 function decimalToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   const { args } = call
   const from = (args[0]!.column.type as Decimal).scale
@@ -165,7 +172,7 @@ function decimalToPlaces(call: Call, ofInteger: ToWhole<bigint>): Column {
   })
 }
 
-/** Compute a function of unscaled decimals. Throws `InvalidInput` if a result has more digits than its type. */
+/** Compute a function of the unscaled integers of decimals. Throws `InvalidInput` if a result exceeds the precision. */
 function overDecimals(call: Call, change: (value: bigint, row: number) => bigint): Column {
   const { args, length } = call
   const type = call.type as Decimal

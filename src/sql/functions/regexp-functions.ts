@@ -1,4 +1,4 @@
-/** Declarations of functions of regular expressions. */
+/** Declarations of the functions that use regular expressions. */
 import type { DataType } from '../../arrow/types.js'
 import { boolType, int64, utf8 } from '../values/types.js'
 import { compileRegexp } from './regexp.js'
@@ -45,8 +45,9 @@ export const regexpFunctions: readonly SqlFunction[] = [
 ]
 
 /**
- * Return a signature of a text and a pattern. If the pattern and the flags (argument `flags`) are constants, the
- * pattern is compiled at once.
+ * Return the signature of a function of a text and a pattern. If the pattern and the flags are constants, they are
+ * checked here, so that binding the call reports errors. `letters`: the argument types, as for `shape`. `flags`: index
+ * of the argument with the flags. `others`: flags that the function takes in addition to those of patterns.
  */
 function withPattern(letters: string, result: DataType, flags: number, others = ''): Sign {
   return (args, constants) => {

@@ -1,4 +1,4 @@
-/** Functions of regular expressions. Positions count characters from 1. NULL flags are no flags. */
+/** Functions that use regular expressions. Positions count characters from 1. NULL as flags means no flags. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import type { ByteBuilder } from '../kernels/byte-builder.js'
@@ -11,7 +11,7 @@ import { checkReadings, growingFrom, growRows, numberOf, strictRows, textOf } fr
 import { compileRegexp, type Regexp } from './regexp.js'
 import { checkFlags, plainText } from './regexp-syntax.js'
 
-/** The compiled pattern of each row. */
+/** Compiles the pattern of each row. The last pattern is kept, because consecutive rows often have the same pattern. */
 class Patterns {
   readonly #pattern: Operand
   readonly #flags: Operand | undefined
@@ -21,7 +21,7 @@ class Patterns {
   #letters = ''
   #compiled: Regexp | null = null
 
-  /** `others`: flags that the function handles itself. */
+  /** `others`: flags that the function interprets itself. They are not flags of the pattern. */
   constructor({ args, length }: Call, flags: Operand | undefined, others = '') {
     const [text, pattern] = args as [Operand, Operand]
     checkReadings(text, length)
@@ -80,8 +80,9 @@ function likePlain({ args, length, rows }: Call): Truth | null {
 }
 
 /**
- * Compute `regexp_match(text, pattern)`: the participating groups of the first match, or the match if there are no
- * groups. NULL without a match.
+ * Compute `regexp_match(text, pattern)`: a list of the texts that the groups of the first match matched. Groups that
+ * did not take part are left out. If the pattern has no groups, the list has the whole match. The result is NULL if
+ * there is no match.
  */
 export function regexpMatch(call: Call): Column {
   const { length, type, args } = call
@@ -113,10 +114,12 @@ export function regexpMatch(call: Call): Column {
 /** Maximum length of a replacement in UTF-16 units. */
 const maxReplacement = 32_768
 
-/** Maximum number of groups and texts between them in a replacement. Each costs work for every match. */
+/**
+ * Maximum number of parts of a replacement (groups, and texts between them), because each match processes all parts.
+ */
 const maxPieces = 256
 
-/** Compute `regexp_replace(text, pattern, by)`: replace the first match, with the flag g all matches. */
+/** Compute `regexp_replace(text, pattern, by)`: replace the first match, or all matches with the flag g. */
 export function regexpReplace(call: Call): Column {
   const [text, , by, flags] = call.args as [Operand, Operand, Operand, Operand?]
   const patterns = new Patterns(call, flags, 'g')
@@ -148,12 +151,12 @@ function replaceInto(
   builder.text(text.slice(done))
 }
 
-/** How often a text may be read in total, if the pattern may read the text again for every match. */
+/** Maximum number of times that all searches together read a text, if the pattern may read the text for every match. */
 const maxReadings = 1024
 
 /**
- * Call `visit` for each match in order, until it returns false. An empty match directly after the previous match is
- * skipped.
+ * Call `visit` for each match in order, until `visit` returns false. An empty match directly after the previous match
+ * is skipped.
  *
  * Throws `InvalidInput` if the search could take time quadratic in the length of the text.
  */
@@ -180,17 +183,17 @@ function eachMatch(regexp: Regexp, text: string, visit: (found: readonly number[
   }
 }
 
-/** A part of a replacement: literal text, or a group by number or name. */
+/** A part of a replacement: literal text, or a reference to a group by number or name. */
 type Piece = string | { readonly group: number | string }
 
 /**
- * Parse a replacement. `\1`, `$1`, `${1}`, `$name` and `${name}` are groups, `$$` is a $. A name extends over all
- * following letters, digits and _.
+ * Parse a replacement. `\1`, `$1`, `${1}`, `$name` and `${name}` refer to groups. `$$` is a single $. A name without
+ * braces extends over all following ASCII letters, digits and _.
  */
 function piecesOf(replacement: string): readonly Piece[] {
   if (replacement.length > maxReplacement) {
     throw invalidInput(`a replacement of ${replacement.length} characters is too long`, {
-      hint: `write one of at most ${maxReplacement}`,
+      hint: `write a replacement of at most ${maxReplacement} characters`,
     })
   }
   const pieces: Piece[] = []
@@ -205,7 +208,7 @@ function piecesOf(replacement: string): readonly Piece[] {
   if (done < replacement.length) pieces.push(replacement.slice(done))
   if (pieces.length > maxPieces) {
     throw invalidInput(`a replacement with ${pieces.length} groups and texts between them is too large`, {
-      hint: `write one of at most ${maxPieces}`,
+      hint: `write at most ${maxPieces} groups and texts`,
     })
   }
   return pieces
@@ -220,8 +223,8 @@ function expand(piece: Piece, text: string, found: readonly number[], { groupNam
 }
 
 /**
- * Compute `regexp_count(text, pattern)` or `regexp_count(text, pattern, start, flags)`. The result is 0 for NULL, never
- * NULL.
+ * Compute `regexp_count(text, pattern)` or `regexp_count(text, pattern, start, flags)`. The result is never NULL. It is
+ * 0 if the text, pattern or start is NULL.
  */
 export function regexpCount(call: Call): Column {
   const { args, length, type } = call
@@ -246,7 +249,7 @@ export function regexpCount(call: Call): Column {
   return columnOf(type, length, { values }, null)
 }
 
-/** Return the text from character `start` on. Return null if the text is shorter. */
+/** Return the part of a text from character `start` on, counted from 1. Return null if the text ends before it. */
 function textFrom({ describe }: Call, text: string, start: number): string | null {
   if (start < 1) {
     throw invalidInput(`characters are counted from 1, not ${start}, in ${describe()}`, {
@@ -268,8 +271,8 @@ function countCharacters(text: string, end: number): number {
 }
 
 /**
- * Compute `regexp_instr(text, pattern, start, n, flags, group)`: the position of match n from `start` on, or of a group
- * of the match. 0 if there is none.
+ * Compute `regexp_instr(text, pattern, start, n, flags, group)`: the position of match number n from `start` on, or of
+ * a group of this match. The result is 0 if there is no such match or group.
  */
 export function regexpPosition(call: Call): Column {
   const { args, length, type, describe } = call

@@ -1,33 +1,38 @@
 /**
- * Check whether searching for one match after another may read the same part of a text many times.
+ * Check whether a search for all matches of a pattern may read the same part of a text many times.
  *
- * A single search is linear, but it may read far past the match it finds. For example, `a.*b|a` searches for a `b` up
- * to the end of the text, and then takes a single `a`, for each match. Rescans are limited to a fixed length in two
- * cases:
+ * A single search takes linear time, but it may read far beyond the match that it finds. For example, for each match
+ * `a.*b|a` searches for a `b` up to the end of the text, and then matches a single `a`. The text that is read again is
+ * limited to a fixed length in two cases:
  *
- * - No required part follows an unbounded repetition. Then the match is as long as the text that was read.
- * - The pattern is one sequence of characters and classes, repeated or not. If the text after the first match contained
- *   a second match, the first match would have extended to its end.
+ * - No required part follows an unbounded repetition. Then a match is as long as the text that was read.
+ * - The pattern is one sequence of characters and classes, repeated or not. If the text that was read after the first
+ *   match contained a second match, the first match would have extended to the end of the second one.
  */
 
-/** A character, class or group of a sequence. */
+/** An element of a sequence: a character, class, assertion or group. */
 interface Element {
   readonly isGroup: boolean
-  /** Whether it may match the empty text. */
+  /** Whether the element may match the empty text. */
   nullable: boolean
-  /** Whether it contains an unbounded repetition. */
+  /** Whether the element contains an unbounded repetition. */
   endless: boolean
-  /** Whether a required part follows such a repetition inside it. */
+  /** Whether a required part follows an unbounded repetition inside the element. */
   open: boolean
-  /** Whether it is an alternation that contains such a repetition. */
+  /** Whether the element is or contains an alternation with an unbounded repetition. */
   isChoice: boolean
 }
 
+/**
+ * A sequence of elements: one alternative of a group. The first four fields have the meaning that they have in
+ * `Element`.
+ */
 interface Sequence {
   nullable: boolean
   endless: boolean
   open: boolean
   isChoice: boolean
+  /** The last element, which a repetition may still change. */
   pending: Element | null
 }
 
@@ -35,12 +40,12 @@ interface Group {
   readonly alternatives: Sequence[]
 }
 
-/** Receives the parts of a pattern in order. */
+/** Checks a pattern. The translator calls a method for each part of the pattern, in order. */
 export class RescanCheck {
   readonly #groups: Group[] = [{ alternatives: [emptySequence()] }]
   #mayRescan = false
 
-  /** A character, class or assertion. */
+  /** Add a character, class or assertion. */
   atom(): void {
     this.#add({ isGroup: false, nullable: false, endless: false, open: false, isChoice: false })
   }
@@ -58,7 +63,7 @@ export class RescanCheck {
     this.#groups.at(-1)!.alternatives.push(emptySequence())
   }
 
-  /** The last part is repeated. */
+  /** Repeat the last element at least `least` and at most `greatest` times. */
   repeat(least: number, greatest: number): void {
     const { pending } = this.#sequence()
     if (pending === null) return
@@ -68,6 +73,7 @@ export class RescanCheck {
     if (isEndless) pending.endless = true
   }
 
+  /** Return whether a search for all matches may read parts of the text many times. */
   finish(): boolean {
     const whole = this.#closed(this.#groups[0]!)
     return this.#mayRescan || (this.#groups[0]!.alternatives.length > 1 && whole.open)
@@ -83,7 +89,7 @@ export class RescanCheck {
     sequence.pending = element
   }
 
-  /** Merge the pending element into the sequence, now that no repetition can follow. */
+  /** Merge the pending element into the sequence. Call this when no repetition can follow the element any more. */
   #mergePending(sequence: Sequence): void {
     const element = sequence.pending
     sequence.pending = null

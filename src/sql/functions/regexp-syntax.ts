@@ -2,11 +2,11 @@
  * Translate regular expressions from the syntax of Rust's regex crate, which DataFusion's clients use, to the syntax of
  * RE2.
  *
- * The syntaxes differ in the meaning of letters, digits and spaces (all of Unicode here), in the names of Unicode
- * classes, and in some escapes.
+ * The two syntaxes differ in the classes of letters, digits and spaces (which have only ASCII characters in RE2, but
+ * all of Unicode here), in the names of Unicode classes, and in some escape sequences.
  *
- * - Syntax that RE2 would interpret differently is refused, except `\b`, which only knows ASCII letters.
- * - The size of the program is bounded before compilation.
+ * - Syntax that RE2 would interpret differently is refused. The exception is `\b`, which only knows ASCII letters.
+ * - The size of the pattern with all repetitions expanded is limited before RE2 compiles the pattern.
  */
 import { invalidInput, quote, type SheafError, unsupported } from '../../errors.js'
 import { RescanCheck } from './regexp-rescan.js'
@@ -14,29 +14,32 @@ import { RescanCheck } from './regexp-rescan.js'
 /** Maximum length of a pattern in UTF-16 units. */
 const maxLength = 32_768
 
-/** Maximum number of parts (characters, classes and the like) of a pattern, with repetitions expanded. */
+/** Maximum number of characters, classes and assertions of a pattern, with repetitions expanded. */
 const maxSize = 20_000
 
 /** Maximum number of flags. Flags may repeat. */
 const maxFlags = 64
 
-/** Flags of a pattern. `g` is handled by the function, not by the pattern. */
+/** The flags of patterns. The flag `g` is missing, because `regexp_replace` interprets it. */
 const flagLetters = 'imsxUu'
 
-/** Unicode white space as part of a class, and its complement. */
+/** The ranges of Unicode white space, for use inside a class. `noSpace` has all other characters. */
 const space =
   '\\t-\\r \\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}'
 const noSpace =
   '\\x{0}-\\x{8}\\x{E}-\\x{1F}!-\\x{84}\\x{86}-\\x{9F}\\x{A1}-\\x{167F}\\x{1681}-\\x{1FFF}\\x{200B}-\\x{2027}' +
   '\\x{202A}-\\x{202E}\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}\\x{3001}-\\x{10FFFF}'
 
-/** The class `\w`: letters, marks, decimal digits, connectors, joiners, and letters among the symbols. */
+/**
+ * The ranges of the class `\w`, for use inside a class: letters, marks, decimal digits, connectors, joiners, and the
+ * symbols that Unicode counts as letters.
+ */
 const word =
   '\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}' +
   '\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}'
 const wordCharacter = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u
 
-/** RE2's names of the general categories, by their long names in lower case without separators. */
+/** The names of Unicode's general categories in RE2, by their long names in lower case without separators. */
 const categories: Readonly<Record<string, string>> = {
   letter: 'L',
   casedletter: 'LC',
@@ -77,8 +80,8 @@ const categories: Readonly<Record<string, string>> = {
 }
 
 /**
- * Check the flags of a function. `others` are additional flags. Throws `InvalidInput` for an unknown flag, and
- * `Unsupported` for the flag R.
+ * Check the flags in a call. `others`: flags that the function takes in addition to those of patterns. Throws
+ * `InvalidInput` for an unknown flag, and `Unsupported` for the flag R.
  */
 export function checkFlags(flags: string, others: string): void {
   if (flags.length > maxFlags) {
@@ -89,7 +92,9 @@ export function checkFlags(flags: string, others: string): void {
   for (const flag of flags) {
     if (flagLetters.includes(flag) || others.includes(flag)) continue
     if (flag === 'g') {
-      throw invalidInput("the flag 'g' (all matches) is for regexp_replace only", { hint: 'leave it out' })
+      throw invalidInput("the flag 'g' (all matches) is for regexp_replace only", {
+        hint: 'leave the flag out',
+      })
     }
     if (flag === 'R') throw unsupported("the flag 'R' (lines that end in CRLF) is not supported")
     throw invalidInput(`${quote(flag)} is not a flag of a regular expression`, {
@@ -98,11 +103,11 @@ export function checkFlags(flags: string, others: string): void {
   }
 }
 
-/** Throws `InvalidInput` if the pattern is too long. */
+/** Check the length of a pattern. Throws `InvalidInput` if the pattern is too long. */
 export function checkLength(pattern: string): void {
   if (pattern.length > maxLength) {
     throw invalidInput(`a regular expression of ${pattern.length} characters is too long`, {
-      hint: `write one of at most ${maxLength}`,
+      hint: `write a pattern of at most ${maxLength} characters`,
     })
   }
 }
@@ -110,15 +115,15 @@ export function checkLength(pattern: string): void {
 /** A pattern in RE2's syntax. */
 interface Re2Pattern {
   readonly source: string
-  /** Whether searching for one match after another may take more than linear time; see regexp-rescan.ts. */
+  /** Whether a search for all matches in a text may take more than linear time (regexp-rescan.ts). */
   readonly mayRescan: boolean
-  /** Number of characters, classes and the like, with repetitions expanded. */
+  /** Number of characters, classes and assertions, with repetitions expanded. */
   readonly size: number
 }
 
 /**
- * Translate `pattern` to RE2's syntax. Throws `InvalidInput` for an invalid or too large pattern, and `Unsupported` for
- * features that RE2 does not have.
+ * Translate a pattern to the syntax of RE2. Throws `InvalidInput` for a pattern that is invalid or too large, and
+ * `Unsupported` for features that RE2 does not have.
  */
 export function toRe2(pattern: string, flags: string): Re2Pattern {
   const letters = [...new Set(flags)].filter(flag => 'imsU'.includes(flag)).join('')
@@ -126,13 +131,13 @@ export function toRe2(pattern: string, flags: string): Re2Pattern {
   return { source: letters === '' ? source : `(?${letters})${source}`, mayRescan, size }
 }
 
-/** State of an open group: its flag `x`, and the size before it. */
+/** The state before an open group: the flag `x`, and the size of the enclosing group so far. */
 interface Group {
   readonly verbose: boolean
   readonly size: number
 }
 
-/** Translates a pattern in one pass. */
+/** Translates a pattern in one pass. `verbose` is the flag `x`: white space and comments in the pattern are ignored. */
 class Translator {
   readonly #pattern: string
   readonly #groups: Group[] = []
@@ -140,8 +145,9 @@ class Translator {
   #verbose: boolean
   #at = 0
   #out = ''
-  /** Size of the open group, and of its last part, which a repetition would repeat. */
+  /** Size of the innermost open group so far. */
   #size = 0
+  /** Size of the last part of this group, which a repetition would repeat. */
   #last = 0
 
   constructor(pattern: string, verbose: boolean) {
@@ -154,7 +160,7 @@ class Translator {
     return { source: this.#out, mayRescan: this.#rescan.finish(), size: this.#total() }
   }
 
-  /** If the pattern has unclosed groups, their sizes are added. */
+  /** Return the size of the whole pattern. It includes the groups that enclose an unclosed group. */
   #total(): number {
     return this.#groups.reduce((sum, group) => sum + group.size, this.#size)
   }
@@ -175,7 +181,7 @@ class Translator {
     else this.#atom(this.#take(this.#pattern.codePointAt(this.#at)! > 0xffff ? 2 : 1))
   }
 
-  /** Skip white space or a comment. Return whether there was any. */
+  /** Skip one white space character or a comment. Return false if the pattern has neither at this position. */
   #skipBlank(): boolean {
     const rest = /[\s#]/y
     rest.lastIndex = this.#at
@@ -205,7 +211,9 @@ class Translator {
   #grow(size: number): void {
     this.#size += size
     if (this.#size > maxSize) {
-      throw invalidInput('the regular expression is too large', { hint: 'repeat less' })
+      throw invalidInput('the regular expression is too large', {
+        hint: `use fewer repetitions: a pattern has at most ${maxSize} parts, and {n} counts a part n times`,
+      })
     }
   }
 
@@ -283,7 +291,7 @@ class Translator {
     this.#skipLazy()
   }
 
-  /** Copy the `?` that makes a repetition lazy. */
+  /** Copy the `?` after a lazy repetition, if there is one. */
   #skipLazy(): void {
     if (this.#pattern[this.#at] === '?') this.#copy(1)
   }
@@ -394,14 +402,14 @@ class Translator {
 
   #refused(what: string): SheafError {
     return unsupported(`${what} in the regular expression ${quote(this.#pattern)} is not supported`, {
-      hint: 'patterns take time in proportion to the text, so there are no references and no look-around',
+      hint: 'references and look-around could take exponential time; patterns take time linear in the text',
     })
   }
 }
 
 let noWordRanges: string | null = null
 
-/** Return the characters that are not `\w`, as part of a class. */
+/** Return the ranges of the characters that are not in `\w`, for use inside a class. They are computed once. */
 function noWord(): string {
   if (noWordRanges !== null) return noWordRanges
   let text = ''
@@ -418,8 +426,8 @@ function noWord(): string {
 }
 
 /**
- * Return the literal text of a pattern without special characters, and whether the pattern is anchored. Return null for
- * any other pattern.
+ * Return the literal text of a pattern without special characters, except for a `^` at its start (`atStart`) and a `$`
+ * at its end (`atEnd`). Return null for any other pattern.
  */
 export function plainText(
   pattern: string,

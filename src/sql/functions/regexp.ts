@@ -1,6 +1,6 @@
 /**
- * Regular expressions in time linear in the text, with RE2's algorithm. Only this file uses the package re2js, which is
- * loaded when the first pattern is compiled.
+ * Compile regular expressions for searches that take time linear in the text, with the algorithm of RE2. Only this file
+ * uses the package re2js. It is loaded when the first pattern that needs it is compiled.
  */
 import { createRequire } from 'node:module'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../errors.js'
@@ -9,18 +9,20 @@ import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 /** A compiled pattern. */
 export interface Regexp {
-  /** Return whether the text contains a match. */
+  /** Returns whether the text contains a match. */
   test(text: string): boolean
-  /** Start a search in a text. */
+  /** Starts a search in a text, and returns a function that finds the matches. */
   search(text: string): Search
+  /** By name: the number of a named group. */
   readonly groupNames: Readonly<Record<string, number>>
-  /** Whether searching for one match after another may take more than linear time. */
+  /** Whether a search for all matches in a text may take more than linear time. */
   readonly mayRescan: boolean
 }
 
 /**
- * Returns the leftmost match that starts at unit `from` or later, or null. The array holds the start and end of the
- * match and of each group; -1 for a group that did not participate. The text before `from` counts for `^` and `\b`.
+ * Returns the leftmost match that begins at or after the UTF-16 unit `from`, or null if there is no match. The array
+ * has the start and end of the match, and then of each group. Both are -1 for a group that took no part in the match.
+ * `^` and `\b` take the text before `from` into account.
  */
 type Search = (from: number) => readonly number[] | null
 
@@ -34,14 +36,14 @@ let loaded: Package | null = null
 
 function loadPackage(): Package {
   try {
-    // Webpack packs what is required in this form.
+    // Keep this form of the call: webpack recognizes it and includes the package in the bundle.
     return createRequire(import.meta.url)('re2js') as Package
   } catch {
     return loadFromBundle()
   }
 }
 
-/** Load the package if a bundler packed this module, but not the package. */
+/** Load the package if a bundler included this module in a bundle, but not the package. */
 function loadFromBundle(): Package {
   let cause: unknown
   for (const load of requiresOf(import.meta.url)) {
@@ -56,15 +58,15 @@ function loadFromBundle(): Package {
 }
 
 /**
- * Compile a pattern with flags of `imsxUu`. Throws `InvalidInput` for an invalid or too large pattern, and
- * `Unsupported` for features that need more than linear time.
+ * Compile a pattern. `flags`: any of the letters `imsxUu`. Compiled patterns are cached. Throws `InvalidInput` for a
+ * pattern that is invalid or too large, and `Unsupported` for features that need more than linear time.
  */
 export function compileRegexp(pattern: string, flags: string): Regexp {
   checkLength(pattern)
   const key = `${flags}/${pattern}`
   const cached = compiledPatterns.get(key)
   if (cached !== undefined) {
-    // The first entry of the map is the least recently used one.
+    // Move the pattern to the end of the map, so that the first pattern is the least recently used one.
     compiledPatterns.delete(key)
     compiledPatterns.set(key, cached)
     return cached
@@ -93,7 +95,7 @@ function compile(pattern: string, flags: string): Regexp {
       },
       search(text) {
         checkWork(text, size, maxSteps)
-        // `test` is much faster than a search if there is no match.
+        // Call `test` first, because it is much faster than a search if there is no match.
         if (!compiled.test(text)) return () => null
         const matcher = compiled.matcher(text)
         return from => {
@@ -113,22 +115,22 @@ function compile(pattern: string, flags: string): Regexp {
   }
 }
 
-/** Maximum parts of the pattern times characters of the text: RE2 may test every part at every character. */
+/** Maximum of (parts of the pattern * characters of the text), because RE2 may test every part at every character. */
 const maxSteps = 2 ** 28
 
-/** The same limit for plain texts, which the engine compares directly. */
+/** The same maximum for a pattern without special characters, which is searched by `indexOf`. */
 const maxCompared = 2 ** 32
 
-/** Throws `InvalidInput` if the text is too long for a pattern of `size` parts. */
+/** Check the work of a search. Throws `InvalidInput` if the text is too long for a pattern of `size` parts. */
 function checkWork(text: string, size: number, limit: number): void {
   if (text.length * size <= limit) return
   throw invalidInput(
     `a regular expression of ${size} parts is too large for a text of ${text.length} characters`,
-    { hint: `write a shorter one: at most ${Math.floor(limit / text.length)} parts for this text` },
+    { hint: `use a pattern of at most ${Math.floor(limit / text.length)} parts for this text` },
   )
 }
 
-/** Create the regular expression of a pattern that is literal text. */
+/** Create the `Regexp` of a pattern without special characters, which needs no package. `wanted`: the literal text. */
 function ofPlainText(wanted: string): Regexp {
   return {
     groupNames: {},

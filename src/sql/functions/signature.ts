@@ -1,4 +1,4 @@
-/** Declarations of functions, and signatures that many functions share. */
+/** The type of the declaration of a function, and signatures that many functions share. */
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
 import { float64, int64, uint64, utf8 } from '../values/types.js'
@@ -10,43 +10,44 @@ export interface Signature {
   readonly result: DataType
 }
 
-/** The values of constant arguments; undefined for other arguments. */
+/** By argument: its value if it is a constant, otherwise undefined. */
 export type Constants = readonly (Scalar | undefined)[]
 
 /**
- * Returns the signature for the value types of the arguments (the null type for a NULL constant), or null if they do
- * not fit. Throws `InvalidInput` or `Unsupported` for a constant that is never valid.
+ * Returns the signature of a call, or null if the function does not take the arguments. `args`: the types of the
+ * arguments, without dictionaries. A NULL constant has the null type. Throws `InvalidInput` or `Unsupported` for a
+ * constant that is invalid for all values of the other arguments.
  */
 export type Sign = (args: readonly DataType[], constants: readonly (Scalar | undefined)[]) => Signature | null
 
 /** A function of the dialect: its name, its signature and its kernel. */
 export interface SqlFunction extends Callee {
-  /** How a call is written, for messages. */
+  /** An example call for error messages. */
   readonly usage: string
   readonly sign: Sign
   readonly aliases?: readonly string[]
-  /** Maximum number of arguments, if less than the general limit. */
+  /** Maximum number of arguments. Default: the maximum for all functions (binding/calls.ts). */
   readonly most?: number
-  /** Position of the argument that must be a constant. */
+  /** Index of the argument that must be a constant. Default: no argument must be a constant. */
   readonly constant?: number
 }
 
-/** Return whether the type is text, or the type of an untyped NULL. */
+/** Return whether a function of text takes the type: utf8 or the null type. */
 export function isText(type: DataType): boolean {
   return type.kind === 'utf8' || type.kind === 'null'
 }
 
-/** Return whether the type is an integer, or the type of an untyped NULL. */
+/** Return whether a function of integers takes the type: an integer type or the null type. */
 export function isInteger(type: DataType): boolean {
   return type.kind === 'int' || type.kind === 'null'
 }
 
-/** Return whether the values are bytes: text or binary. */
+/** Return whether a function of bytes takes the type: utf8, a binary type, or the null type. */
 function isBytes(type: DataType): boolean {
   return isText(type) || type.kind === 'binary' || type.kind === 'fixed_size_binary'
 }
 
-/** Return whether the values can be converted to doubles for computations. */
+/** Return whether a function of numbers takes the type: a number type or the null type. */
 export function isNumber(type: DataType): boolean {
   return ['int', 'float', 'decimal', 'null'].includes(type.kind)
 }
@@ -55,14 +56,14 @@ export function isNested(type: DataType): boolean {
   return ['list', 'fixed_size_list', 'struct', 'map'].includes(type.kind)
 }
 
-/** Return a signature of `count` texts. */
+/** Return the signature of a function of `count` texts. */
 export function texts(count: number, result: DataType): Sign {
   return args => (args.length === count && args.every(isText) ? { args: args.map(() => utf8), result } : null)
 }
 
 /**
- * Return a signature by letters: `t` is a text, `i` an integer of any width, `b` text or binary. Arguments after a `?`
- * are optional: `t?t` takes one or two texts.
+ * Return the signature of a function whose argument types are given as letters: `t` for text, `i` for an integer of any
+ * width, and `b` for text or binary. Arguments after a `?` are optional. For example, `t?t` takes one or two texts.
  */
 export function shape(letters: string, result: DataType): Sign {
   const [required, optional = ''] = letters.split('?') as [string, string?]
@@ -79,7 +80,10 @@ export function shape(letters: string, result: DataType): Sign {
   }
 }
 
-/** Return the type in which numbers are computed. */
+/**
+ * Return the type in which computations use integers and floats: int64, uint64 or double. Return int64 for the null
+ * type, and null for any other type.
+ */
 export function computedType(type: DataType): DataType | null {
   if (type.kind === 'null') return int64
   if (type.kind === 'float') return float64
@@ -87,7 +91,7 @@ export function computedType(type: DataType): DataType | null {
   return null
 }
 
-/** Return the type of a list constant. */
+/** Return the type of a list with 32-bit offsets and nullable elements. */
 export function listOf(element: DataType): DataType {
   return { kind: 'list', large: false, child: { name: 'item', type: element, nullable: true } }
 }

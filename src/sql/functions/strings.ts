@@ -1,4 +1,4 @@
-/** Functions of text, on UTF-8 bytes. A character is a code point. */
+/** Functions of text, computed on UTF-8 bytes. A character is a code point. */
 import { isAscii } from 'node:buffer'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
@@ -31,7 +31,7 @@ import {
   strictRows,
 } from './operands.js'
 
-/** Compute `lower(text)` with Unicode's full case mapping, independent of the locale. */
+/** Compute `lower(text)` with the full case mapping of Unicode, independent of the locale. */
 export function lower(call: Call): Column {
   const { args, type, length, rows } = call
   return { ...changeCase(spread(args[0]!, length), rows, 65, text => text.toLowerCase()), type }
@@ -43,12 +43,12 @@ export function upper(call: Call): Column {
   return { ...changeCase(spread(args[0]!, length), rows, 97, text => text.toUpperCase()), type }
 }
 
-/** Return the column in lower case. */
+/** Convert a text column to lower case. */
 export function lowerColumn(column: Column): Column {
   return changeCase(column, null, 65, text => text.toLowerCase())
 }
 
-/** Change the case. `first` is the first of the 26 ASCII letters that change. */
+/** Change the case of a column. `first`: code of the first of the 26 ASCII letters to change (A or a). */
 function changeCase(column: Column, rows: RowMask, first: number, change: (text: string) => string): Column {
   const { bytes, offsets } = byteRowsOf(column)
   const valid = validWords(column)
@@ -149,7 +149,7 @@ export function concatenateAll(call: Call): Column {
   return joined(call, call.args, null)
 }
 
-/** Compute `concat_ws(separator, a, ...)`. NULLs and their separators are omitted. */
+/** Compute `concat_ws(separator, a, ...)`. NULL arguments are omitted, together with their separators. */
 export function joinWith(call: Call): Column {
   return joined(call, call.args.slice(1), call.args[0]!)
 }
@@ -188,8 +188,8 @@ function asText({ column, constant }: Operand, { rows, describe }: Call): Operan
 }
 
 /**
- * Compute `substr(text, from)` or `substr(text, from, count)`. Characters count from 1. If `from` is less than 1,
- * `count` includes the positions before the first character.
+ * Compute `substr(text, from)` or `substr(text, from, count)`. Positions count from 1. If `from` is less than 1, the
+ * positions before the first character are part of the `count` characters, but have no text.
  */
 export function substring(call: Call): Column {
   const { args, describe } = call
@@ -206,7 +206,7 @@ export function substring(call: Call): Column {
   })
 }
 
-/** Compute `left(text, n)`: the first n characters; for a negative n, all but the last -n. */
+/** Compute `left(text, n)`: the first n characters. For a negative n, all characters except the last -n. */
 export function leftPart({ args, ...call }: Call): Column {
   return cut({ args, ...call }, (bytes, start, end, row) => {
     const count = numberOf(args[1]!, row)
@@ -214,7 +214,7 @@ export function leftPart({ args, ...call }: Call): Column {
   })
 }
 
-/** Compute `right(text, n)`: the last n characters; for a negative n, all but the first -n. */
+/** Compute `right(text, n)`: the last n characters. For a negative n, all characters except the first -n. */
 export function rightPart({ args, ...call }: Call): Column {
   return cut({ args, ...call }, (bytes, start, end, row) => {
     const count = numberOf(args[1]!, row)
@@ -271,7 +271,7 @@ function charactersOf(bytes: Uint8Array, start: number, end: number): Set<number
   return found
 }
 
-/** Return parts of the first argument. `part` returns the byte range that a row keeps. */
+/** Build a column with a part of the first argument in each row. `part`: returns the byte range of the part. */
 function cut(
   call: Call,
   part: (bytes: Uint8Array, start: number, end: number, row: number) => readonly [start: number, end: number],
@@ -285,7 +285,10 @@ function cut(
   })
 }
 
-/** Compute `strpos(text, part)`: the position of the part in characters, counted from 1. 0 if it does not occur. */
+/**
+ * Compute `strpos(text, part)`: the position of the part in characters, from 1. The result is 0 if there is no such
+ * part.
+ */
 export function position(call: Call): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
@@ -304,10 +307,10 @@ export function position(call: Call): Column {
   return columnOf(type, length, { values }, valid)
 }
 
-/** For longer needles, the engine's search may take quadratic time. */
+/** Maximum bytes of a needle for which `Buffer.indexOf` is used. For a longer needle, it may take quadratic time. */
 const maxEngineSearch = 250
 
-/** Return the first position of the needle in `text` at or after `from`, or -1. */
+/** Return the first offset at or after `from` at which `text` contains the needle, or -1 if there is none. */
 export function indexOf(text: Buffer, needle: Needle, from: number): number {
   const { length } = needle.bytes
   if (length <= maxEngineSearch) return text.indexOf(needle.bytes, from)
@@ -330,14 +333,14 @@ export function reversed(call: Call): Column {
   })
 }
 
-/** Count the code points of a range of UTF-8 bytes. */
+/** Return the number of code points in a range of UTF-8 bytes. */
 export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
   let count = 0
   for (let k = start; k < end; k++) count += Number((bytes[k]! & 0xc0) !== 0x80)
   return count
 }
 
-/** Return the offset `count` characters after `start`, at most `end`. */
+/** Return the offset after `count` characters from `start` on. The result is at most `end`. */
 export function skipCharacters(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = start
   for (let left = count; left > 0 && at < end; left--) {
@@ -347,7 +350,7 @@ export function skipCharacters(bytes: Uint8Array, start: number, end: number, co
   return at
 }
 
-/** Return the offset `count` characters before `end`, at least `start`. */
+/** Return the offset of the last `count` characters before `end`. The result is at least `start`. */
 function stepBack(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = end
   for (let left = count; left > 0 && at > start; left--) {
@@ -415,7 +418,7 @@ function searchRows(
   return out
 }
 
-/** Compute `uuid()`: a version 4 UUID, another one for every row. */
+/** Compute `uuid()`: a new version 4 UUID for every row. */
 export function uuids({ type, length, chance }: Call): Column {
   const builder = new ByteBuilder(length, length * 36)
   for (let i = 0; i < length; i++) {

@@ -13,14 +13,15 @@ export const structFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Return a signature with fields `c0`, `c1` and so on. */
+/** Return the signature of `struct`, whose result has the fields `c0`, `c1` and so on. */
 function numbered(args: readonly DataType[]): Signature | null {
   if (args.length === 0) return null
   return { args, result: { kind: 'struct', children: args.map((type, i) => field(`c${i}`, type)) } }
 }
 
 /**
- * Return a signature with named fields. Names must be constants, not empty, and unique. Each name precedes its value.
+ * Return the signature of `named_struct`. Each name is followed by its value. Names must be constant, not empty, and
+ * unique.
  */
 function named(args: readonly DataType[], constants: Constants): Signature | null {
   if (args.length === 0 || args.length % 2 === 1) return null

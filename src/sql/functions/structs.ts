@@ -5,7 +5,7 @@ import { spread } from '../kernels/gather.js'
 import { columnOf } from '../values/vector.js'
 import type { Call } from './call.js'
 
-/** Compute `struct(a, ...)`. Never NULL itself. */
+/** Compute `struct(a, ...)`. The struct is never NULL, but its fields may be. */
 export function struct({ args, type, length }: Call): Column {
   return structOf(args, type, length)
 }

@@ -31,7 +31,7 @@ export const temporalFunctions: readonly SqlFunction[] = [
   {
     name: 'date_trunc',
     usage: "date_trunc('month', date, time or timestamp)",
-    sign: cut,
+    sign: truncated,
     kernel: dateTrunc,
     aliases: ['datetrunc'],
     constant: 0,
@@ -66,7 +66,7 @@ export const temporalFunctions: readonly SqlFunction[] = [
   {
     name: 'to_char',
     usage: "to_char(date, time or timestamp, '%Y-%m-%d %H:%M:%S')",
-    sign: written,
+    sign: formatted,
     kernel: toChar,
     aliases: ['date_format'],
     mayFail: true,
@@ -86,7 +86,7 @@ export const temporalFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** `counted`: the unit of an integer argument. */
+/** Declare a variant of `to_timestamp`. `unit`: the unit of the result. `counted`: the unit of an integer argument. */
 function timestampFunction(name: string, unit: TimeUnit, counted: TimeUnit): SqlFunction {
   return {
     name,
@@ -97,13 +97,17 @@ function timestampFunction(name: string, unit: TimeUnit, counted: TimeUnit): Sql
   }
 }
 
-/** Return the timestamp type of an argument. Strings and dates become timestamps in nanoseconds. */
+/**
+ * Return the timestamp type in which an argument is computed: nanoseconds for strings and dates. Null for other types.
+ */
 function asTimestamp(type: DataType): DataType | null {
   if (isText(type) || type.kind === 'date') return nanoseconds
   return type.kind === 'timestamp' ? type : null
 }
 
-/** Return the type in which an argument is passed. Strings are parsed by the function itself. */
+/**
+ * Return the argument type of the signature: `read`, but utf8 for a string, because the kernel parses strings itself.
+ */
 function given(type: DataType, read: DataType): DataType {
   return type.kind === 'utf8' ? utf8 : read
 }
@@ -112,14 +116,14 @@ function partOf(args: readonly DataType[], constants: Constants): Signature | nu
   const [name, value] = args
   if (args.length !== 2 || !isText(name!)) return null
   const type = isText(value!) ? nanoseconds : value!
-  // If the name is not a constant, the binder reports an error for that.
+  // Use any part if the name is not a constant, because the binder then reports that the name must be constant.
   const part = typeof constants[0] === 'string' ? partNamed(constants[0]) : 'year'
   if (!['date', 'time', 'timestamp', 'duration', 'interval'].includes(type.kind)) return null
   if (!hasPart(type, part)) throw noSuchPart(part, type)
   return { args: [utf8, given(value!, type)], result: typeOfPart(type, part) }
 }
 
-function cut(args: readonly DataType[], constants: Constants): Signature | null {
+function truncated(args: readonly DataType[], constants: Constants): Signature | null {
   const [name, value] = args
   if (args.length !== 2 || !isText(name!)) return null
   if (typeof constants[0] === 'string') truncUnitNamed(constants[0])
@@ -137,7 +141,10 @@ function binned(args: readonly DataType[]): Signature | null {
   return { args: [stride!, ...instants], result: type }
 }
 
-/** Return the signature of a function of an instant of any form. A string may be followed by formats. */
+/**
+ * Return the signature of a function of a string, number, date or timestamp that is converted to an instant. Formats
+ * may follow a string. `resultOf`: returns the result type for the type of the argument.
+ */
 function toInstant(resultOf: (from: DataType) => DataType): Sign {
   return args => {
     const [value, ...formats] = args
@@ -167,7 +174,7 @@ function argumentType(type: DataType, result: DataType): DataType | null {
   }
 }
 
-function written(args: readonly DataType[]): Signature | null {
+function formatted(args: readonly DataType[]): Signature | null {
   const [value, format] = args
   if (args.length !== 2 || !isText(format!)) return null
   const type = value!.kind === 'time' ? value! : asTimestamp(value!)
@@ -175,7 +182,7 @@ function written(args: readonly DataType[]): Signature | null {
   return { args: [value!.kind === 'date' ? value! : given(value!, type), utf8], result: utf8 }
 }
 
-/** The zone is part of the result type, so it must be a constant. */
+/** Return the signature of `from_unixtime`. The zone must be a constant, because it is part of the result type. */
 function inZone(args: readonly DataType[], constants: Constants): Signature | null {
   if (args.length === 1 && isInteger(args[0]!)) return { args: [int64], result: timestampType('s') }
   const zone = constants[1]

@@ -1,6 +1,6 @@
 /**
- * Functions that build new texts. A character is a code point. Results that may be longer than the arguments are
- * limited.
+ * Functions that build new texts. A character is a code point. The length of a result is limited if it can be longer
+ * than the arguments.
  */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
@@ -30,7 +30,7 @@ import {
 } from './operands.js'
 import { countCharacters, indexOf, skipCharacters } from './strings.js'
 
-/** Compute `repeat(text, times)`. Empty if `times` is 0 or less. */
+/** Compute `repeat(text, times)`. The result is empty if `times` is 0 or less. */
 export function repeated(call: Call): Column {
   const [text, times] = call.args as [Operand, Operand]
   const { bytes, offsets } = byteRowsOf(text.column)
@@ -41,8 +41,8 @@ export function repeated(call: Call): Column {
 }
 
 /**
- * Compute `lpad(text, length)` or `lpad(text, length, fill)`: exactly `length` characters. A longer text is cut at its
- * end.
+ * Compute `lpad(text, length)` or `lpad(text, length, fill)`: add characters before the text, so that it has `length`
+ * characters. A longer text is cut at its end.
  */
 export function padStart(call: Call): Column {
   return pad(call, true)
@@ -80,7 +80,7 @@ function pad(call: Call, atStart: boolean): Column {
 
 const aSpace = new Constant(columnOfScalars(utf8, [' ']))
 
-/** Return a function that counts the characters of each row. A constant is counted once. */
+/** Return a function that returns the number of characters of a row. The characters of a constant are counted once. */
 function charactersOf({ column, constant }: Operand): (row: number) => number {
   const { bytes, offsets } = byteRowsOf(column)
   const count = (at: number) => countCharacters(bytes, offsets[at]!, offsets[at + 1]!)
@@ -88,7 +88,7 @@ function charactersOf({ column, constant }: Operand): (row: number) => number {
   return row => (constant ? known : count(row))
 }
 
-/** Compute `replace(text, part, by)`. An empty part occurs before every character and at the end. */
+/** Compute `replace(text, part, by)`. An empty part is found before every character and at the end of the text. */
 export function replaceAll(call: Call): Column {
   const { args } = call
   const [texts, part, other] = args as [Operand, Operand, Operand]
@@ -117,7 +117,7 @@ export function replaceAll(call: Call): Column {
   })
 }
 
-/** Return the end of the character at `at`, or -1 at the end of the text. */
+/** Return the offset after the character at `at`, or -1 at the end of the text. */
 function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
   if (at === end) return -1
   let next = at + 1
@@ -126,8 +126,8 @@ function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * Compute `split_part(text, separator, n)`: part n counted from 1, or from the end for a negative n. Empty if there is
- * no such part. An empty separator does not split.
+ * Compute `split_part(text, separator, n)`: part number n of the text. Parts count from 1, or from the end for a
+ * negative n. The result is empty if there is no such part. An empty separator does not split the text.
  */
 export function splitPart(call: Call): Column {
   const { args, describe } = call
@@ -168,8 +168,8 @@ function countParts(bytes: Uint8Array, start: number, end: number, separator: Ne
 const wordCharacter = /[\p{Alphabetic}\p{N}]/u
 
 /**
- * Compute `initcap(text)`: the first letter of every word in upper case, the others in lower case. Words consist of
- * letters and digits.
+ * Compute `initcap(text)`: the first letter of each word in upper case, and the other letters in lower case. A word is
+ * a run of letters and digits.
  */
 export function capitalized(call: Call): Column {
   const [argument] = call.args as [Operand]
@@ -184,12 +184,12 @@ export function capitalized(call: Call): Column {
   })
 }
 
-/** Maximum length of each of the two character lists, in UTF-16 units. */
+/** Maximum length of the arguments `from` and `to` of `translate`, in UTF-16 units. */
 const maxCharacters = 32_768
 
 /**
- * Compute `translate(text, from, to)`: each character of `from` becomes the character at the same position of `to`, or
- * is removed.
+ * Compute `translate(text, from, to)`: replace each character of the text that occurs in `from` by the character at the
+ * same position of `to`. If `to` has no such position, the character is removed.
  */
 export function translated(call: Call): Column {
   const { args } = call
@@ -219,7 +219,7 @@ function characterList(operand: Operand, row: number): string {
   })
 }
 
-/** Return the position of every character. For repeated characters, the first position counts. */
+/** Return the first position of each character. */
 function positionsOf(characters: string): Map<string, number> {
   const positions = new Map<string, number>()
   let position = 0
@@ -230,7 +230,7 @@ function positionsOf(characters: string): Map<string, number> {
   return positions
 }
 
-/** Compute `to_hex(integer)`. Negative integers are in two's complement of their width. */
+/** Compute `to_hex(integer)`. Negative integers are written in two's complement with the width of their type. */
 export function toHex(call: Call): Column {
   const { args, length } = call
   const { type } = args[0]!.column
@@ -245,8 +245,8 @@ export function toHex(call: Call): Column {
 const separators = /[^\p{Alphabetic}\p{N}]+/u
 
 /**
- * Compute `contains_tokens(text, tokens)`: whether every run of letters and digits in the second argument is also a run
- * in the first.
+ * Compute `contains_tokens(text, tokens)`: whether the text contains all tokens. Both arguments are split into tokens,
+ * which are runs of letters and digits.
  */
 export function containsTokens(call: Call): Truth {
   const { args, length } = call
@@ -268,7 +268,7 @@ function hasAll(present: ReadonlySet<string>, wanted: ReadonlySet<string>): bool
   return true
 }
 
-/** Return a function for the tokens of a text, which caches the last text. */
+/** Return a function that returns the tokens of a text. It caches the tokens of the last text. */
 function cachedTokens(): (text: string) => ReadonlySet<string> {
   let known = ''
   let tokens: ReadonlySet<string> = new Set()

@@ -167,7 +167,7 @@ export const textFunctions: readonly SqlFunction[] = [
   },
 ]
 
-/** Return a signature for any number of values that can be cast to text. */
+/** Return the signature of a function of one or more values that can be cast to text. */
 function anyTexts(args: readonly DataType[]): ReturnType<Sign> {
   return args.length > 0 && args.every(arg => castable(arg, utf8)) ? { args, result: utf8 } : null
 }

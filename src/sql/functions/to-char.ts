@@ -1,6 +1,7 @@
 /**
- * `to_char(value, format)`: print times in a custom format, with the conversions of strftime as the chrono crate
- * implements them. A `-`, `_` or `0` before the letter of a conversion pads a number with nothing, spaces or zeros.
+ * Compute `to_char(value, format)`: write dates and times in a custom format. A format has the conversions of strftime,
+ * such as %Y, with the meaning that they have in the chrono crate of Rust. A `-`, `_` or `0` after the % sets the
+ * padding of a number: none, spaces or zeros.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -14,7 +15,7 @@ import type { Call } from './call.js'
 import { instantColumn, modulo } from './date-part.js'
 import { strictRows, textOf } from './operands.js'
 
-/** A point in time in the local time and calendar of its zone. */
+/** A point in time to write, in the local time of its zone. */
 interface Shown {
   /** Days since 1970. */
   readonly days: number
@@ -25,7 +26,7 @@ interface Shown {
   readonly civil: Civil
 }
 
-/** The part of a value that a conversion prints. Not every type has all parts. */
+/** The part of a value that a conversion writes. Some types do not have all parts. For example, a date has no zone. */
 type Needs = 'clock' | 'date' | 'zone'
 
 interface Conversion {
@@ -33,7 +34,7 @@ interface Conversion {
   readonly write: (shown: Shown) => string
 }
 
-/** A number with its minimum width and its padding. */
+/** A conversion that writes a number. `width`: minimum number of characters. `fill`: padding up to this width. */
 interface NumberConversion {
   readonly needs: Needs
   readonly value: (shown: Shown) => number
@@ -49,7 +50,10 @@ const hourOf = ({ secondOfDay }: Shown) => Math.floor(secondOfDay / 3600)
 const hour12Of = (shown: Shown) => modulo(hourOf(shown) + 11, 12) + 1
 const weekdayOf = ({ days }: Shown) => modulo(days + 4, 7)
 const dayOfYearOf = ({ days, civil }: Shown) => days - daysOfCivil({ year: civil.year, month: 1, day: 1 })
-/** A week belongs to the year of its Thursday (ISO 8601). */
+/**
+ * Returns the Thursday of the week of a date, in days since 1970. In ISO 8601, a week belongs to the year of its
+ * Thursday.
+ */
 const thursdayOf = ({ days }: Shown) => days - modulo(days + 3, 7) + 3
 const isoYearOf = (shown: Shown) => civilOfDays(thursdayOf(shown)).year
 
@@ -112,7 +116,7 @@ const texts: Readonly<Record<string, Conversion>> = {
   Z: { needs: 'zone', write: shown => offsetText(shown, 2, ':') },
 }
 
-/** Conversions that stand for several others. */
+/** Conversions that are abbreviations of several conversions. */
 const compounds: Readonly<Record<string, string>> = {
   h: '%b',
   D: '%m/%d/%y',
@@ -144,7 +148,10 @@ function offsetText({ offset }: Shown, parts: 1 | 2 | 3, between: string): strin
   return `${offset < 0 ? '-' : '+'}${digits.join(between)}`
 }
 
-/** Print a number. The sign comes before padding zeros. A year past 9999 has a sign too. */
+/**
+ * Write a number. The sign comes before the zeros of the padding. A number with the width 4 is a year, which also has a
+ * sign after 9999.
+ */
 function numberText(value: number, width: number, fill: '0' | ' ' | ''): string {
   const isLong = width === 4 && (value > 9999 || value < 0)
   const digits = Math.abs(value).toString()
@@ -193,7 +200,7 @@ function itemsOf(part: string, fill: string, name: string, type: DataType, descr
   })
 }
 
-/** Return the conversion. Throws `InvalidInput` if values of the type do not have the part it prints. */
+/** Check that values of a type have the part that a conversion writes. Throws `InvalidInput` if they do not have it. */
 function fitting(conversion: Conversion, part: string, type: DataType, describe: () => string): Conversion {
   const { needs } = conversion
   const hasZone = type.kind === 'timestamp' && type.timezone !== null

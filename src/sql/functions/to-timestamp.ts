@@ -11,7 +11,7 @@ import type { Call, Kernel } from './call.js'
 import { type DatetimeFormat, parseFormat, readFormatted } from './datetime-format.js'
 import { numberOf, strictRows, textOf } from './operands.js'
 
-/** Cache of parsed formats. */
+/** Maximum number of cached formats. */
 const maxCached = 256
 const parsedFormats = new Map<string, DatetimeFormat>()
 
@@ -26,14 +26,14 @@ function formatOf(text: string): DatetimeFormat {
 }
 
 /**
- * Return the kernel of `to_timestamp(x)` and its variants. `unit` is the unit of an integer argument. A text is ISO
- * 8601, or in one of the formats that follow it.
+ * Return the kernel of `to_timestamp(x)` and its variants. `unit`: the unit of an integer argument. A text must be in
+ * ISO 8601, or in one of the formats that follow it in the call.
  */
 export function toTimestamp(unit: 's' | 'ms' | 'us' | 'ns'): Kernel {
   return call => instants(call, timestampType(unit))
 }
 
-/** Compute `to_date(x)`. An integer counts days. */
+/** Compute `to_date(x)`. An integer is a number of days since 1970. */
 export function toDate(call: Call): Column {
   return instants(call, call.type)
 }
@@ -66,7 +66,7 @@ function readTexts(call: Call): Column {
     const value = floorDivide(nanos, unit)
     if (BigInt.asIntN(isDays ? 32 : 64, value) !== value) {
       throw invalidInput(`${quote(written)} is outside the range of ${describe()}`, {
-        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds reach further',
+        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds have a larger range',
       })
     }
     if (isDays) values[i] = Number(value)
@@ -91,11 +91,11 @@ function notRead(text: string, formats: readonly Operand[], row: number, describ
   }
   const written = formats.map(format => quote(textOf(format, row))).join(' nor ')
   return invalidInput(`${quote(text)} is not in the format ${written}, in ${describe()}`, {
-    hint: 'several formats may follow the text: the first that matches is used',
+    hint: 'several formats may follow the text; the first format that matches is used',
   })
 }
 
-/** Convert seconds with a fraction. */
+/** Convert doubles, which are seconds since 1970 with a fraction. */
 function fromDoubles(call: Call): Column {
   const { args, type, length, describe } = call
   const { valid, needed } = strictRows(call)
@@ -112,7 +112,7 @@ function fromDoubles(call: Call): Column {
     const count = floorDivide(nanos, unit)
     if (BigInt.asIntN(64, count) !== count) {
       throw invalidInput(`${value} is outside the range of ${describe()}`, {
-        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds reach further',
+        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds have a larger range',
       })
     }
     values[i] = count

@@ -1,4 +1,4 @@
-/** `+ - * / %` on decimals. The results have the precision and scale that Arrow defines. */
+/** The operators `+ - * / %` on decimals. The results have the precision and scale that Arrow defines. */
 import { readDecimal } from '../../arrow/decimal.js'
 import type { DataType } from '../../arrow/types.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'
@@ -13,12 +13,12 @@ import {
 } from '../values/decimals.js'
 import type { ArithmeticSignature, RowOperation } from './operation.js'
 
-/** Additional digits after the point of a quotient, compared with the dividend. */
+/** Number of fractional digits that a quotient has in addition to those of the dividend. */
 const quotientDigits = 4
 
 /**
- * Return the signature for two decimals, or for a decimal and an integer. Return null if a product would have more
- * fractional digits than fit.
+ * Return the signature for two decimals, or for a decimal and an integer. Return null for a product with more
+ * fractional digits than a decimal of the width can have.
  */
 export function decimalSignature(
   op: ArithmeticOp,
@@ -50,8 +50,8 @@ export function decimalSignature(
 }
 
 /**
- * Return the operation on one row, for operand types of a `decimalSignature`. The operation returns null for a zero
- * divisor and for a result out of range.
+ * Return a function that computes one row. The types must be those of a `decimalSignature`. The function returns null
+ * for a zero divisor and for a result out of range.
  */
 export function decimalOperation(
   op: ArithmeticOp,
@@ -71,8 +71,8 @@ export function decimalOperation(
 }
 
 /**
- * Return the factors for the unscaled integers of both sides, so that the result of the operation has the scale
- * `result`.
+ * Return the factors by which the unscaled integers of both sides are multiplied before the operation, so that its
+ * result has the scale `result`. `a` and `b`: the scales of the sides.
  */
 function factorsOf(op: ArithmeticOp, a: number, b: number, result: number): readonly [bigint, bigint] {
   if (op === '*') return [1n, 1n]

@@ -1,11 +1,12 @@
 /**
- * `+ - * /` on dates, times, timestamps, durations and intervals.
+ * The operators `+ - * /` on dates, times, timestamps, durations and intervals.
  *
- * - A date plus an interval is a date; a timestamp keeps its unit. Finer fractions are rounded toward the past.
+ * - A date plus an interval is a date, and a timestamp plus an interval keeps its unit. A part of the interval that is
+ *   finer than this unit is rounded down.
  * - An interval is added in this order: months, then days, both in the local time of the zone, then nanoseconds. If the
- *   month has no such day, the result is its last day.
+ *   new month has no such day, the result is its last day.
  * - The difference of two points in time is a duration.
- * - Results out of range are errors. This includes times past midnight.
+ * - A result out of range is an error. A time of day after midnight is out of range.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -36,8 +37,8 @@ import { scalarAt } from '../values/vector.js'
 import type { ArithmeticSignature, RowOperation } from './operation.js'
 
 /**
- * Return the signature for two value types of which at least one is not a number. Return null if there is no such
- * operation.
+ * Return the signature for two types of which at least one is not a number. Return null if the operator does not take
+ * these types.
  */
 export function temporalSignature(
   op: ArithmeticOp,
@@ -82,14 +83,14 @@ function unitOf(type: DataType) {
   return type.kind === 'time' ? type.unit : instantUnit(type)!
 }
 
-/** Return the type of a point in time that is moved by a span. */
+/** Return the type of a point in time plus or minus a span of time. */
 function movedType(point: DataType, span: DataType): DataType {
   if (span.kind !== 'duration') return point
   const unit = finerUnit(unitOf(point), span.unit)
   return point.kind === 'time' ? { kind: 'time', unit } : timestampType(unit, zoneOf(point))
 }
 
-/** Return the operation on one row, for operand types of a `temporalSignature`. */
+/** Return a function that computes one row. The types must be those of a `temporalSignature`. */
 export function temporalOperation(
   op: ArithmeticOp,
   left: DataType,
@@ -112,7 +113,8 @@ export function temporalOperation(
   const range = integerRange(type)!
   const unit = nanosPerCount(type)!
   if (right.kind !== 'interval') {
-    // Both sides are integer counts. The unit of the result divides the units of both.
+    // Both sides are integers in their units. Each unit is a multiple of the unit of the result, so the factors are
+    // exact.
     const [unitA, unitB] = [nanosPerCount(left)! / unit, (nanosPerCount(right)! / unit) * sign]
     return (a, i, b, k) => within(countAt(a, i) * unitA + countAt(b, k) * unitB, range)
   }
@@ -122,14 +124,17 @@ export function temporalOperation(
   return (a, i, b, k) => within(move(countAt(a, i), stepAt(b, k), unit, zone), range)
 }
 
-/** A signed interval. The part below a day is in the unit of the moved value, rounded down. */
+/** A signed interval to add to a date or time. `counts`: its part below a day, in the unit of this date or time. */
 interface Step {
   readonly months: number
   readonly days: number
   readonly counts: bigint
 }
 
-/** Return a reader of steps from an interval column. Consecutive reads of the same row are cached. */
+/**
+ * Return a function that reads a row of an interval column as a step. It caches the last row, because a constant
+ * interval is read for every row. `unit`: nanoseconds per unit of the date or time.
+ */
 function stepReader(sign: bigint, unit: bigint): (column: Column, row: number) => Step {
   let lastRow = -1
   let step: Step = { months: 0, days: 0, counts: 0n }
@@ -146,7 +151,7 @@ function stepReader(sign: bigint, unit: bigint): (column: Column, row: number) =
   }
 }
 
-/** Move a time of day. A result past midnight is out of range. */
+/** Add a step to a time of day. The caller rejects a result that is not within the day. */
 function moveTime(count: bigint, { months, days, counts }: Step, unit: bigint): bigint {
   return count + BigInt(months * 30 + days) * (nanosPerDay / unit) + counts
 }
@@ -177,8 +182,8 @@ function scaled(op: ArithmeticOp, type: DataType): RowOperation {
 }
 
 /**
- * Multiply or divide the parts by an integer. A fraction of a month becomes days (30 per month), a fraction of a day
- * nanoseconds.
+ * Multiply or divide each part of an interval by an integer. A quotient's fraction of a month becomes days (30 per
+ * month), and its fraction of a day becomes nanoseconds. Return null if a part is out of range.
  */
 function scaleInterval({ months, days, nanos }: Interval, by: bigint, op: ArithmeticOp): Interval | null {
   const [m, d] = [BigInt(months), BigInt(days)]

@@ -1,12 +1,13 @@
 /**
- * `+ - * / %` on numbers, points in time and spans of time.
+ * The operators `+ - * / %` on numbers, points in time (dates, times, timestamps) and spans of time (durations,
+ * intervals).
  *
- * - Integers are computed as int64 or uint64. Floats are computed as float64, or as float32 if the other side is
- *   float32 or an integer.
- * - Decimals: arithmetic-decimal.ts. Points and spans of time: arithmetic-temporal.ts.
- * - Everything but floats is exact: overflow and division by zero are errors, never wrapped numbers.
- * - Division truncates toward zero, and the remainder has the sign of the dividend. Floats follow IEEE 754.
- * - Only requested rows (`rows`) that hold values can fail.
+ * - Integers are computed as int64 or uint64. Floats are computed as float32 if each side is a float32 or an integer,
+ *   otherwise as float64.
+ * - arithmetic-decimal.ts computes decimals, and arithmetic-temporal.ts points and spans of time.
+ * - Overflow and division by zero are errors, except for floats, which follow IEEE 754.
+ * - Integer division truncates toward zero, and the remainder has the sign of the dividend.
+ * - Rows that are NULL or not requested (`rows`) cause no errors.
  */
 import { type Column, isValid } from '../../arrow/column.js'
 import { equalTypes } from '../../arrow/same-type.js'
@@ -36,8 +37,8 @@ import { strictValidity } from './truth.js'
 export type { ArithmeticSignature } from './operation.js'
 
 /**
- * Return the types to which the operands are converted, and the type of the result, from the value types. Return null
- * if there is no such operation.
+ * Return the types to which the operands must be converted, and the type of the result. Return null if the operator
+ * does not take these types. `left` and `right`: the types of the operands, which must not be dictionaries.
  */
 export function arithmeticSignature(
   op: ArithmeticOp,
@@ -51,7 +52,10 @@ export function arithmeticSignature(
   return temporalSignature(op, left, right)
 }
 
-/** Return the signature of NULL and a type that has no arithmetic with itself: NULL is then an interval or a factor. */
+/**
+ * Return the signature of an operation on a point or span of time and NULL. The NULL counts as an integer for `*` and
+ * `/`, otherwise as an interval.
+ */
 function spanSignature(op: ArithmeticOp, type: DataType): ArithmeticSignature | null {
   return temporalSignature(op, type, op === '*' || op === '/' ? int64 : intervalType)
 }
@@ -72,7 +76,7 @@ function isSingle(type: DataType): boolean {
   return type.kind === 'float' && type.bits === 32
 }
 
-/** `left op right` for one batch. The operands have the types of an `arithmeticSignature`, and `type` is its result. */
+/** The operation `left op right` on one batch. Its types must be those of an `arithmeticSignature`. */
 interface Operation {
   readonly op: ArithmeticOp
   readonly left: Operand
@@ -80,11 +84,11 @@ interface Operation {
   readonly type: DataType
   readonly length: number
   readonly rows: RowMask
-  /** Print the expression, for messages. */
+  /** Returns the text of the expression for error messages. */
   readonly describe: () => string
 }
 
-/** Compute rows `0 .. length-1`. Throws `InvalidInput` for overflow and division by zero. */
+/** Compute an operation for all rows of a batch. Throws `InvalidInput` for an overflow and for a division by zero. */
 export function calculate(operation: Operation): Column {
   const { op, left, right, type, length } = operation
   switch (type.kind) {
@@ -125,7 +129,7 @@ function calculateRows(operation: Operation, compute: RowOperation): Column {
   return columnOfScalars(type, scalars)
 }
 
-/** Create the error for a row without a result. */
+/** Create the error for a row that divides by zero or overflows. */
 function noResult({ op, left, right, type, describe }: Operation, row: number): SheafError {
   const [a, b] = [left, right].map(side => {
     const value = scalarAt(side.column, row * step(side))
@@ -172,8 +176,8 @@ const opCodes: Readonly<Record<ArithmeticOp, number>> = { '+': 0, '-': 1, '*': 2
 const safeLimit = 2 ** 53
 
 /**
- * Fill pairs of `out` while operands and results fit int32 and divisors are positive. This takes two thirds of the time
- * of `calculateSafe`. Return the first row where this fails.
+ * Compute rows into `out` while operands and results fit into an int32 and divisors are positive. Return the first row
+ * for which this is not the case, or the number of rows. This takes two thirds of the time of `calculateSafe`.
  */
 function calculateSmall(
   code: number,
@@ -207,8 +211,8 @@ function calculateSmall(
 }
 
 /**
- * Fill pairs of `out` from row `from` while operands and results are integers that doubles hold exactly. Return the
- * first row where this fails, or the number of rows.
+ * Compute rows from `from` on into `out` while doubles hold the operands and results exactly. Return the first row for
+ * which this is not the case, or the number of rows.
  */
 function calculateSafe(
   code: number,

@@ -3,39 +3,44 @@ import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SheafError } from '../../errors.js'
 import { columnOf } from '../values/vector.js'
 
-/** Maximum bytes of a column of byte strings: its offsets are 32 bits wide. */
+/** Maximum bytes of a column of byte strings, because its offsets have 32 bits. */
 const maxBytes = 2 ** 31 - 1
 
 /**
- * Bytes per batch that a function may return if its results can be longer than its arguments. This keeps a filter from
- * exhausting the memory.
+ * Maximum bytes per batch of a function whose results can be longer than its arguments. If the arguments are larger,
+ * the maximum is their size. Without a maximum, a filter with such a function could exhaust the memory.
  */
 const maxGrown = 2 ** 27
 
 /**
- * Bytes that a row of these functions may always have, and the allowed multiple of the bytes of its arguments if that
- * is more.
+ * Maximum bytes per row of such a function. If the arguments are large, the maximum is `maxGrowth` times their size.
  */
 const maxGrownRow = 2 ** 20
 const maxGrowth = 4
 
-/** Longer byte runs are copied by `TypedArray.set`. */
+/**
+ * Maximum bytes that are copied one by one. More bytes are copied by `TypedArray.set`, which has a higher fixed cost.
+ */
 const shortBytes = 24
 
 const encoder = new TextEncoder()
 
-/** Builds a utf8 or binary column row by row, when the total size is not known in advance. */
+/** Builds a utf8 or binary column row by row, without knowing its total size in advance. */
 export class ByteBuilder {
   readonly #offsets: Int32Array
   readonly #limit: number
-  /** Maximum bytes of a row, and the offset at which the current row must end. */
+  /** Maximum bytes of a row. */
   readonly #rowSize: number
+  /** The offset up to which the current row may extend. */
   #rowLimit: number
   #bytes: Uint8Array
   #size = 0
   #row = 0
 
-  /** `limit`: maximum bytes of all rows; `rowSize`: maximum bytes of one row. */
+  /**
+   * `length`: number of rows. `expectedBytes`: initial size of the buffer. `limit`: maximum bytes of all rows.
+   * `rowSize`: maximum bytes of one row.
+   */
   constructor(length: number, expectedBytes: number, limit = maxBytes, rowSize = maxBytes) {
     this.#offsets = new Int32Array(length + 1)
     this.#bytes = new Uint8Array(Math.max(64, Math.min(expectedBytes, limit)))
@@ -45,9 +50,9 @@ export class ByteBuilder {
   }
 
   /**
-   * Create a builder for a function whose results can be longer than its arguments. `argumentBytes` is the size of all
-   * arguments in memory. All rows together may have 128 MiB, or as many bytes as the arguments if that is more.
-   * `startRow` sets the limit of each row.
+   * Create a builder for a function whose results can be longer than its arguments. `argumentBytes`: bytes of the
+   * arguments of all rows. All rows together may have 128 MiB, or `argumentBytes` if that is more. Call `startRow`
+   * before each row to set its limit.
    */
   static growing(length: number, argumentBytes: number): ByteBuilder {
     const limit = Math.min(maxBytes, Math.max(argumentBytes, maxGrown))
@@ -55,14 +60,14 @@ export class ByteBuilder {
   }
 
   /**
-   * Start a row whose arguments have `argumentBytes`. The row may have 1 MiB, or four times `argumentBytes` if that is
-   * more.
+   * Start a row. `argumentBytes`: bytes of the arguments of this row. The row may have 1 MiB, or four times
+   * `argumentBytes` if that is more.
    */
   startRow(argumentBytes: number): void {
     this.#rowLimit = this.#size + rowSizeOf(argumentBytes)
   }
 
-  /** Bytes of all rows so far. */
+  /** Number of bytes of all rows so far. */
   get size(): number {
     return this.#size
   }
@@ -76,7 +81,7 @@ export class ByteBuilder {
     } else for (let k = start; k < end; k++) this.#bytes[this.#size++] = source[k]!
   }
 
-  /** Append a run of bytes to the current row `count` times. */
+  /** Append the bytes from `start` up to `end` to the current row, `count` times. */
   repeat(source: Uint8Array, start: number, end: number, count: number): void {
     const total = (end - start) * count
     if (total === 0) return
@@ -93,7 +98,7 @@ export class ByteBuilder {
 
   /** Append a text to the current row, as UTF-8. */
   text(text: string): void {
-    // UTF-8 takes at most three bytes per UTF-16 unit. Near a limit, the exact size counts.
+    // UTF-8 takes at most three bytes per UTF-16 unit. If this estimate exceeds a limit, compute the exact size.
     const most = this.#size + text.length * 3
     if (most > this.#limit || most > this.#rowLimit) this.#reserve(Buffer.byteLength(text))
     else this.#reserve(text.length * 3)
@@ -115,7 +120,8 @@ export class ByteBuilder {
   }
 
   /**
-   * Reserve space for `more` bytes of the current row. Throws `InvalidInput` if the row or the batch exceeds its limit.
+   * Reserve space for `more` bytes of the current row. Throws `InvalidInput` if the row or the batch would exceed its
+   * limit.
    */
   #reserve(more: number): void {
     const needed = this.#size + more
@@ -136,7 +142,7 @@ export class ByteBuilder {
     const start = this.#offsets[this.#row]!
     return invalidInput(
       `an expression returns a text of ${needed - start} bytes or more in one row, but at most ${this.#rowLimit - start} are allowed`,
-      { hint: 'make it shorter: a row may have 1 MiB, or four times the bytes of its arguments' },
+      { hint: 'make the text shorter: a row may have 1 MiB, or four times the bytes of its arguments' },
     )
   }
 }
@@ -145,7 +151,7 @@ function rowSizeOf(argumentBytes: number): number {
   return Math.max(maxGrownRow, maxGrowth * argumentBytes)
 }
 
-/** Return row `index` of a utf8 column, or the text in a binary one. */
+/** Return row `index` of a utf8 or binary column as a string. */
 export function textAt(column: Column, index: number): string {
   const bytes = column.values as Uint8Array
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

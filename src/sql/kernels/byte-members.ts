@@ -1,28 +1,29 @@
 /**
  * Sets of byte strings, for lookups row by row.
  *
- * A set is an open-addressing table, as for numbers. A filter with one bit per hash of the size and of the first and
- * last four bytes rejects most rows that are not members.
+ * A set is an open-addressing hash table, as in number-members.ts. A filter in front of the table rejects most rows
+ * that are not members. The filter has one bit per hash of the size, the first four bytes and the last four bytes of a
+ * member.
  */
 
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 import { addToFilter, capacityFor, emptyFilter, hashPair, longestProbe, passes } from './number-members.js'
 
-/** Bytes at the start and at the end of a string that the filter hashes. */
+/** Number of bytes that the filter hashes at each end of a string. */
 const endSize = 4
 
 /** A set of byte strings. */
 export interface ByteMembers {
   readonly seed: number
   readonly mask: number
-  /** Entry number plus 1 per slot; 0 is an empty slot. */
+  /** By slot: the index of a member in `entries` plus 1, or 0 for an empty slot. */
   readonly slots: Int32Array
   readonly entries: ByteRows
-  /** One bit for each `endsHash` of a member. */
+  /** Bitmap with one bit set for the `endsHash` of each member. */
   readonly filter: Uint32Array
 }
 
-/** Create the set of the first `count` byte strings. */
+/** Create a set of the first `count` byte strings of `entries`. */
 export function byteMembers(entries: ByteRows, count: number): ByteMembers {
   const { bytes, offsets } = entries
   const filter = filterOf(entries, count)
@@ -47,7 +48,7 @@ export function byteMembers(entries: ByteRows, count: number): ByteMembers {
   }
 }
 
-/** Set the bit of every row that is a member. */
+/** Set the bit in `out` of every requested row that is a member. */
 export function findByteMembers(
   members: ByteMembers,
   { bytes, offsets }: ByteRows,
@@ -87,7 +88,7 @@ function isMember(
   return false
 }
 
-/** Return whether entry `entry` equals the byte range. */
+/** Return whether the byte string `entry` of `entries` equals the bytes from `start` up to `end`. */
 function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: number, end: number): boolean {
   const from = entries.offsets[entry]!
   if (entries.offsets[entry + 1]! - from !== end - start) return false
@@ -95,7 +96,10 @@ function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: num
   return true
 }
 
-/** FNV-1a, with the seed mixed into its basis. The final mix is needed because the low bits choose the slot. */
+/**
+ * Hash bytes with FNV-1a, whose offset basis is mixed with the seed. The last step mixes the high bits into the low
+ * bits, because the low bits choose the slot.
+ */
 function hashBytes(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
   for (let k = start; k < end; k++) hash = Math.imul(hash ^ bytes[k]!, 0x01000193) ^ (hash >>> 15)
@@ -114,7 +118,7 @@ function filterOf({ bytes, offsets }: ByteRows, count: number): Uint32Array {
   return filter
 }
 
-/** Return the bits of 32 rows that pass the filter. */
+/** Test 32 rows from `base` on by the filter. Return a word with the bits of the rows that pass. */
 function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base: number): number {
   let word = 0
   let start = offsets[base]!
@@ -126,11 +130,16 @@ function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base:
   return word
 }
 
-/** Masks for the first and last four bytes of a string of 0, 1, 2, 3, or more bytes. */
+/**
+ * Masks of the bytes that `endsHash` reads at the start and at the end of a string. The index is the size of the
+ * string, but at most 4.
+ */
 const firstMasks = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1)
 const lastMasks = Int32Array.of(0, 0, 0, 0, -1)
 
-/** Hash the size and both ends of a string. Four bytes must be readable at `start` and before `end`. */
+/**
+ * Hash the size and both ends of a string. The buffer must have four bytes after `start` and four bytes before `end`.
+ */
 function endsHash(view: DataView, start: number, end: number): number {
   const size = end - start
   const kind = Math.min(size, endSize)

@@ -7,7 +7,10 @@ import { bitAt, byteRowsOf, columnOf } from '../values/vector.js'
 import { ByteBuilder } from './byte-builder.js'
 import { type Cast, reject } from './cast-rows.js'
 
-/** Cast between strings and byte strings of any kind. */
+/**
+ * Cast a string or byte string column to another string or byte string type. Invalid UTF-8 and wrong sizes are
+ * rejected.
+ */
 export function castBytes(cast: Cast): Column {
   const { column, to, valid } = cast
   const { length, type: from } = column
@@ -29,7 +32,7 @@ export function castBytes(cast: Cast): Column {
   return columnOf(to, length, { values }, valid)
 }
 
-/** Return the bytes of valid rows only: the bytes under a NULL may not be UTF-8. */
+/** Copy the bytes of valid rows. Bytes of NULL rows are left out, because they may not be valid UTF-8. */
 function withoutInvalid(bytes: Uint8Array, offsets: Int32Array, valid: Uint32Array) {
   const length = offsets.length - 1
   const builder = new ByteBuilder(length, bytes.length)

@@ -61,7 +61,8 @@ export function castNumbers(cast: Cast, numbers: Float64Array): Column {
     return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
   }
   const [least, greatest] = integerRange(to)!
-  // Doubles cannot hold the limits of 64-bit integers exactly, but they hold the first number beyond each limit.
+  // `past` is the first number above the range, which doubles hold exactly (2^63 or 2^64 for 64-bit integers). For
+  // int64, `from` rounds to the minimum, so the minimum is checked separately.
   const from = Number(least) - 1
   const past = Number(greatest) + (isWide(to) ? 0 : 1)
   for (let i = 0; i < length; i++) {
@@ -83,7 +84,7 @@ export function castNumbers(cast: Cast, numbers: Float64Array): Column {
   return columnOf(to, length, { values }, valid)
 }
 
-/** Cast int64 to uint64 or back: the words stay the same, and a set top bit is out of range. */
+/** Cast int64 to uint64 or back. The bits stay the same. A value with a set top bit is out of range and is rejected. */
 export function changeSign(cast: Cast): Column {
   const { column, to, valid } = cast
   const pairs = pairsOf(column)
@@ -96,7 +97,10 @@ export function changeSign(cast: Cast): Column {
   return columnOf(to, column.length, { values }, valid)
 }
 
-/** Return the conversion of one value to or from a decimal. The other type is a boolean or a number. */
+/**
+ * Return a function that converts one value between a decimal and a boolean or number. The function returns null for a
+ * value that does not fit.
+ */
 export function decimalRow(
   from: DataType,
   to: DataType,

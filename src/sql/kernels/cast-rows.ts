@@ -1,4 +1,4 @@
-/** State of a cast: the requested rows, and the handling of values that do not fit. */
+/** The state of a cast, and the treatment of values that do not fit into the new type. */
 import type { Column } from '../../arrow/column.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
@@ -11,19 +11,23 @@ import { writeText } from './cast-text.js'
 export interface Cast {
   readonly column: Column
   readonly to: DataType
-  /** Rows whose value is requested. */
+  /** Bitmap of the rows whose result is requested, without rows that are NULL. */
   readonly wanted: Uint32Array
-  /** Rows that have a value in the end. `reject` removes rows. */
+  /**
+   * Bitmap of the rows that are not NULL in the result. At first, it has the rows that are not NULL in `column`.
+   * `reject` removes rows.
+   */
   readonly valid: Uint32Array
   readonly isTry: boolean
+  /** Returns the text of the expression for error messages. */
   readonly describe: () => string
-  /** Whether a cast to an integer drops the fraction, or treats a number with a fraction as not fitting. */
+  /** For a cast to an integer: `cut` drops the fraction, and `refuse` rejects a number with a fraction. */
   readonly fractions: 'cut' | 'refuse'
 }
 
 /**
- * Mark a row that has no value in the new type: NULL under TRY_CAST or if the row is not requested, else an
- * `InvalidInput` error.
+ * Handle a row whose value does not fit into the new type. The row becomes NULL for TRY_CAST, and if it is not
+ * requested. Otherwise throws `InvalidInput`.
  */
 export function reject({ column, valid, wanted, isTry, to, describe }: Cast, row: number): void {
   if (!isTry && bitAt(wanted, row)) {
@@ -36,12 +40,12 @@ export function reject({ column, valid, wanted, isTry, to, describe }: Cast, row
   valid[row >>> 5]! &= ~(1 << (row & 31))
 }
 
-/** Cast value by value. `convert` returns null for a value that does not fit. */
+/** Cast a column value by value. `convert`: converts a value, or returns null for a value that does not fit. */
 export function castValues(cast: Cast, convert: (value: Scalar) => Scalar): Column {
   return castRows(cast, row => convert(scalarAt(cast.column, row)))
 }
 
-/** As `castValues`, but `read` returns the new value of a row. */
+/** Cast a column row by row. `read`: returns the new value of a row, or null for a value that does not fit. */
 export function castRows(cast: Cast, read: (row: number) => Scalar): Column {
   const { column, to, valid, wanted } = cast
   const scalars: Scalar[] = []

@@ -25,11 +25,11 @@ const booleans: Readonly<Record<string, boolean>> = {
 const infinities: Readonly<Record<string, number>> = { inf: Infinity, infinity: Infinity, nan: Number.NaN }
 
 /**
- * Parse a text as a value of `type`: a boolean, a number, a point in time or a span of time. Return null if it is not
- * one.
+ * Parse a text as a value of `type`, which must be a boolean, a number, a point in time or a span of time. Return null
+ * if the text is not a value of the type.
  *
- * A time is rounded to its unit toward the past. A decimal with more fractional digits than `type` is not a value of
- * it.
+ * A point or span of time is rounded down to the unit of the type. A decimal with more fractional digits than the type
+ * is not a value of it.
  */
 export function readText(text: string, type: DataType): Scalar {
   switch (type.kind) {
@@ -65,13 +65,15 @@ function readFloat(text: string, bits: 16 | 32 | 64): number | null {
   return isDecimal && !Number.isFinite(value) ? null : value
 }
 
-/** Parse a date, time, timestamp or duration. */
+/** Parse a text as a date, time, timestamp or duration, in units of the type. */
 function readCount(text: string, type: DataType): bigint | null {
   const nanos = readNanos(text, type)
   return nanos === null ? null : within(floorDivide(nanos, nanosPerCount(type)!), integerRange(type)!)
 }
 
-/** Return nanoseconds since 1970 for dates and timestamps, since midnight for times, or in total for durations. */
+/**
+ * Parse a text as nanoseconds: since 1970 for dates and timestamps, since midnight for times, or the whole duration.
+ */
 function readNanos(text: string, type: DataType): bigint | null {
   if (type.kind === 'time') return readTime(text)
   if (type.kind === 'duration') {
@@ -87,8 +89,8 @@ function within(value: bigint, [least, greatest]: readonly [bigint, bigint]): bi
 }
 
 /**
- * Return a value as text. The type must have constants and must not be a list. Return null for an instant beyond the
- * supported years.
+ * Write a value as text, as CAST does. The type must not be a list, struct or map. Return null for a date or timestamp
+ * outside of the supported years.
  */
 export function writeText(value: Scalar, type: DataType): string | null {
   switch (type.kind) {

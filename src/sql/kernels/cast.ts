@@ -1,15 +1,15 @@
 /**
  * CAST and TRY_CAST.
  *
- * - A float or decimal becomes an integer by dropping its fraction.
- * - A value that does not fit is an error, under TRY_CAST a NULL. So are decimal digits beyond the scale, and bytes
- *   that are not UTF-8 in a cast to a string.
+ * - A cast of a float or decimal to an integer drops the fraction.
+ * - A value that does not fit into the new type is an error for CAST and NULL for TRY_CAST. A decimal with more
+ *   fractional digits than the new scale does not fit, nor do bytes that are not UTF-8 in a cast to a string.
  * - A number becomes the nearest float. A float becomes the decimal with the shortest digits that identify the float.
- * - A time is rounded to its new unit toward the past.
- * - A boolean is 0 or 1. A number other than 0 is TRUE. An integer becomes a date, time, timestamp or duration in units
- *   of the type.
- * - A timestamp that gets or loses a zone keeps its local time. A timestamp that changes its zone stays the same
- *   instant.
+ * - Dates, times, timestamps and durations are rounded down to the new unit.
+ * - FALSE becomes 0 and TRUE becomes 1. A number other than 0 becomes TRUE.
+ * - An integer becomes a date, time, timestamp or duration of this many units of the type.
+ * - If a cast adds or removes the zone of a timestamp, the local time stays the same. If a cast changes the zone, the
+ *   instant stays the same.
  */
 import type { Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
@@ -44,7 +44,7 @@ import { allRows } from './truth.js'
 
 export { writeFloat } from '../values/floats.js'
 
-/** Families of types: types of one family can be cast to each other. */
+/** Families of types. Types of the same family can be cast to each other, except for the family `other`. */
 type Family = 'number' | 'text' | 'bytes' | 'instant' | 'time' | 'span' | 'list' | 'other'
 
 const familyOf: Readonly<Record<DataType['kind'], Family>> = {
@@ -69,8 +69,8 @@ const familyOf: Readonly<Record<DataType['kind'], Family>> = {
 }
 
 /**
- * Return whether a CAST between the types exists. Dictionaries are cast as their values. Throws `InvalidInput` for an
- * unknown time zone.
+ * Return whether a CAST between two types exists. A dictionary type counts as the type of its values. Throws
+ * `InvalidInput` for an unknown time zone.
  */
 export function castable(declaredFrom: DataType, declaredTo: DataType): boolean {
   const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
@@ -88,9 +88,9 @@ export function castable(declaredFrom: DataType, declaredTo: DataType): boolean 
 }
 
 /**
- * Cast a column that is not a dictionary to the type `declared` (for a dictionary type, to its value type). The types
- * must be `castable`. `fractions` decides how numbers with fractions become integers; `refuse` treats them as not
- * fitting.
+ * Cast a column to the type `declared`, or to its value type if it is a dictionary type. The column must not be a
+ * dictionary, and the types must be `castable`. `fractions`: see `Cast`. Throws `InvalidInput` for a requested value
+ * that does not fit, unless `isTry` is set.
  */
 export function castColumn(
   column: Column,
@@ -122,7 +122,10 @@ export function castColumn(
   return castNumbers(cast, numbersOf(column))
 }
 
-/** Return the conversion between a duration and an interval, or from an interval of another unit. */
+/**
+ * Return a function that converts a duration to an interval, an interval to a duration, or an interval to another unit.
+ * The function returns null for a value that does not fit.
+ */
 function spanRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
   if (from.kind === 'duration') {
     const unit = nanosPerCount(from)!
@@ -166,8 +169,8 @@ function castCounts(cast: Cast): Column {
 }
 
 /**
- * Return how a cast changes nanoseconds if a zone is added or removed, or if the date is dropped. Return null if it
- * does not.
+ * Return a function that changes nanoseconds in a cast that adds a zone, removes a zone, or drops the date. Return null
+ * for any other cast.
  */
 function clockShift(from: DataType, to: DataType): ((nanos: bigint) => bigint) | null {
   const [zoneFrom, zoneTo] = [zoneOf(from), zoneOf(to)]
@@ -184,7 +187,7 @@ function clockShift(from: DataType, to: DataType): ((nanos: bigint) => bigint) |
   return nanos => (zoneFrom === null ? instantNanos(nanos, zone) : localNanos(nanos, zone))
 }
 
-/** Return counts as times. Counts outside of a day are rejected. */
+/** Convert integers to times of day. Integers outside of the range of a day are rejected. */
 function timesOf(cast: Cast, counts: Column): Column {
   const { to } = cast
   const [least, greatest] = integerRange(to)!
@@ -204,7 +207,7 @@ function castLists(cast: Cast): Column {
   const elements = castElements(cast, offsets)
   const child = castColumn(decoded(column.children[0]!), type, isTry, elements, describe, fractions)
   const valid = cast.valid
-  // The elements stay where they are.
+  // Both lists have the same fixed size, so only the elements are cast.
   const isSameSize =
     column.type.kind === 'fixed_size_list' && to.kind === 'fixed_size_list' && column.type.size === to.size
   if (isSameSize) return columnOf(to, length, { children: [child] }, valid)
@@ -216,7 +219,7 @@ function castLists(cast: Cast): Column {
     if (offsets[i + 1]! - offsets[i]! !== size) {
       if (!isTry && bitAt(wanted, i)) {
         throw invalidInput(
-          `a list of ${offsets[i + 1]! - offsets[i]!} elements is not a list of ${size}, in ${describe()}`,
+          `a list of ${offsets[i + 1]! - offsets[i]!} elements cannot be cast to a list of ${size} elements, in ${describe()}`,
         )
       }
       valid[i >>> 5]! &= ~(1 << (i & 31))
@@ -225,7 +228,7 @@ function castLists(cast: Cast): Column {
   return columnOf(to, length, { children: [takeColumn(child, rows)] }, valid)
 }
 
-/** Return the elements of the requested lists; null for all elements. */
+/** Return a bitmap of the elements of the requested lists. Null: all elements are requested. */
 function castElements({ column, wanted }: Cast, offsets: Int32Array): RowMask {
   const isAll = allRows(column.length).every((word, w) => word === wanted[w])
   if (isAll && offsets[column.length] === column.children[0]!.length) return null
@@ -249,7 +252,7 @@ function writeTexts(cast: Cast): Column {
   return builder.finish(to, valid)
 }
 
-/** Return whether every value of `from` can be cast to `to`. */
+/** Return whether a CAST succeeds for every value of the type `declaredFrom`. */
 export function isLossless(declaredFrom: DataType, declaredTo: DataType): boolean {
   const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
   if (from.kind === 'null' || equalTypes(from, to)) return true
@@ -272,7 +275,9 @@ export function isLossless(declaredFrom: DataType, declaredTo: DataType): boolea
   return range !== null && least >= range[0] && greatest <= range[1]
 }
 
-/** Return whether every timestamp of the type has a text. */
+/**
+ * Return whether the type is a timestamp in nanoseconds. All its values are in the supported years, so each has a text.
+ */
 function isNanos(type: DataType): boolean {
   return type.kind === 'timestamp' && type.unit === 'ns'
 }

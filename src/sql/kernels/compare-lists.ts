@@ -9,12 +9,12 @@ import { bitAt, listOffsetsOf, type Operand, type RowMask, validWords, wordCount
 import { decoded } from './dictionary.js'
 
 /**
- * Compares the elements at the same positions of two columns of equal length. Returns a bit for each pair; the bit of a
+ * Compares row i of one column with row i of another column of equal length, for all i. Returns a bitmap. The bit of a
  * pair with a NULL is undefined.
  */
 type CompareElements = (op: CompareOp, left: Column, right: Column) => Uint32Array
 
-/** Whether an operator holds if the left side is less, equal, or greater. */
+/** By operator: whether it is true if the left side is less than, equal to, or greater than the right side. */
 const holdsFor: Readonly<Record<CompareOp, readonly [less: boolean, equal: boolean, greater: boolean]>> = {
   '=': [false, true, false],
   '<>': [true, false, true],
@@ -24,7 +24,9 @@ const holdsFor: Readonly<Record<CompareOp, readonly [less: boolean, equal: boole
   '>=': [false, true, true],
 }
 
-/** Return a bit for every row of `left` for which `left op right` holds. The bit of a NULL row is undefined. */
+/**
+ * Return a bitmap of the rows for which `left op right` is true. The bit of a row with NULL on one side is undefined.
+ */
 export function compareLists(
   op: CompareOp,
   left: Column,
@@ -42,7 +44,8 @@ export function compareLists(
     if (holds[order + 1]) out[row >>> 5]! |= 1 << (row & 31)
   }
   let pending = openRows(left, right, length, rows)
-  // Most lists differ early, so each round compares twice as many elements as the round before.
+  // Most lists differ in their first elements. So the first round compares one element of each list, and each further
+  // round compares twice as many elements as the previous round.
   for (let from = 0, count = 1; pending.length > 0; from += count, count *= 2) {
     const pairs = new Pairs()
     const starts = new Int32Array(pending.length + 1)
@@ -78,7 +81,7 @@ export function compareLists(
   return out
 }
 
-/** Return the requested rows that hold a list on both sides. */
+/** Return the requested rows that are not NULL on either side. */
 function openRows(left: Column, right: Operand, length: number, rows: RowMask): number[] {
   const [validA, validB] = [validWords(left), validWords(right.column)]
   const pending: number[] = []
@@ -90,7 +93,7 @@ function openRows(left: Column, right: Operand, length: number, rows: RowMask): 
   return pending
 }
 
-/** Positions of elements of two columns that are compared with each other. */
+/** Pairs of elements to compare: positions in two columns of elements. */
 class Pairs {
   readonly left: number[] = []
   readonly right: number[] = []
@@ -104,6 +107,7 @@ class Pairs {
     this.right.push(right)
   }
 
+  /** Return a bitmap of the pairs that are equal. Two NULLs are equal. */
   equal(a: Column, b: Column, compare: CompareElements): Uint32Array {
     const [x, y] = this.#taken(a, b)
     const bits = compare('=', x, y)
@@ -114,7 +118,9 @@ class Pairs {
     return bits
   }
 
-  /** Compare pairs that are not equal. */
+  /**
+   * Return a bitmap of the pairs whose left element is less than the right one. No pair may be equal. NULL is greatest.
+   */
   less(a: Column, b: Column, compare: CompareElements): Uint32Array {
     const [x, y] = this.#taken(a, b)
     const bits = compare('<', x, y)

@@ -1,4 +1,4 @@
-/** Compare decimals, intervals, and points and spans of time in different units. */
+/** Compare decimals, intervals, and points and spans of time that have different units. */
 import { type Column, isValid } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
 import { aligned } from '../../arrow/layout.js'
@@ -19,8 +19,9 @@ import { zoneOf } from '../values/types.js'
 import { bitAt, doublesOf, scalarAt, validWords } from '../values/vector.js'
 
 /**
- * Find rows of `left` that equal `right`, or are less than it (with `orEqual`, less or equal). Both sides have the same
- * type. With a `step` of 0, the first row of `right` is compared with all rows.
+ * Set the bits in `out` of the rows for which `left` equals `right` (with `isEquality`), or is less than `right`. With
+ * `orEqual`, "less" includes equal. Both sides have the same type. `step` 0: all rows are compared with the first row
+ * of `right`.
  */
 export function compareDecimals(
   isEquality: boolean,
@@ -41,13 +42,13 @@ export function compareDecimals(
   }
 }
 
-/** Return the cells of a column as 32-bit words, low word first. */
+/** Return the unscaled integers of a decimal column as `size` words of 32 bits each, low word first. */
 function wordsOfCells({ values, length }: Column, size: number): Int32Array {
   const { buffer, byteOffset } = aligned(values as Uint8Array, 4, length * size)
   return new Int32Array(buffer, byteOffset, length * size)
 }
 
-/** Return -1, 0 or 1 if an integer of `size` words is less than, equal to or greater than another. */
+/** Compare two signed integers of `size` words. Return -1, 0 or 1 if the first one is less, equal or greater. */
 function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, size: number): number {
   const x = a[atA + size - 1]!
   const y = b[atB + size - 1]!
@@ -60,10 +61,16 @@ function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, si
   return 0
 }
 
-/** If a float and the double nearest to a decimal differ by more than this fraction, their order is certain. */
+/**
+ * If a float differs from the approximate double of a decimal by more than this fraction, the order of the two doubles
+ * is also the order of the exact values.
+ */
 const relativeError = 2 ** -48
 
-/** Find rows that are equal, or else less. One side holds decimals, the other floats. */
+/**
+ * Set the bits in `out` of the rows for which `left` equals `right` (with `isEquality`), or is less than `right`. One
+ * side must be decimals, the other side floats.
+ */
 export function compareDecimalsWithFloats(
   isEquality: boolean,
   left: Column,
@@ -91,17 +98,22 @@ export function compareDecimalsWithFloats(
   }
 }
 
-/** The least normal double. Smaller doubles have fewer digits. */
+/** The smallest normal positive double. `relativeError` does not hold for smaller doubles, which have fewer digits. */
 const leastNormal = 2 ** -1022
 
-/** Return a cell as an approximate double: it is rounded once per word. */
+/**
+ * Convert an integer of `size` words to a double. The result is approximate, because each word adds a rounding error.
+ */
 function doubleOfCell(words: Int32Array, at: number, size: number): number {
   let value = words[at + size - 1]!
   for (let k = size - 2; k >= 0; k--) value = value * 2 ** 32 + (words[at + k]! >>> 0)
   return value
 }
 
-/** Find rows that are equal, or else less, for comparable types without a specialized loop. */
+/**
+ * Set the bits in `out` of the rows for which `left` equals `right` (with `isEquality`), or is less than `right`. Used
+ * for comparable types without a specialized loop.
+ */
 export function compareValues(
   isEquality: boolean,
   left: Column,
@@ -120,8 +132,8 @@ export function compareValues(
 }
 
 /**
- * Return a function that converts a row to an integer comparable with the other type: nanoseconds, or units of the
- * finer scale.
+ * Return a function that converts a row of `type` to an integer, so that rows of both types can be compared. The
+ * integers are nanoseconds, or for numbers unscaled integers of the larger scale.
  */
 function measure(type: DataType, other: DataType): (column: Column, row: number) => bigint {
   const count = (column: Column, row: number) => BigInt(column.values![row]!)
@@ -142,7 +154,10 @@ function measure(type: DataType, other: DataType): (column: Column, row: number)
   return (column, row) => instantNanos(count(column, row) * unit, there)
 }
 
-/** Return intervals as decimals that are equal exactly if the intervals are. Return any other column as it is. */
+/**
+ * Convert intervals to decimals by the length in nanoseconds. Intervals are equal exactly if their decimals are equal.
+ * Return any other column unchanged.
+ */
 export function withoutIntervals(column: Column): Column {
   if (column.type.kind !== 'interval') return column
   const lengths: bigint[] = []

@@ -1,15 +1,15 @@
 /**
- * Comparison kernels: 32 rows per bitmap word, without branches in the inner loops. Decimals, intervals and mixed units
- * are in compare-values.ts.
+ * Comparison kernels. They compute a bitmap word for 32 rows, without branches in the inner loops. compare-values.ts
+ * compares decimals, intervals and values with different units.
  *
- * - Every comparison is an equality or a "less", possibly with swapped sides or an inverted result.
- * - Integers of all widths, floats, and mixes of them compare by their mathematical value. No integer passes through a
- *   double that cannot hold it.
+ * - All six operators are computed as "equal" or "less", if necessary with swapped sides or an inverted result.
+ * - Integers and floats compare by their mathematical value. An integer is converted to a double only if the double is
+ *   exact.
  * - Decimals compare exactly with integers, floats and other decimals. A float counts as its exact binary value.
- * - Floats have a total order: NaN equals NaN and is greater than every number; -0 equals 0.
- * - Lists compare by their elements (compare-lists.ts).
- * - utf8 compares by bytes, which is code point order.
- * - Kernels ignore nulls. `compareOperands` sets NULL in their result.
+ * - Floats have a total order. NaN equals NaN and is greater than every number. -0 equals 0.
+ * - Lists compare element by element (compare-lists.ts).
+ * - Strings compare by their UTF-8 bytes, which is code point order.
+ * - The functions for single types ignore NULLs. `compareOperands` makes the result NULL where an operand is NULL.
  */
 
 import type { Column } from '../../arrow/column.js'
@@ -42,7 +42,7 @@ import { equalBytes } from './equal-bytes.js'
 import { spread } from './gather.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
 
-/** The operator with both sides exchanged. */
+/** By operator: the operator that gives the same result with both sides exchanged. */
 export const mirrored: Readonly<Record<CompareOp, CompareOp>> = {
   '=': '=',
   '<>': '<>',
@@ -52,7 +52,7 @@ export const mirrored: Readonly<Record<CompareOp, CompareOp>> = {
   '>=': '<=',
 }
 
-/** The operator of the negated comparison. */
+/** By operator: the operator of the negated comparison. */
 export const complement: Readonly<Record<CompareOp, CompareOp>> = {
   '=': '<>',
   '<>': '=',
@@ -63,8 +63,8 @@ export const complement: Readonly<Record<CompareOp, CompareOp>> = {
 }
 
 /**
- * Return whether values of the two types can be compared: numbers, strings, bytes, booleans, points in time, spans of
- * time, and lists of these.
+ * Return whether values of two types can be compared with each other. This holds within each of these groups: numbers,
+ * strings, byte strings, booleans, points in time, spans of time, and lists whose elements are comparable.
  */
 export function areComparable(first: DataType, second: DataType): boolean {
   const [a, b] = [valueType(first), valueType(second)]
@@ -75,7 +75,7 @@ export function areComparable(first: DataType, second: DataType): boolean {
 }
 
 /**
- * Compute `left op right` for rows `0 .. length-1`. The two types must be comparable, and neither may be a dictionary.
+ * Compute `left op right` for `length` rows. The two types must be comparable, and neither may be a dictionary.
  */
 export function compareOperands(
   op: CompareOp,
@@ -111,7 +111,10 @@ function compareElements(op: CompareOp, a: Column, b: Column): Uint32Array {
   return compareOperands(op, left, right, a.length, null).isTrue
 }
 
-/** A constant that is compared with a fixed-size binary column is stored as plain binary. */
+/**
+ * Return whether a fixed-size binary column is compared with a binary constant. `columnOfScalars` creates such a
+ * constant if its size differs from that of the column.
+ */
 function isFixedSize(column: Column, constant: Column): boolean {
   return column.type.kind === 'fixed_size_binary' && constant.type.kind === 'binary'
 }
@@ -126,7 +129,7 @@ function compareWithConstant(
   const { type } = column
   const out = new Uint32Array(wordCount(length))
   const isEquality = op === '=' || op === '<>'
-  // x <= c and x > c are computed as x < c + 1, so all four orders share one loop.
+  // `x <= c` and `x > c` are computed from `x < c + 1`, so that one loop computes all four operators.
   const orEqual = op === '<=' || op === '>'
   const inverted = op === '<>' || op === '>' || op === '>='
   if (fitsInt32(type)) {
@@ -160,7 +163,7 @@ function compareWithConstant(
   return inverted ? invert(out, length) : out
 }
 
-/** Compare floats or 32-bit unsigned integers with a constant. */
+/** Compare a column of floats or uint32 with a constant. `limit`: the constant. */
 function compareNumber(
   column: Column,
   limit: number,
@@ -221,23 +224,24 @@ function compareColumns(op: CompareOp, a: Column, b: Column, length: number, row
   return op === '<>' || op === '>=' || op === '<=' ? invert(out, length) : out
 }
 
-/** Return whether the rows are integers, whatever unit they count. */
+/** Return whether values of the type are stored as integers: integers, dates, times, timestamps or durations. */
 function isCount(type: DataType): boolean {
   return type.kind === 'int' || fitsInt32(type) || isWide(type)
 }
 
 type Numbers = Int32Array | Float64Array | Float32Array
 
-/** An array with `indexOf`. */
+/** The method of typed arrays that `equalRows` uses to search. */
 interface Searched<V> {
   indexOf(value: V, from: number): number
 }
 
 /**
- * Find the rows that hold the value. `wordAt` returns a bit for each of `count` rows from `base` on.
+ * Set the bits in `out` of the rows that equal `wanted`. `wordAt`: returns a word with the bits of `count` rows from
+ * `base` on.
  *
- * If all rows are requested and few match, the array's own search skips the rows between matches. This takes a third of
- * the time.
+ * If all rows are requested and few rows match, `indexOf` skips the rows between matches. This takes a third of the
+ * time.
  */
 function equalRows<V>(
   values: Searched<V>,
@@ -260,10 +264,10 @@ function equalRows<V>(
   }
 }
 
-/** A search pays off if it skips at least this many rows on average. */
+/** Minimum average number of rows that a search by `indexOf` must skip to be faster than comparing the rows. */
 const minRowsPerSearch = 256
 
-/** Find rows that equal `wanted`, which must not be NaN. */
+/** Set the bits in `out` of the rows that equal `wanted`, which must not be NaN. */
 function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
   const wordAt = (base: number, count: number) => equalWord(values, wanted, base, count)
   equalRows(values, wanted, wordAt, out, length, rows)
@@ -307,7 +311,7 @@ function lessDouble(
     const count = Math.min(32, length - base)
     let word = 0
     let bit = 0
-    // Four rows per step with constant shifts take little more than half the time.
+    // A loop over four rows per step, with constant shifts, takes little more than half the time.
     for (; bit + 4 <= count; bit += 4) {
       const at = base + bit
       word |=
@@ -342,11 +346,11 @@ function notANumber(values: Float64Array, out: Uint32Array, length: number): voi
   for (let i = 0; i < length; i++) if (Number.isNaN(values[i]!)) out[i >>> 5]! |= 1 << (i & 31)
 }
 
-/** Find 64-bit integers that equal the constant. */
+/** Set the bits in `out` of the 64-bit integers that equal a constant. */
 function equalWide(column: Column, constant: Column, out: Uint32Array, length: number, rows: RowMask): void {
   const pairs = pairsOf(column)
   const [low, high] = pairsOf(constant) as unknown as [number, number]
-  // Signed and unsigned integers are searched as the same type.
+  // Signed and unsigned integers are equal exactly if their bits are, so both are searched as signed integers.
   const values = new BigInt64Array(pairs.buffer, pairs.byteOffset, length)
   const wanted = (BigInt(high) << 32n) | BigInt(low >>> 0)
   const wordAt = (base: number, count: number) => equalPairs(pairs, low, high, base, count)
@@ -373,7 +377,7 @@ function isPair(pairs: Int32Array, at: number, low: number, high: number): numbe
   return Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0)
 }
 
-/** Find rows below the pair `bound`; with `orEqual`, not above it. */
+/** Set the bits in `out` of the 64-bit integers that are less than `bound`. With `orEqual`, "less" includes equal. */
 function lessPair(
   pairs: Int32Array,
   bound: Int32Array,
@@ -383,7 +387,7 @@ function lessPair(
   length: number,
   rows: RowMask,
 ): void {
-  // Flipping the sign bit turns unsigned order into signed order.
+  // With the sign bit flipped, the signed order of two words is the unsigned order of the original words.
   const flip = isSigned ? 0 : 0x80000000
   const top = bound[1]! ^ flip
   const limit = (bound[0]! ^ 0x80000000) + (orEqual ? 1 : 0)
@@ -407,8 +411,9 @@ function lessPair(
 }
 
 /**
- * Return 1 for a pair below the limit. A lower word below its limit raises the limit of the upper word by 1, so equal
- * upper words then count as below.
+ * Return 1 if the pair at `at` is below the limit, otherwise 0. `top`: upper word of the limit. `limit`: lower word of
+ * the limit. If the lower word is below its limit, an equal upper word counts as below, so the upper limit is raised by
+ * 1.
  */
 function pairBelow(pairs: Int32Array, at: number, flip: number, top: number, limit: number): number {
   return Number((pairs[at + 1]! ^ flip) < top + Number((pairs[at]! ^ 0x80000000) < limit))
@@ -482,8 +487,8 @@ function compareDoubles(
 }
 
 /**
- * Compare integers of any width. The upper word of an unsigned integer is lifted to be non-negative, so mixed signs
- * compare correctly.
+ * Compare integers of any width. To compare signed with unsigned integers, the upper word of a uint64 is converted to a
+ * non-negative number.
  */
 function comparePairs(
   isEquality: boolean,
@@ -512,7 +517,7 @@ function isUnsigned64({ type }: Column): boolean {
   return type.kind === 'int' && type.bits === 64 && !type.signed
 }
 
-/** Compare 64-bit integers on one side with floats on the other. */
+/** Compare 64-bit integers on one side with floats on the other side. */
 function compareWideWithFloats(
   isEquality: boolean,
   left: Column,
@@ -540,7 +545,10 @@ function compareWideWithFloats(
   }
 }
 
-/** Compare exactly. JavaScript compares a bigint with a number exactly, but leaves NaN unordered. */
+/**
+ * Compare an integer with a float. JavaScript does this exactly, but NaN must be handled: it is greater than all
+ * numbers.
+ */
 function orderOfWide(value: bigint, float: number): number {
   if (Number.isNaN(float) || value < float) return -1
   return value > float ? 1 : 0

@@ -1,16 +1,16 @@
-/** Decode dictionary columns, and expand per-entry results to rows. */
+/** Decode dictionary columns, and convert results per dictionary entry to results per row. */
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import { bitAt, type RowMask, validWords, wordCount } from '../values/vector.js'
 import type { Truth } from './truth.js'
 
-/** Return a dictionary column as a column of its values, and any other column as it is. */
+/** Convert a dictionary column to a column of its values. Return any other column unchanged. */
 export function decoded(column: Column): Column {
   if (column.dictionary === null) return column
   return decoded(takeColumn(column.dictionary, dictionaryRows(column)))
 }
 
-/** Return the dictionary entry of every row, -1 for NULL. The result must not be modified. */
+/** Return the index of the dictionary entry of each row, -1 for NULL. The caller must not modify the result. */
 export function dictionaryRows(column: Column): Int32Array {
   const { values, length } = column
   if (values instanceof Int32Array && column.validity === null) return values.subarray(0, length)
@@ -25,7 +25,10 @@ export function dictionaryRows(column: Column): Int32Array {
   return rows
 }
 
-/** Expand the truth of entries to rows. `ofNull` is the truth of NULL rows, null if there are none. */
+/**
+ * Convert a result per dictionary entry to a result per row. `ofNull`: the result for NULL rows, null if no row is
+ * NULL. `entryOf`: the entry of each row, as from `dictionaryRows`.
+ */
 export function truthPerRow(
   truth: Truth,
   ofNull: Truth | null,
@@ -49,12 +52,12 @@ function bitPerRow(
   length: number,
   rows: RowMask,
 ): Uint32Array {
-  // Index 0 stands for entry -1.
+  // The bit of entry e is at index e + 1, because NULL rows have the entry -1.
   const byEntry = new Uint8Array(count + 1)
   byEntry[0] = ofNull === null ? 0 : ofNull[0]! & 1
   for (let e = 0; e < count; e++) byEntry[e + 1] = Number(bitAt(bits, e))
   const out = new Uint32Array(wordCount(length))
-  // Looking up every row is cheaper than selecting the requested rows of a word.
+  // If a word has a requested row, look up all its 32 rows. This is cheaper than a loop over the requested rows.
   for (let w = 0, base = 0; base < length; w++, base += 32) {
     if (rows !== null && rows[w] === 0) continue
     const end = Math.min(32, length - base)

@@ -1,37 +1,43 @@
 /**
  * Find rows that equal, start with or end with a byte string.
  *
- * Up to 8 bytes of a string are compared at once, as two masked words, without a branch for 32 rows. For longer
- * strings, rows whose first 8 bytes match are then compared byte by byte.
+ * The first 8 bytes of the string are compared as two masked words, without a branch for 32 rows. If the string is
+ * longer, rows whose first 8 bytes match are then compared byte by byte.
  */
 import { popcount } from '../../primitives/bitset.js'
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 
-/** Where in the row the string must be: it is the whole row, or the start or end of the row. */
+/** The required place of the string in a row: the whole row, its start or its end. */
 type Anchor = 'whole' | 'start' | 'end'
 
-/** Bytes of a string that are compared at once, and so must be readable. */
+/**
+ * Number of bytes that are compared as two words. Near the end of the buffer, fewer bytes can be read, so rows there
+ * are compared byte by byte.
+ */
 const probeSize = 8
 
-/** If at least this many rows of a word are requested, comparing all 32 is cheaper than selecting them. */
+/**
+ * If at least this many rows of a word are requested, comparing all 32 rows is faster than a loop over the requested
+ * rows.
+ */
 const dense = 14
 
-/** A string prepared for comparison with rows. */
+/** A byte string, prepared for the comparison with rows. */
 interface Probe {
   readonly bytes: Uint8Array
   readonly size: number
-  /** The first 8 bytes as two little-endian words, and masks of the bits that count. */
+  /** The first 8 bytes as two little-endian words, each with a mask of the bits that belong to the string. */
   readonly low: number
   readonly lowMask: number
   readonly high: number
   readonly highMask: number
-  /** All ones if the string is searched at the end of a row, else 0. */
+  /** All bits set if the string must be at the end of a row, otherwise 0. */
   readonly fromEnd: number
-  /** Bits that must be 0 in (row size - string size): the sign bit, or with `whole` all bits. */
+  /** Bits that must be 0 in (row size - string size): all bits for the anchor `whole`, otherwise the sign bit. */
   readonly roomMask: number
 }
 
-/** Add to `out` the bit of every row that equals `wanted`. */
+/** Set the bits in `out` of the requested rows that equal `wanted`. */
 export function equalBytes(
   rows: ByteRows,
   wanted: Uint8Array,
@@ -42,7 +48,7 @@ export function equalBytes(
   findBytes(rows, wanted, 'whole', out, length, mask)
 }
 
-/** Add to `out` the bit of every row that equals one of the strings. */
+/** Set the bits in `out` of the requested rows that equal one of the strings. */
 export function equalAny(
   rows: ByteRows,
   wanted: readonly Uint8Array[],
@@ -56,7 +62,7 @@ export function equalAny(
   if (wanted.length % 2 === 1) equalBytes(rows, wanted.at(-1)!, out, length, mask)
 }
 
-/** Add to `out` the bit of every row that has `wanted` at `anchor`. */
+/** Set the bits in `out` of the requested rows that have `wanted` at the place `anchor`. */
 export function findBytes(
   rows: ByteRows,
   wanted: Uint8Array,
@@ -69,7 +75,7 @@ export function findBytes(
   find(rows, probe, probe, out, length, mask)
 }
 
-/** Return whether `bytes` contains `wanted` at `start`. There must be enough bytes. */
+/** Return whether `bytes` contains `wanted` at `start`. The caller must check that the row has enough bytes. */
 export function startsWith(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
   for (let k = 0; k < wanted.length; k++) if (bytes[start + k] !== wanted[k]) return false
   return true
@@ -93,7 +99,10 @@ function probeOf(bytes: Uint8Array, anchor: Anchor): Probe {
   }
 }
 
-/** Add the rows that match a probe, or one of two different `whole` probes. */
+/**
+ * Set the bits in `out` of the requested rows that match `a` or `b`. To search for one string, pass the same probe
+ * twice. Two different probes must have the anchor `whole`.
+ */
 function find(
   { bytes, offsets }: ByteRows,
   a: Probe,
@@ -103,7 +112,7 @@ function find(
   mask: RowMask,
 ): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // For a string at the end of a row, the comparison may read up to its size before the row.
+  // For the anchor `end`, the comparison with a short row reads bytes before the row, up to the size of the string.
   const before = a.fromEnd & Math.max(a.size, b.size)
   const lastStart = bytes.length - probeSize
   const isLong = Math.max(a.size, b.size) > probeSize
@@ -125,7 +134,7 @@ function find(
   }
 }
 
-/** Return those rows of `pending` that match, comparing all bytes. */
+/** Return the bits of the rows in `pending` that match. Compares all bytes of the strings. */
 function confirmed(
   bytes: Uint8Array,
   offsets: Int32Array,
@@ -150,7 +159,7 @@ function isFit(bytes: Uint8Array, start: number, end: number, probe: Probe): boo
   return (room & probe.roomMask) === 0 && startsWith(bytes, start + (room & probe.fromEnd), probe.bytes)
 }
 
-/** As `confirmed`, comparing only the first 8 bytes. */
+/** Return the bits of the rows in `pending` whose size and first 8 bytes match. */
 function fitsSome(
   view: DataView,
   offsets: Int32Array,
@@ -171,7 +180,9 @@ function fitsSome(
   return word
 }
 
-/** Return the bits of 32 rows that match a string of at most 4 bytes. */
+/**
+ * Compare 32 rows from `base` on with a string of at most 4 bytes. Return a word with the bits of the matching rows.
+ */
 function fitsWord(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
   let word = 0
   for (let i = 0; i < 32; i += 4) {
@@ -226,14 +237,14 @@ function fitsEither(view: DataView, offsets: Int32Array, base: number, a: Probe,
   return word
 }
 
-/** Return 1 if the row matches by its first word. */
+/** Return 1 if the row matches a string of at most 4 bytes, otherwise 0. */
 function wordFits(view: DataView, start: number, end: number, probe: Probe): number {
   const room = end - start - probe.size
   const low = (view.getInt32(start + (room & probe.fromEnd), true) ^ probe.low) & probe.lowMask
   return Number((low | (room & probe.roomMask)) === 0)
 }
 
-/** Return 1 if the row matches by its first two words. */
+/** Return 1 if the size of the row and the first 8 bytes of the string match, otherwise 0. */
 function pairFits(view: DataView, start: number, end: number, probe: Probe): number {
   const room = end - start - probe.size
   const at = start + (room & probe.fromEnd)
@@ -242,7 +253,7 @@ function pairFits(view: DataView, start: number, end: number, probe: Probe): num
   return Number((low | high | (room & probe.roomMask)) === 0)
 }
 
-/** As `pairFits`, for one of two strings, each equal to the whole row. */
+/** Return 1 if the whole row matches one of two strings in its size and first 8 bytes, otherwise 0. */
 function eitherFits(view: DataView, start: number, end: number, a: Probe, b: Probe): number {
   const size = end - start
   const low = view.getInt32(start, true)

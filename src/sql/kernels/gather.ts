@@ -8,10 +8,10 @@ import type { DataType } from '../../arrow/types.js'
 import { assert, invalidInput } from '../../errors.js'
 import { columnOf, type Operand } from '../values/vector.js'
 
-/** Maximum bytes to which a constant may be expanded at once. */
+/** Maximum bytes of a constant that is repeated for all rows of a batch. */
 const maxSpread = 128 * 1024 * 1024
 
-/** Throws `InvalidInput` if repeating a constant `times` times would take more than 128 MiB. */
+/** Check that a constant, repeated `times` times, takes at most 128 MiB. Throws `InvalidInput` if it takes more. */
 export function checkSpread({ column, constant }: Operand, times: number): void {
   const bytes = constant && column.length > 0 ? columnBytes(column) : 0
   if (bytes > 1024 && bytes * times > maxSpread) {
@@ -21,7 +21,7 @@ export function checkSpread({ column, constant }: Operand, times: number): void 
   }
 }
 
-/** Expand the operand to a column of `length` rows. */
+/** Convert an operand to a column of `length` rows. A constant is repeated. */
 export function spread(operand: Operand, length: number): Column {
   checkSpread(operand, length)
   const { column, constant } = operand
@@ -29,8 +29,8 @@ export function spread(operand: Operand, length: number): Column {
 }
 
 /**
- * Build a column whose row i is row i of `operands[choice[i]]`, or NULL if the choice is 255. The values of all
- * operands have the type `type`.
+ * Build a column whose row i is row i of `operands[choice[i]]`, or NULL if `choice[i]` is 255. `type`: the type of all
+ * operands.
  */
 export function choose(operands: readonly Operand[], choice: Uint8Array, type: DataType): Column {
   for (const operand of operands) checkSpread(operand, choice.length)
@@ -47,9 +47,9 @@ export function choose(operands: readonly Operand[], choice: Uint8Array, type: D
   )
 }
 
-/** Build lists with one element from each operand, in order. `type` is the type of the lists. */
+/** Build a list per row, with the values of all operands in this row as elements. `type`: the type of the lists. */
 export function interleave(operands: readonly Operand[], type: DataType, length: number): Column {
-  assert(type.kind === 'list', `${type.kind} is no list`)
+  assert(type.kind === 'list', `${type.kind} is not a list`)
   for (const operand of operands) checkSpread(operand, length)
   const count = operands.length
   const starts = startsOf(operands)
@@ -68,7 +68,7 @@ export function interleave(operands: readonly Operand[], type: DataType, length:
   return columnOf(type, length, { offsets, children: [child] }, null)
 }
 
-/** Return the first row of each operand in their concatenation. */
+/** Return the index at which the rows of each operand begin in the concatenation of all operands. */
 function startsOf(operands: readonly Operand[]): readonly number[] {
   const starts: number[] = []
   let total = 0
@@ -80,7 +80,8 @@ function startsOf(operands: readonly Operand[]): readonly number[] {
 }
 
 /**
- * Take rows of the concatenation of columns of `type`. A negative row is NULL. Columns of the null type add no rows.
+ * Concatenate columns of the type `type` and return the given rows of the result. A negative row number gives NULL.
+ * Columns of the null type are left out of the concatenation.
  */
 export function gather(columns: readonly Column[], rows: Int32Array, type: DataType): Column {
   const typed = columns.filter(column => column.type.kind !== 'null')
@@ -88,22 +89,22 @@ export function gather(columns: readonly Column[], rows: Int32Array, type: DataT
   return takeColumn(concatColumns(typed.map(column => ({ ...column, type }))), rows)
 }
 
-/** Builds a column from several operands. Each row comes from at most one of them. */
+/** Builds a column from rows of several operands. Each row comes from at most one operand. */
 export class Patchwork {
   readonly #type: DataType
   readonly #rows: Int32Array
   readonly #columns: Column[] = []
   #total = 0
 
-  /** Create `length` rows that are NULL until an operand provides them. */
+  /** Start a column of `length` rows. A row is NULL if no operand provides it. */
   constructor(type: DataType, length: number) {
     this.#type = type
     this.#rows = new Int32Array(length).fill(-1)
   }
 
   /**
-   * Take the rows `rows` from the operand. Only these rows are kept, so all operands together need no more memory than
-   * one column.
+   * Use the operand for the rows `rows` of the column. Only these rows are copied, so that all operands together take
+   * no more memory than one column.
    */
   add({ column, constant }: Operand, rows: Uint32Array): void {
     if (rows.length === 0 || column.type.kind === 'null') return

@@ -1,10 +1,11 @@
 /**
- * LIKE patterns over UTF-8 bytes: `%` matches any text and `_` any single character. The escape character makes the
- * next character literal. At the end of a pattern, the escape character stands for itself.
+ * LIKE patterns over UTF-8 bytes. `%` matches any text, and `_` matches any single character. The escape character
+ * makes the next character literal. At the end of a pattern, the escape character matches itself.
  *
- * A pattern is split at its `%` into segments. The first and last segment are anchored to the ends. Each segment
- * between them is searched once, leftmost, after the end of the previous one: no backtracking. A segment without `_` is
- * found by Knuth-Morris-Pratt in time linear in the text. A segment with `_` takes at most 32 steps per character.
+ * A pattern is split at each `%` into segments. The first segment must match at the start of the text, and the last one
+ * at the end. Each segment between them matches at the leftmost position after the previous segment, so the search
+ * never goes back. The Knuth-Morris-Pratt algorithm finds a segment without `_`, in time linear in the text. A segment
+ * with `_` takes at most 32 steps per character of the text.
  */
 
 import { invalidInput } from '../../errors.js'
@@ -17,47 +18,57 @@ const anyCharacter = -1
 const maxLength = 32_768
 
 /**
- * Maximum characters of a segment between two `%` with an inner `_`. For each character of the text, matching takes
- * one step per 32 characters of the segment.
+ * Maximum characters of a segment between two `%` with an inner `_`. The limit bounds the time, because the search
+ * takes one step per character of the text and 32 characters of the segment.
  */
 const maxWithin = 1024
 
-/** A segment with an inner `_` of at most this many bytes is compared at every character of the text. */
+/**
+ * Maximum bytes of a segment with an inner `_` that is compared at every character of the text. A longer segment is
+ * found by the Shift-And algorithm.
+ */
 const maxCompared = 32
 
-/** A text to search for, with its failure table (Knuth, Morris, Pratt 1977). */
+/** A text to search for, with its failure table for the search (Knuth, Morris, Pratt 1977). */
 export interface Needle {
   readonly bytes: Uint8Array
   readonly failure: Int32Array
 }
 
+/** A part of a pattern between two `%`, or before the first or after the last `%`. */
 interface Segment {
-  /** Bytes to match, or `anyCharacter` for a single character. */
+  /** The bytes to match, and `anyCharacter` for each `_`. */
   readonly units: Int16Array
-  /** The segment as a needle if it contains no `_`, else null. */
+  /** The text of the segment, prepared for a search, if the segment contains no `_`. Otherwise null. */
   readonly needle: Needle | null
-  /** The segment as bit sets of positions if comparing at every position would take too long, else null. */
+  /** Bit sets for the Shift-And algorithm. Null if the segment is found in another way. */
   readonly positions: Positions | null
-  /** Length in characters. */
+  /** Number of characters that `units` match. */
   readonly characters: number
-  /** For a segment between two `%`: how many `_` precede and follow the units. */
+  /** For a segment between two `%`: the number of `_` before and after `units`. */
   readonly before: number
   readonly after: number
 }
 
-/** The positions of each character in a segment, one bit per position (Baeza-Yates and Gonnet 1992, "Shift-And"). */
+/** By character: its positions in a segment, one bit per position (Shift-And, Baeza-Yates and Gonnet 1992). */
 interface Positions {
   readonly ofCharacter: ReadonlyMap<number, Int32Array>
-  /** The positions that match characters that do not occur in the segment. */
+  /** The positions of `_`, which also match characters that do not occur in the segment. */
   readonly ofOthers: Int32Array
 }
 
-/** A single text that is the whole value, its start, its end or a part of it; or a list of segments. */
+/**
+ * A compiled pattern. If it has a single text and no `_`, `shape` says where the text must be in the value. Otherwise
+ * it is a list of segments.
+ */
 export type LikePattern =
   | { readonly shape: 'exact' | 'prefix' | 'suffix' | 'contains'; readonly needle: Needle }
   | { readonly shape: 'general'; readonly segments: readonly Segment[] }
 
-/** Return the same pattern with a backslash as escape character, so that it can be converted to lower case. */
+/**
+ * Rewrite a pattern to use a backslash as escape character. ILIKE needs this, because it converts patterns to lower
+ * case.
+ */
 export function withBackslash(pattern: string, escapeCharacter: string): string {
   if (escapeCharacter === '\\') return pattern
   const characters = [...pattern]
@@ -74,7 +85,7 @@ export function withBackslash(pattern: string, escapeCharacter: string): string 
 export function compileLike(pattern: string, escapeCharacter: string): LikePattern {
   if (pattern.length > maxLength) {
     throw invalidInput(`a LIKE pattern of ${pattern.length} characters is too long`, {
-      hint: `write one of at most ${maxLength}; starts_with, ends_with and contains take longer texts`,
+      hint: `a pattern has at most ${maxLength} characters; starts_with, ends_with and contains take longer texts`,
     })
   }
   const pieces: string[][] = [[]]
@@ -85,7 +96,7 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
     else if (character === '%') pieces.push([])
     else pieces.at(-1)!.push(character === '_' && character !== escapeCharacter ? '' : character)
   }
-  // Adjacent `%` leave an empty piece between them, which matches anywhere.
+  // Drop the empty piece between adjacent `%`, because it matches anywhere.
   const kept = pieces.filter((piece, i) => i === 0 || i === pieces.length - 1 || piece.length > 0)
   const segments = kept.map((piece, i) =>
     i === 0 || i === kept.length - 1 ? anchored(piece) : between(piece),
@@ -103,7 +114,7 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
 
 const encoder = new TextEncoder()
 
-/** Create a segment at the start or end of the pattern. `piece` holds its characters, '' for `_`. */
+/** Create a segment at the start or end of the pattern. `piece`: its characters, with '' for each `_`. */
 function anchored(piece: readonly string[]): Segment {
   const units: number[] = []
   for (const character of piece) {
@@ -120,7 +131,7 @@ function anchored(piece: readonly string[]): Segment {
   }
 }
 
-/** Create a segment between two `%`. Each `_` at its ends is a character to skip. */
+/** Create a segment between two `%`. A `_` at its start or end is counted only, because it needs no comparison. */
 function between(piece: readonly string[]): Segment {
   const first = piece.findIndex(character => character !== '')
   const before = first === -1 ? piece.length : first
@@ -130,7 +141,7 @@ function between(piece: readonly string[]): Segment {
   if (segment.needle !== null || segment.units.length <= maxCompared) return segment
   if (within.length > maxWithin) {
     throw invalidInput(`a LIKE pattern has _ among ${within.length} characters between two %`, {
-      hint: `write at most ${maxWithin} there, or a regular expression`,
+      hint: `write at most ${maxWithin} characters there, or use a regular expression`,
     })
   }
   return { ...segment, positions: positionsOf(within) }
@@ -151,7 +162,7 @@ function positionsOf(piece: readonly string[]): Positions {
   return { ofCharacter, ofOthers }
 }
 
-/** Create a needle for `findNeedle`. */
+/** Prepare a text for `findNeedle`. */
 export function needleOf(bytes: Uint8Array): Needle {
   const failure = new Int32Array(bytes.length)
   let border = 0
@@ -163,7 +174,7 @@ export function needleOf(bytes: Uint8Array): Needle {
   return { bytes, failure }
 }
 
-/** Create a pattern that matches `text` literally: as the whole, at the start, at the end or anywhere. */
+/** Create a pattern that matches a text literally. `shape`: the required place of the text in a value. */
 export function plainPattern(
   shape: 'exact' | 'prefix' | 'suffix' | 'contains',
   text: Uint8Array,
@@ -173,7 +184,7 @@ export function plainPattern(
 
 const anchors = { exact: 'whole', prefix: 'start', suffix: 'end' } as const
 
-/** Return a bit for every row that matches. */
+/** Return a bitmap of the requested rows that match the pattern. */
 export function likeRows(pattern: LikePattern, column: ByteRows, length: number, rows: RowMask): Uint32Array {
   const { bytes, offsets } = column
   const out = new Uint32Array(wordCount(length))
@@ -195,7 +206,7 @@ export function likeRows(pattern: LikePattern, column: ByteRows, length: number,
   return out
 }
 
-/** Return whether the range of UTF-8 bytes matches as a whole. */
+/** Return whether the UTF-8 bytes from `start` up to `end` match the pattern. */
 export function matches(pattern: LikePattern, bytes: Uint8Array, start: number, end: number): boolean {
   if (pattern.shape === 'general') return matchesSegments(pattern.segments, bytes, start, end)
   const wanted = pattern.needle.bytes
@@ -228,7 +239,7 @@ function matchesSegments(
   return tail !== -1 && matchAt(last, bytes, tail, end) === end
 }
 
-/** Return the end of the segment if it matches at `start`, else -1. */
+/** Return the end of the match if the segment matches at `start`, otherwise -1. */
 function matchAt({ units }: Segment, bytes: Uint8Array, start: number, end: number): number {
   let at = start
   for (let k = 0; k < units.length; k++) {
@@ -239,7 +250,7 @@ function matchAt({ units }: Segment, bytes: Uint8Array, start: number, end: numb
   return at
 }
 
-/** Return the end of the leftmost match from `start` on, or -1. */
+/** Return the end of the leftmost match of a segment from `start` on, or -1 if there is no match. */
 function findSegment(segment: Segment, bytes: Uint8Array, start: number, end: number): number {
   const from = segment.before === 0 ? start : stepForward(bytes, start, end, segment.before)
   const found = from === -1 ? -1 : findUnits(segment, bytes, from, end)
@@ -258,8 +269,8 @@ function findUnits(segment: Segment, bytes: Uint8Array, start: number, end: numb
 }
 
 /**
- * Find a segment with the Shift-And algorithm. Bit p of `state` is set while the last p + 1 characters match the first
- * p + 1 of the segment.
+ * Find a segment with the Shift-And algorithm, and return the end of the match, or -1. Bit p of `state` is set if the
+ * last p + 1 characters of the text match the first p + 1 characters of the segment.
  */
 function findPositions(
   { ofCharacter, ofOthers }: Positions,
@@ -285,7 +296,7 @@ function findPositions(
   return -1
 }
 
-/** Return the code point at `at`. The bytes must be UTF-8. */
+/** Return the code point that begins at `at`. The bytes must be valid UTF-8. */
 export function codePointAt(bytes: Uint8Array, at: number): number {
   const lead = bytes[at]!
   if (lead < 0x80) return lead
@@ -296,7 +307,7 @@ export function codePointAt(bytes: Uint8Array, at: number): number {
   return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f)
 }
 
-/** Return the end of the leftmost match within the range, or -1. */
+/** Return the end of the leftmost match between `start` and `end`, or -1 if there is no match. */
 export function findNeedle(
   { bytes: wanted, failure }: Needle,
   bytes: Uint8Array,
@@ -318,7 +329,7 @@ function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
   return at
 }
 
-/** Return the end of the first `count` characters, or -1 if there are fewer. */
+/** Return the offset after the first `count` characters from `start` on, or -1 if there are fewer characters. */
 function stepForward(bytes: Uint8Array, start: number, end: number, count: number): number {
   let at = start
   for (let left = count; left > 0; left--) {
@@ -328,7 +339,7 @@ function stepForward(bytes: Uint8Array, start: number, end: number, count: numbe
   return at
 }
 
-/** Return the start of the last `count` characters, or -1 if they would begin before `start`. */
+/** Return the offset of the last `count` characters before `end`, or -1 if they would begin before `start`. */
 function stepBack(bytes: Uint8Array, end: number, count: number, start: number): number {
   let at = end
   for (let left = count; left > 0; left--) {

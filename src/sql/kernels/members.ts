@@ -1,4 +1,4 @@
-/** `IN` with constants: the list becomes a set, and each row is looked up in it. */
+/** Evaluate `IN` with constants. The constants become a set, in which each row is looked up. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
@@ -8,17 +8,17 @@ import { withoutIntervals } from './compare-values.js'
 import { equalAny } from './equal-bytes.js'
 import { findNumbers, type NumberMembers, numberMembers } from './number-members.js'
 
-/** Up to this many byte strings are compared two at a time, which is faster than a lookup. */
+/** Maximum number of byte strings that are compared with each row. Above this number, a lookup in a set is faster. */
 const maxFew = 4
 
-/** The constants of a list, ready for lookups. Created by `membersOf`. */
+/** A set of constants for lookups. Created by `membersOf`. */
 export type Members =
   | { readonly kind: 'bits'; readonly hasFalse: boolean; readonly hasTrue: boolean }
   | { readonly kind: 'numbers'; readonly numbers: NumberMembers }
   | { readonly kind: 'bytes'; readonly strings: ByteMembers }
   | { readonly kind: 'few'; readonly strings: readonly Uint8Array[] }
 
-/** Create the set of `values`, which have the type `type`. NULL is not a member. */
+/** Create a set of constants of the type `type`. NULLs in `values` are left out. */
 export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   if (type.kind === 'bool') {
     return { kind: 'bits', hasFalse: values.includes(false), hasTrue: values.includes(true) }
@@ -35,12 +35,14 @@ export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   return { kind: 'few', strings }
 }
 
-/** Decimals of one type are equal exactly if their bytes are. */
+/**
+ * Return whether values of the type are looked up as bytes. Decimals of one type are equal exactly if their bytes are.
+ */
 function isBytes({ kind }: DataType): boolean {
   return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary' || kind === 'decimal'
 }
 
-/** Return a bit for every row of `column` whose value is a member. The bits of NULL rows are undefined. */
+/** Return a bitmap of the requested rows whose value is a member. The bits of NULL rows are undefined. */
 export function memberRows(members: Members, rowsOf: Column, length: number, rows: RowMask): Uint32Array {
   const column = withoutIntervals(rowsOf)
   const out = new Uint32Array(wordCount(length))

@@ -5,8 +5,8 @@ import { operandOf } from '../values/vector.js'
 import { compareOperands } from './compare.js'
 
 /**
- * Return bits: bit `i` is set if row `i` equals row `i + 1`. The column must not be a dictionary and must have no
- * nulls.
+ * Return a bitmap whose bit `i` is set if row `i` equals row `i + 1`. The column must not be a dictionary and must have
+ * no NULLs.
  */
 export function equalNeighbours(column: Column): Uint32Array {
   const count = Math.max(0, column.length - 1)

@@ -1,9 +1,10 @@
 /**
  * Sets of numbers, for lookups row by row.
  *
- * - Integers that are close together are a bitmap over their range.
- * - Other integers, and floats by their bits, are an open-addressing table that is at most half full. If its longest
- *   probe exceeds a limit, the table is rebuilt with the next seed. So no choice of values can make lookups slow.
+ * - Integers that are close together are stored as a bitmap over their range.
+ * - Other integers, and the bits of floats, are stored in an open-addressing hash table that is at most half full. If
+ *   the longest lookup in a table exceeds a limit, the table is rebuilt with another seed. So no choice of values can
+ *   make lookups slow.
  */
 import type { Column } from '../../arrow/column.js'
 import {
@@ -16,14 +17,17 @@ import {
   widePairsOf,
 } from '../values/vector.js'
 
-/** Maximum steps of a lookup. If a table exceeds it, the table is rebuilt. */
+/** Maximum steps of a lookup in a hash table. A table with a longer lookup is rebuilt with another seed. */
 export const longestProbe = 128
 
-/** Maximum bits of a bitmap for each member. A bitmap may always have `fewBits`. */
+/** Maximum bits per member of a bitmap that has more than `fewBits` bits. */
 const bitsPerMember = 128
 const fewBits = 2 ** 16
 
-/** Members are `least + i` for every set bit i. `low` and `high` are the words of `least`. */
+/**
+ * A set of integers as a bitmap over their range. Bit i is set if `least + i` is a member, where `least` is the
+ * smallest member with the words `low` and `high`. `size`: number of bits.
+ */
 interface NumberRange {
   readonly kind: 'range'
   readonly low: number
@@ -37,23 +41,23 @@ interface NumberTable {
   readonly kind: 'table'
   readonly seed: number
   readonly mask: number
-  /** Low and high word per slot. */
+  /** Two words per slot: the low and high word of a member. */
   readonly slots: Int32Array
   readonly used: Uint8Array
-  /** One bit for each hash of a member. */
+  /** Bitmap with one bit set for the hash of each member. It rejects most numbers that are not members. */
   readonly filter: Uint32Array
 }
 
 export type NumberMembers = NumberRange | NumberTable
 
-/** Create the set of the rows of a column of numbers, dates or times. The column must have no nulls. */
+/** Create a set of the values of a column of numbers, dates or times. The column must have no NULLs. */
 export function numberMembers(column: Column): NumberMembers {
   const pairs = keyPairsOf(column)
   const isWhole = fitsInt32(column.type) || isWide(column.type)
   return (isWhole ? rangeOf(pairs) : null) ?? tableOf(pairs)
 }
 
-/** Set the bit of every row whose number is a member. `column` must have the type of the members. */
+/** Set the bit in `out` of every requested row whose value is a member. `column` must have the type of the members. */
 export function findNumbers(
   members: NumberMembers,
   column: Column,
@@ -71,17 +75,21 @@ export function findNumbers(
   }
 }
 
-/** Return a pair of words per row, equal exactly if the values are: integers as they are, floats by their bits. */
+/**
+ * Return two words per row: an integer, or the bits of a float. The words are equal exactly if the values are equal.
+ */
 function keyPairsOf(column: Column): Int32Array {
   if (fitsInt32(column.type) || isWide(column.type)) return widePairsOf(column)
   const doubles = doublesOf(column)
   const keys = new Float64Array(column.length)
-  // Adding 0 makes -0 and 0 the same key. All NaN become the same key.
+  // Adding 0 turns -0 into 0. All NaNs get the same bits.
   for (let i = 0; i < keys.length; i++) keys[i] = Number.isNaN(doubles[i]!) ? Number.NaN : doubles[i]! + 0
   return new Int32Array(keys.buffer)
 }
 
-/** Return a bitmap of integers, or null if it would be large. Unsigned 64-bit integers are treated as signed. */
+/**
+ * Create a bitmap of integers. Return null if the bitmap would be too large. Unsigned integers are treated as signed.
+ */
 function rangeOf(pairs: Int32Array): NumberRange | null {
   const count = pairs.length / 2
   if (count === 0) return null
@@ -102,7 +110,7 @@ function rangeOf(pairs: Int32Array): NumberRange | null {
   return { kind: 'range', low, high: pairs[2 * least + 1]!, size, bits }
 }
 
-/** Return the distance from pair `from` to pair `to`. The sign is always right, and distances below 2^53 are exact. */
+/** Return pair `to` minus pair `from`. The sign is always exact, and the result is exact below 2^53. */
 function distance(pairs: Int32Array, from: number, to: number): number {
   const high = pairs[2 * to + 1]! - pairs[2 * from + 1]!
   return high * 2 ** 32 + ((pairs[2 * to]! >>> 0) - (pairs[2 * from]! >>> 0))
@@ -127,7 +135,7 @@ function inRange32(
   }
 }
 
-/** Look up 64-bit rows. The distance from the least member is computed modulo 2^64, in two words. */
+/** Look up 64-bit integers in a bitmap. Subtracts the smallest member modulo 2^64, in two words. */
 function inRange64(
   { low, high, size, bits }: NumberRange,
   pairs: Int32Array,
@@ -182,19 +190,19 @@ function tableOf(keys: Int32Array): NumberTable {
   }
 }
 
-/** Return the number of slots for `count` members: a power of two, at least twice the count. */
+/** Return the number of slots of a table for `count` members. It is a power of two, and at least twice `count`. */
 export function capacityFor(count: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(4, count * 2)))
 }
 
-/** Hash both words with the finalizer of MurmurHash3. */
+/** Hash two words with the mixing steps of the finalizer of MurmurHash3. */
 export function hashPair(low: number, high: number, seed: number): number {
   let hash = Math.imul(low ^ Math.imul(seed, 0x9e3779b1), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 15) ^ high, 0xc2b2ae35)
   return hash ^ (hash >>> 16)
 }
 
-/** Look up 64-bit keys. The filter leaves few rows to look up. */
+/** Look up 64-bit keys in a table. Only rows that pass the filter are looked up. */
 function inTable64(
   table: NumberTable,
   keys: Int32Array,
@@ -247,7 +255,7 @@ function inTable32(
   }
 }
 
-/** Return 1 if a member may have the hash. */
+/** Return 1 if a member may have this hash, and 0 if no member has it. */
 export function passes(filter: Uint32Array, hash: number): number {
   return (filter[(hash >>> 5) & (filter.length - 1)]! >>> (hash & 31)) & 1
 }
@@ -261,13 +269,15 @@ function isInTable({ seed, mask, slots, used }: NumberTable, low: number, high: 
   return false
 }
 
-/** Create an empty filter for `count` members: about 16 bits per member, between 2^12 and 2^22 bits. */
+/**
+ * Create an empty filter for `count` members. It has 16 to 32 bits per member, but at least 2^12 and at most 2^22 bits.
+ */
 export function emptyFilter(count: number): Uint32Array {
   const bits = Math.min(2 ** 22, Math.max(2 ** 12, 2 ** Math.ceil(Math.log2(16 * count + 1))))
   return new Uint32Array(bits / 32)
 }
 
-/** Set the bit of a hash. */
+/** Add a hash to a filter: set its bit. */
 export function addToFilter(filter: Uint32Array, hash: number): void {
   filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << (hash & 31)
 }

@@ -1,4 +1,4 @@
-/** Types of an arithmetic operation, and the row-by-row operation for types without their own loop. */
+/** The types of an arithmetic operation, and the computation of one row for types that have no specialized loop. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
 import type { Interval } from '../values/scalar.js'
@@ -10,7 +10,10 @@ export interface ArithmeticSignature {
   readonly result: DataType
 }
 
-/** Compute the result for one row of each side, as a `Scalar` of the result type. Return null if no result fits. */
+/**
+ * Computes `left op right` for one row of each side, as a `Scalar` of the result type. Returns null for a division by
+ * zero and for a result out of range.
+ */
 export type RowOperation = (
   left: Column,
   leftRow: number,

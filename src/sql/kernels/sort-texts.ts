@@ -1,6 +1,6 @@
 /**
- * Sort strings by their bytes, eight bytes at a time. The next eight bytes are read only where the previous ones are
- * equal.
+ * Sort strings by their bytes, eight bytes at a time. The next eight bytes are read only for strings whose previous
+ * bytes are equal.
  */
 
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
@@ -8,16 +8,23 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { sortedByWords } from '../../primitives/radix.js'
 import type { ByteRows } from '../values/vector.js'
 
-/** Bytes of a string that its words hold. */
+/** Number of bytes of a string that are sorted in one step, as two 32-bit words. */
 export const prefixBytes = 8
 
-/** Up to this many strings are compared directly, because building words would cost more. */
+/**
+ * Maximum number of strings that are sorted by comparing them directly. For so few strings, creating words takes
+ * longer.
+ */
 const fewTexts = 32
-/** Rows, and bytes, that are processed between two checks of the clock. */
+/** Number of rows that are processed between two calls of the time slicer. */
 const rowsAtOnce = 16 * 1024
+/** Number of bytes that are compared between two calls of the time slicer. */
 const bytesAtOnce = 1024 * 1024
 
-/** Rows `from` to `to - 1` of the order. Their strings agree in the first `depth` bytes and are longer. */
+/**
+ * The positions `from` to `to - 1` of the sorted rows. Their strings are longer than `depth` bytes and share these
+ * bytes.
+ */
 interface Tie {
   readonly from: number
   readonly to: number
@@ -25,8 +32,9 @@ interface Tie {
 }
 
 /**
- * Sort `rows`, which are already ordered by the first bytes of their strings, by all bytes. The sort is stable. `words`
- * holds per row the first bytes and their number, up to nine (query/key-store.ts).
+ * Sort row numbers by all bytes of their strings. The sort is stable. `rows`: row numbers that are already sorted by
+ * the first eight bytes. `words`: for each row, two words with these bytes, and the size of the string but at most nine
+ * (query/key-store.ts).
  */
 export async function sortTexts(
   texts: ByteRows,
@@ -37,7 +45,7 @@ export async function sortTexts(
   await sortTies(texts, rows, await tiesOf(words, rows, 0, 0, pacer), pacer)
 }
 
-/** Return the numbers `0 .. count-1` in the order of their strings. Numbers of equal strings ascend. */
+/** Return the row numbers `0 .. count-1`, sorted by their strings. The row numbers of equal strings ascend. */
 export async function sortedTexts(texts: ByteRows, count: number, pacer: Pacer): Promise<Uint32Array> {
   const rows = new Uint32Array(count)
   for (let i = 0; i < count; i++) rows[i] = i
@@ -55,7 +63,9 @@ async function sortTies(texts: ByteRows, rows: Uint32Array, ties: Tie[], pacer: 
   }
 }
 
-/** Sort by the bytes after the common prefix. Return the rows that are still tied. */
+/**
+ * Sort the rows of a tie by the eight bytes after their common prefix. Return the rows whose order is still unknown.
+ */
 async function sortTie(
   texts: ByteRows,
   rows: Uint32Array,
@@ -101,7 +111,7 @@ function fillWords(
   }
 }
 
-/** Return how many bytes, at least `depth`, all strings have in common. */
+/** Return the size of the common prefix of all strings. They must share at least `depth` bytes. */
 async function commonBytes(
   { bytes, offsets }: ByteRows,
   rows: Uint32Array,
@@ -123,7 +133,10 @@ async function commonBytes(
   return common
 }
 
-/** Return runs of equal words whose strings are longer than the words. `order` holds positions in the words. */
+/**
+ * Return the ties: runs of strings with equal words that have more bytes than the words. `order`: sorted indexes into
+ * `words`. `first`: position of the run in all rows. `depth`: number of bytes before the words.
+ */
 async function tiesOf(
   words: readonly Uint32Array[],
   order: Uint32Array,

@@ -1,7 +1,7 @@
 /**
- * SQL's three truth values for many rows: a bitmap for TRUE and a bitmap for NULL. A row with neither bit is FALSE.
+ * The truth values TRUE, FALSE and NULL of many rows, as a bitmap for TRUE and a bitmap for NULL.
  *
- * - No row has both bits. Bits past `length` are 0.
+ * - A row never has both bits. A row without either bit is FALSE. Bits after `length` are 0.
  * - AND, OR and NOT follow Kleene's tables (SQL:2016 8.21 <search condition>), 32 rows per step.
  */
 import type { Column } from '../../arrow/column.js'
@@ -17,29 +17,31 @@ import {
   wordsOf,
 } from '../values/vector.js'
 
-/** The truth values of rows. The bit of a row is set in `isTrue`, in `isNull`, or in neither if the row is FALSE. */
+/**
+ * The truth values of rows. The bit of a row is set in `isTrue` or in `isNull`, or in neither bitmap if it is FALSE.
+ */
 export interface Truth {
   readonly length: number
   readonly isTrue: Uint32Array
-  /** Null if no row is NULL. */
+  /** Bitmap of the rows that are NULL. Null if no row is NULL. */
   readonly isNull: Uint32Array | null
 }
 
-/** Return the same truth value for all rows. */
+/** Create a truth value that is the same for all rows. */
 export function constantTruth(value: boolean | null, length: number): Truth {
   const none = new Uint32Array(wordCount(length))
   const all = value === false ? none : allRows(length)
   return value === null ? { length, isTrue: none, isNull: all } : { length, isTrue: all, isNull: null }
 }
 
-/** Return words with the bit of every row set. */
+/** Return a bitmap in which the bits of all rows are set. */
 export function allRows(length: number): Uint32Array {
   const words = new Uint32Array(wordCount(length)).fill(0xffffffff)
   if (words.length > 0) words[words.length - 1] = tailMask(length)
   return words
 }
 
-/** Flip the bit of every row in place. */
+/** Flip the bits of all rows in place. Bits after `length` become 0. */
 export function invert(words: Uint32Array, length: number): Uint32Array {
   for (let w = 0; w < words.length; w++) words[w] = ~words[w]!
   if (words.length > 0) words[words.length - 1]! &= tailMask(length)
@@ -47,8 +49,8 @@ export function invert(words: Uint32Array, length: number): Uint32Array {
 }
 
 /**
- * Combine the result of a kernel that ignores nulls with NULL for rows where an operand is NULL. Takes ownership of
- * `bits`.
+ * Convert the bitmap of a kernel that ignores NULLs to truth values. A row is NULL if one of the operands is NULL.
+ * Modifies `bits` and uses it in the result.
  */
 export function strictTruth(bits: Uint32Array, operands: readonly Operand[], length: number): Truth {
   const valid = strictValidity(operands, length)
@@ -57,7 +59,7 @@ export function strictTruth(bits: Uint32Array, operands: readonly Operand[], len
   return { length, isTrue: bits, isNull: invert(valid, length) }
 }
 
-/** Return the rows where every operand holds a value, as a new array. Return null if all rows do. */
+/** Return a new bitmap of the rows where no operand is NULL. Return null if this holds for all rows. */
 export function strictValidity(operands: readonly Operand[], length: number): Uint32Array | null {
   let valid: Uint32Array | null = null
   for (const { column, constant } of operands) {
@@ -116,13 +118,14 @@ export function or(a: Truth, b: Truth): Truth {
   return { length: a.length, isTrue, isNull }
 }
 
-/** Return the rows of a word that are not FALSE. */
+/** Return the bits of word `w` of the rows that are TRUE or NULL. */
 function possible({ isTrue, isNull }: Truth, w: number): number {
   return isTrue[w]! | (isNull === null ? 0 : isNull[w]!)
 }
 
 /**
- * Return the rows of `rows` that another operand of an AND (OR) can still change: rows that are not FALSE (not TRUE).
+ * Return the requested rows whose result another operand can still change. For AND these rows are not FALSE, and for OR
+ * they are not TRUE.
  */
 export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint32Array {
   const { isTrue, isNull } = truth
@@ -133,7 +136,7 @@ export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint
   return words
 }
 
-/** Compute `IS NULL`, `IS TRUE` or `IS FALSE`, which are never NULL. */
+/** Compute `IS NULL`, `IS TRUE` or `IS FALSE` of truth values. The result is never NULL. */
 export function isTruth(truth: Truth, what: 'null' | 'true' | 'false'): Truth {
   const { length, isTrue, isNull } = truth
   if (what === 'true') return { length, isTrue, isNull: null }
@@ -141,7 +144,7 @@ export function isTruth(truth: Truth, what: 'null' | 'true' | 'false'): Truth {
   return { length, isTrue: not(truth).isTrue, isNull: null }
 }
 
-/** Compute `IS NULL` for a value of any type. */
+/** Compute `IS NULL` of values of any type. */
 export function isMissing({ column, constant }: Operand, length: number): Truth {
   if (constant) return constantTruth(column.nullCount > 0 || column.type.kind === 'null', length)
   const valid = validWords(column)

@@ -43,8 +43,8 @@ const intervalNames = {
 } as const
 
 /**
- * Parse the name of a type. Return null if the text is not one. Views become the type they view. Structs and maps
- * cannot be parsed.
+ * Parse the name of an Arrow type. Return null for any other text, and for structs and maps. `Utf8View` becomes utf8,
+ * and `BinaryView` becomes binary.
  */
 export function parseArrowType(text: string): DataType | null {
   const tokens = text.match(/"[^"]*"|\w+|-\d+|\S/g) ?? []
@@ -152,7 +152,7 @@ function element(type: DataType) {
   return { name: 'item', type, nullable: true } as const
 }
 
-/** Return the type as arrow-rs writes it. `parseArrowType` can read all types but structs and maps. */
+/** Write a type in the notation of arrow-rs. `parseArrowType` parses the result, except for structs and maps. */
 export function formatArrowType(type: DataType): string {
   switch (type.kind) {
     case 'null':

@@ -1,4 +1,4 @@
-/** Decimals as integers with a scale: choose decimal types, and convert values between scales. */
+/** Compute with decimals as unscaled integers: choose decimal types, and convert values between scales. */
 import { writeDecimal } from '../../arrow/decimal.js'
 import type { DataType, IntType } from '../../arrow/types.js'
 import { writeFloat } from './floats.js'
@@ -9,7 +9,7 @@ export type DecimalType = DataType & { readonly kind: 'decimal' }
 /** Maximum digits of a decimal by its width in bits. */
 export const maxDigits = { 128: 38, 256: 76 } as const
 
-/** Return the decimal type with this precision and scale. The precision is limited to what the width holds. */
+/** Create a decimal type. The precision is reduced to `maxDigits[bits]` if it is larger. */
 export function decimalType(bits: 128 | 256, precision: number, scale: number): DecimalType {
   return { kind: 'decimal', bits, precision: Math.max(1, Math.min(precision, maxDigits[bits])), scale }
 }
@@ -17,41 +17,46 @@ export function decimalType(bits: 128 | 256, precision: number, scale: number): 
 const digitsOfInt: Readonly<Record<number, number>> = { 8: 3, 16: 5, 32: 10, 64: 20 }
 
 /**
- * Return the decimal type that holds every value of an integer type. Return a decimal type itself, and null for other
- * types.
+ * Return the decimal type that holds every value of an integer type. Return a decimal type unchanged. Return null for
+ * other types.
  */
 export function asDecimalType(type: DataType): DecimalType | null {
   if (type.kind === 'decimal') return type
   return type.kind === 'int' ? decimalType(128, digitsOfInt[(type as IntType).bits]!, 0) : null
 }
 
-/** Return the narrowest decimal type with the digits of both, limited by its width. */
+/**
+ * Return the decimal type with enough digits before and after the point for values of both types. If these are more
+ * digits than the width allows, the precision is the maximum of the width.
+ */
 export function widerDecimal(a: DecimalType, b: DecimalType): DecimalType {
   const scale = Math.max(a.scale, b.scale)
   const whole = Math.max(a.precision - a.scale, b.precision - b.scale)
   return decimalType(widerBits(a, b), whole + scale, scale)
 }
 
-/** Return the width in bits of a decimal that can hold values of both types. */
+/** Return the larger width of two decimal types, in bits. */
 export function widerBits(a: DecimalType, b: DecimalType): 128 | 256 {
   return a.bits === 256 || b.bits === 256 ? 256 : 128
 }
 
 const powers: bigint[] = [1n]
 
-/** Return 10 to a power of at most a few hundred. */
+/** Return `10n ** exponent`. Every power up to the largest exponent stays cached, so the exponent must be small. */
 export function powerOfTen(exponent: number): bigint {
   while (powers.length <= exponent) powers.push(powers.at(-1)! * 10n)
   return powers[exponent]!
 }
 
-/** Return the least and greatest unscaled integer of a decimal type. */
+/** Return the minimum and maximum unscaled integer of a decimal type. */
 export function decimalRange({ precision }: DecimalType): readonly [least: bigint, greatest: bigint] {
   const greatest = powerOfTen(precision) - 1n
   return [-greatest, greatest]
 }
 
-/** Convert an unscaled value from scale `from` to scale `to`, rounded down. `exact` is false if digits were lost. */
+/**
+ * Convert an unscaled value from the scale `from` to the scale `to`, rounded down. `exact`: whether no digit was lost.
+ */
 export function rescaled(value: bigint, from: number, to: number): { floor: bigint; exact: boolean } {
   if (to >= from) return { floor: value * powerOfTen(to - from), exact: true }
   const divisor = powerOfTen(from - to)
@@ -64,19 +69,20 @@ interface Digits {
   readonly digits: bigint
   readonly scale: number
   /**
-   * Whether further non-zero digits were dropped, beyond all that a decimal can hold. They have the sign of `digits`.
+   * Whether the number has more digits than `maxWritten`, and one of the dropped digits is not 0. So the absolute value
+   * of the number is slightly larger than that of `digits`.
    */
   readonly cut: boolean
 }
 
-/** Maximum number of digits that are read; more than any decimal has on either side of the point. */
+/** Maximum number of digits that `parseDigits` keeps. No decimal has more digits before or after the point. */
 const maxWritten = 500
 
 /**
- * Parse a number (`-12.34`, `1e3`). Return null if the text is not one.
+ * Parse a number such as `-12.34` or `1e3`. Return null if the text is not a number.
  *
- * The scale is limited to ±2000, whatever the exponent. Numbers beyond that are larger, or closer to 0, than any
- * decimal but 0.
+ * The scale of the result is limited to ±2000. This changes only numbers that are too large for every decimal, or
+ * closer to 0 than every decimal other than 0. With the limited scale, this is still the case.
  */
 export function parseDigits(text: string): Digits | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text)
@@ -97,19 +103,19 @@ export function parseDigits(text: string): Digits | null {
 }
 
 /**
- * Return a float in digits: an integer exactly, any other float in the fewest digits that identify it. Return null for
- * NaN and infinity.
+ * Return the decimal digits of a float: all digits of an integer, and the fewest digits that identify any other float.
+ * Return null for NaN and infinity.
  */
 export function digitsOfFloat(value: number, bits: 16 | 32 | 64): Digits | null {
   if (Number.isInteger(value)) return { digits: BigInt(value), scale: 0, cut: false }
   return parseDigits(writeFloat(value, bits))
 }
 
-/** Return all digits of a finite double. Every double has finitely many digits. */
+/** Return all decimal digits of a finite double, so that the result is exactly equal to the double. */
 export function exactDigits(value: number): Digits {
   if (Number.isInteger(value)) return { digits: BigInt(value), scale: 0, cut: false }
   const { mantissa, exponent } = partsOfDouble(value)
-  // 1 / 2^n equals 5^n / 10^n.
+  // The exponent is negative. With n = -exponent, mantissa / 2^n equals mantissa * 5^n / 10^n.
   return { digits: mantissa * 5n ** BigInt(-exponent), scale: -exponent, cut: false }
 }
 
@@ -127,8 +133,8 @@ function partsOfDouble(value: number): { readonly mantissa: bigint; readonly exp
 }
 
 /**
- * Compare a float with `value` divided by ten to the power of `scale`. Return a negative number, 0 or a positive
- * number. NaN is greater.
+ * Compare a float with the decimal `value / 10 ** scale`. Return a negative number, 0 or a positive number if the float
+ * is less than, equal to or greater than the decimal. NaN is greater than every decimal.
  */
 export function orderWithDecimal(float: number, value: bigint, scale: number): number {
   if (!Number.isFinite(float)) return float < 0 ? -1 : 1
@@ -139,23 +145,23 @@ export function orderWithDecimal(float: number, value: bigint, scale: number): n
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Return `digits` at a scale, rounded down. `exact` is false if digits were lost. */
+/** Convert digits to the scale `to`, rounded down. `exact`: whether no digit was lost. */
 export function digitsAt({ digits, scale, cut }: Digits, to: number): { floor: bigint; exact: boolean } {
   const { floor, exact } = rescaled(digits, scale, to)
   if (!cut) return { floor, exact }
-  // For a negative number, the dropped digits lie below `digits`.
+  // A negative number is less than `digits`, because of the dropped digits. So an exact `floor` is one too high.
   return { floor: digits < 0n && exact ? floor - 1n : floor, exact: false }
 }
 
 /** Return the double nearest to a decimal. */
 export function decimalToDouble(value: bigint, scale: number): number {
   const number = Number(value)
-  // The quotient of two numbers that doubles hold exactly is rounded only once.
+  // Doubles hold both operands exactly, so only the division rounds, and the result is the nearest double.
   if (scale >= 0 && scale <= 22 && Number.isSafeInteger(number)) return number / 10 ** scale
   return Number(`${value}e${-scale}`)
 }
 
-/** Return the values buffer of a decimal column. Every value must fit `bits`. */
+/** Create the values buffer of a decimal column. Every value must fit into `bits` bits. */
 export function decimalBytes(values: readonly bigint[], bits: 128 | 256): Uint8Array {
   const bytes = new Uint8Array((bits >>> 3) * values.length)
   for (let i = 0; i < values.length; i++) if (values[i] !== 0n) writeDecimal(bytes, i, bits, values[i]!)

@@ -1,7 +1,7 @@
-/** Floats of 16, 32 and 64 bits: nearest, next, and shortest text. */
+/** Round floats of 16, 32 and 64 bits, find the next float, and write floats as text. */
 import { fromFloat16, toFloat16 } from '../../arrow/float16.js'
 
-/** Return the nearest float of this width. A number beyond the range becomes infinite. */
+/** Return the float of `bits` bits that is nearest to `value`. A value out of range becomes infinite. */
 export function roundFloat(bits: 16 | 32 | 64, value: number): number {
   return bits === 64 ? value : bits === 32 ? Math.fround(value) : fromFloat16(toFloat16(value))
 }
@@ -11,7 +11,7 @@ const doubleBits = new BigInt64Array(double.buffer)
 const single = new Float32Array(1)
 const singleBits = new Int32Array(single.buffer)
 
-/** Return the next smaller float of this width. `value` must be a finite float of this width. */
+/** Return the next smaller float of `bits` bits. `value` must be a finite float of this width. */
 export function floatBelow(bits: 16 | 32 | 64, value: number): number {
   if (bits === 64) return stepDouble(value, -1)
   if (bits === 16) {
@@ -24,7 +24,7 @@ export function floatBelow(bits: 16 | 32 | 64, value: number): number {
   return single[0]
 }
 
-/** Return the next double up (1) or down (-1). The infinities have no further neighbour. */
+/** Return the next greater double (direction 1) or the next smaller double (-1). Infinity is followed by itself. */
 export function stepDouble(value: number, direction: 1 | -1): number {
   if (!Number.isFinite(value)) return value * direction < 0 ? Math.sign(value) * Number.MAX_VALUE : value
   if (value === 0) return direction * Number.MIN_VALUE
@@ -33,7 +33,7 @@ export function stepDouble(value: number, direction: 1 | -1): number {
   return double[0]
 }
 
-/** Return the shortest text that reads back as the same float, with a point or an exponent. */
+/** Write a float as the shortest text that is parsed as the same float. The text has a point or an exponent. */
 export function writeFloat(value: number, bits: 16 | 32 | 64): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'

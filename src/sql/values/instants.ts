@@ -1,4 +1,4 @@
-/** Points in time split into seconds and a rest, exactly and without a bigint per row. */
+/** Split dates, times and durations into whole seconds and a remainder. This is exact, and needs no bigint per row. */
 import type { Column } from '../../arrow/column.js'
 import { perSecond } from '../../arrow/instant.js'
 import type { DataType } from '../../arrow/types.js'
@@ -9,23 +9,23 @@ const secondsPerDay = 86_400
 const half = 2 ** 16
 const word = 2 ** 32
 
-/** Limit for calendar computations on either side of 1970, in seconds: the range of a Date. */
+/** Maximum distance from 1970 in calendar computations, in seconds. It is the range of a JavaScript Date. */
 const maxSeconds = 8.64e12
 
-/** Row i is `seconds[i] + rest[i] / perSecond` seconds; `rest` is not negative. */
+/** The split rows of a column. Row i is `seconds[i] + rest[i] / perSecond` seconds. `rest` is never negative. */
 export interface SplitInstants {
   readonly seconds: Float64Array
   readonly rest: Int32Array
   readonly perSecond: number
 }
 
-/** Return the units per second of a date, time, timestamp or duration; 0 for a date in days. */
+/** Return the number of units per second of a date, time, timestamp or duration type. Return 0 for dates in days. */
 function unitsPerSecond(type: DataType): number {
   if (type.kind === 'date') return type.unit === 'day' ? 0 : 1000
   return 'unit' in type ? Number(perSecond[type.unit as 's' | 'ms' | 'us' | 'ns']) : 1
 }
 
-/** Split the rows of a date, time, timestamp or duration column. Rows beyond `maxSeconds` are not exact. */
+/** Split the rows of a date, time, timestamp or duration column. The result is inexact for rows beyond `maxSeconds`. */
 export function splitInstants(column: Column, length: number): SplitInstants {
   const divisor = unitsPerSecond(column.type)
   const seconds = new Float64Array(length)
@@ -39,7 +39,7 @@ export function splitInstants(column: Column, length: number): SplitInstants {
     }
     return { seconds, rest, perSecond: Math.max(1, divisor) }
   }
-  // Long division, 16 bits at a time: every step stays below 2^53.
+  // Long division, 16 bits at a time, so that all intermediate numbers stay below 2^53.
   const pairs = pairsOf(column)
   for (let i = 0; i < length; i++) {
     const low = pairs[2 * i]! >>> 0
@@ -55,8 +55,8 @@ export function splitInstants(column: Column, length: number): SplitInstants {
 }
 
 /**
- * Write `seconds` and `rest` as a count of units into row `row` of pairs of words. Return false if the count does not
- * fit.
+ * Write `seconds * multiplier + rest` as a 64-bit integer into row `row` of `pairs` (low word, high word).
+ * `multiplier`: units per second. Return false if the integer does not fit into 64 bits.
  */
 export function joinInstant(
   pairs: Int32Array,
@@ -75,7 +75,10 @@ export function joinInstant(
   return high >= -(2 ** 31) && high < 2 ** 31
 }
 
-/** Throws `InvalidInput` for a time outside the years of a Date. */
+/**
+ * Check that a time is within the range of a JavaScript Date. Throws `InvalidInput` if it is not. `seconds`: the time
+ * in seconds since 1970.
+ */
 export function checkCalendar(seconds: number, describe: () => string): void {
   if (Math.abs(seconds) > maxSeconds) {
     throw invalidInput(

@@ -1,8 +1,8 @@
 /**
  * Parse, print and measure intervals.
  *
- * To compare intervals, a month counts as 30 days and a day as 24 hours. Nothing else converts one part of an interval
- * into another.
+ * Comparisons count a month as 30 days and a day as 24 hours, and so do fractions of months and days in a text. All
+ * other functions keep months, days and nanoseconds separate.
  */
 import type { Interval } from './scalar.js'
 
@@ -10,7 +10,7 @@ const nanosPerSecond = 1_000_000_000n
 const nanosPerDay = 86_400n * nanosPerSecond
 const daysPerMonth = 30n
 
-/** What a unit counts: whole months, days, or nanoseconds. */
+/** A unit in the text of an interval: `size` months, days or nanoseconds. */
 interface Unit {
   readonly part: 'months' | 'days' | 'nanos'
   readonly size: bigint
@@ -41,19 +41,20 @@ function named(names: readonly string[], unit: Unit): Record<string, Unit> {
   return Object.fromEntries(names.map(name => [name, unit]))
 }
 
-/** Longer texts cannot be valid intervals. */
+/** Maximum characters of the text of an interval. */
 const maxText = 1000
 
 const item =
   /\s*(?:([+-]?)(\d{1,3}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?|([+-]?)(\d{0,20})(?:\.(\d{0,15}))?\s*([a-z]*))/y
 
 /**
- * Parse an interval such as `1 year 2 days`, `1.5 hours`, `-3` or `1 day 02:03:04`. Return null if the text is not one,
- * or is out of range.
+ * Parse an interval such as `1 year 2 days`, `1.5 hours`, `-3` or `1 day 02:03:04`. Return null if the text is not an
+ * interval, or if the interval is out of range.
  *
- * If the last number has no unit, it counts `unit` (a word, or '' for seconds). If `unit` is given, the last number
- * must have no unit. A fraction of a year or larger unit is rounded to whole months, a fraction of a month becomes
- * days, a fraction of a day nanoseconds.
+ * - `unit`: the unit of a last number without unit. '' means seconds. If `unit` is not '', the last number must have no
+ *   unit in the text.
+ * - A fraction of a quarter, a year or a larger unit is cut to whole months.
+ * - A fraction of a month becomes days and nanoseconds. A fraction of a week or day becomes days and nanoseconds too.
  */
 export function parseInterval(text: string, unit: string): Interval | null {
   const fallback = unit === '' ? 'second' : unit.toLowerCase()
@@ -83,7 +84,7 @@ export function parseInterval(text: string, unit: string): Interval | null {
   return unit !== '' && !isBare ? null : checked(sum)
 }
 
-/** Fixed-point numbers in `add` have 15 fractional digits. */
+/** The number 1 in the fixed-point numbers of `add`, which have 15 fractional digits. */
 const one = 10n ** 15n
 
 function add(
@@ -108,8 +109,8 @@ function clockNanos(hour: string, minute: string, second: string, fraction: stri
 }
 
 /**
- * Return the parts as an interval. Return null if a part does not fit: 32 bits for months and for days, 64 for
- * nanoseconds.
+ * Create an interval. Return null if a part is too large: months and days must fit into 32 bits, and nanoseconds into
+ * 64 bits.
  */
 export function checked(parts: { months: bigint; days: bigint; nanos: bigint }): Interval | null {
   const fits = (value: bigint, bits: number) => BigInt.asIntN(bits, value) === value
@@ -118,8 +119,8 @@ export function checked(parts: { months: bigint; days: bigint; nanos: bigint }):
 }
 
 /**
- * Print an interval: `1 mons 2 days 3 hours 4 mins 5.000000006 secs`. Parts that are 0 are omitted. `parseInterval`
- * reads this format.
+ * Write an interval as `1 mons 2 days 3 hours 4 mins 5.000000006 secs`. Parts that are 0 are omitted. `parseInterval`
+ * parses this format.
  */
 export function formatInterval({ months: m, days: d, nanos: n }: Interval): string {
   const seconds = n / nanosPerSecond
@@ -135,7 +136,9 @@ export function formatInterval({ months: m, days: d, nanos: n }: Interval): stri
   return words.length === 0 ? '0 secs' : words.join(' ')
 }
 
-/** Print a duration in units of `10 ** -digits` seconds: `7 days 0 hours 0 mins 0.000 secs`. */
+/**
+ * Write a duration as `7 days 0 hours 0 mins 0.000 secs`. `value`: the duration in units of `10 ** -digits` seconds.
+ */
 export function formatDuration(value: bigint, digits: number): string {
   const second = 10n ** BigInt(digits)
   const seconds = value / second
@@ -150,7 +153,7 @@ function secondsText(value: bigint, digits: number): string {
   return `${value < 0n ? '-' : ''}${magnitude.slice(0, point)}${fraction}`
 }
 
-/** Return the length of an interval in nanoseconds. Intervals are compared by this length. */
+/** Return the length by which intervals are compared, in nanoseconds. A month has 30 days. */
 export function intervalNanos({ months: m, days: d, nanos: n }: Interval): bigint {
   return (BigInt(m) * daysPerMonth + BigInt(d)) * nanosPerDay + n
 }

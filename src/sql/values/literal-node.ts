@@ -4,13 +4,19 @@ import type { SourceSpan } from '../../errors.js'
 import type { Scalar } from './scalar.js'
 import { Constant, columnOfScalars } from './vector.js'
 
-/** How a constant was written, if its value does not tell. */
+/** The parts of the written form of a constant that are not in its value. */
 interface Written {
-  /** A number as written, if `value` is only the nearest double. Integers and decimals use all its digits. */
+  /**
+   * The text of a number whose `value` is only the nearest double. Comparisons with integers and decimals use this
+   * text.
+   */
   readonly text?: string | undefined
-  /** Set if `value` must not be used in computations; see `NumberLimit`. */
+  /** The reason why `value` must not be used in computations. Undefined if it may be used. */
   readonly limit?: NumberLimit | undefined
-  /** The elements of a list as written. Set if some of them have a `text`, a `limit` or a type of their own. */
+  /**
+   * The elements of a list as written. Set if an element has a `text`, a `limit`, or another type than the list
+   * elements.
+   */
   readonly elements?: readonly LiteralNode[] | undefined
 }
 
@@ -36,7 +42,7 @@ export class LiteralNode {
     return noOperands
   }
 
-  /** The `Cost` (cost.ts) of every constant. */
+  /** The cost of a constant (cost.ts), which is the same for all constants. */
   get cost() {
     return constantCost
   }
@@ -45,7 +51,9 @@ export class LiteralNode {
     return this
   }
 
-  /** The input that kernels take. It is made for the first evaluation, and keeps what kernels compute from it. */
+  /**
+   * The constant as an operand of kernels. It is created on first use, and caches results that kernels compute from it.
+   */
   get constant(): Constant {
     this.#constant ??= new Constant(columnOfScalars(this.type, [this.value]))
     return this.#constant
@@ -57,7 +65,7 @@ const constantCost = { weight: 0, mayFail: false, isVolatile: false, isConstant:
 const noOperands: readonly never[] = []
 
 /**
- * Why a number constant is not exactly its double.
+ * The reason why the double of a number constant must not be used in place of the number.
  *
  * - `rounded`: a parameter that is a JavaScript number beyond 2^53. It may have lost digits before it was passed, so
  *   only floats accept it.

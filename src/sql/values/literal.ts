@@ -1,4 +1,4 @@
-/** Constants, and their exact position among the values of another type. */
+/** Create constants, and find the exact position of a constant among the values of another type. */
 import type { DataType } from '../../arrow/types.js'
 import { cut, invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
 import type { CompareOp } from '../syntax/syntax.js'
@@ -29,15 +29,15 @@ import {
 import { zoneNamed } from './time-zone.js'
 import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType, zoneOf } from './types.js'
 
-/** The greatest value of a type that is not above the constant. `exact` is true if it equals the constant. */
+/** The greatest value of a type that is not above a constant. `exact`: whether the value equals the constant. */
 interface FloorValue {
   readonly value: Scalar
   readonly exact: boolean
 }
 
 /**
- * Position of a constant relative to the values of a type: at or directly above a value, or outside the range of the
- * type.
+ * The position of a constant among the values of a type: the greatest value that is not above the constant, or `below`
+ * or `above` if the constant is outside of the range of the type.
  */
 type Position = FloorValue | 'below' | 'above'
 
@@ -46,8 +46,8 @@ const int64Max = (1n << 63n) - 1n
 const uint64Max = (1n << 64n) - 1n
 
 /**
- * Create the literal of an integer: int64, else uint64, else a decimal. A number with more digits than a decimal has
- * becomes a double with its text, which can only be compared.
+ * Create the literal of an integer: int64 if it fits, otherwise uint64, otherwise a decimal. An integer with more than
+ * 76 digits becomes a double with the limit `long`, which can only be compared.
  */
 export function integerLiteral(value: bigint, at: SourceSpan): LiteralNode {
   if (value >= int64Min && value <= int64Max) return new LiteralNode(int64, value)
@@ -64,15 +64,18 @@ export function numberLiteral(text: string, at: SourceSpan): LiteralNode {
   return Number.isFinite(value) ? new LiteralNode(float64, value, { text }) : longNumber(text, at)
 }
 
-/** Create the literal of a number that no double can represent: only its text is exact. */
+/** Create the literal of a number that fits no type. It can only be compared, by its text. */
 export function longNumber(text: string, at: SourceSpan): LiteralNode {
   const limit = { kind: 'long', name: `the number ${cut(text, 40)}`, at } as const
   return new LiteralNode(float64, Number(text), { text, limit })
 }
 
 /**
- * Create the literal of a JavaScript number. A safe integer becomes int64. Any other number stays a double; next to
- * decimals it counts as its shortest digits.
+ * Create the literal of a JavaScript number. `name`: the name of the number in error messages.
+ *
+ * - A safe integer becomes int64.
+ * - A larger integer becomes a double with the limit `rounded`.
+ * - Any other number becomes a double. Next to decimals, it has the fewest digits that identify the double.
  */
 export function numberOfScript(value: number, name: string, at: SourceSpan): LiteralNode {
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
@@ -84,7 +87,7 @@ export function numberOfScript(value: number, name: string, at: SourceSpan): Lit
   return new LiteralNode(float64, value, { text: Number.isFinite(value) ? writeFloat(value, 64) : undefined })
 }
 
-/** Create the error for a number with a limit that is used where it is not accepted. */
+/** Create the error for a number with a limit, when an operation does not accept this number. */
 export function limitError({ kind, name, at }: NumberLimit): SheafError {
   return kind === 'rounded'
     ? invalidInput(`${name} is a number beyond 2^53, which may have lost digits`, {
@@ -98,7 +101,8 @@ export function limitError({ kind, name, at }: NumberLimit): SheafError {
 }
 
 /**
- * Return the literal as a double, for use next to floats. Throws `InvalidInput` if it is outside the range of doubles.
+ * Remove the limit of a number literal that is used next to floats. Return other literals unchanged. Throws
+ * `InvalidInput` if the number is outside the range of doubles.
  */
 export function asDouble(literal: LiteralNode): LiteralNode {
   const { limit, value } = literal
@@ -136,8 +140,8 @@ const unsignedRange: Readonly<Record<number, Range>> = {
 }
 
 /**
- * Return the least and greatest value, as `Scalar`s, of integer, decimal and temporal types. Return null for other
- * types.
+ * Return the minimum and maximum of an integer, decimal or temporal type, in the form of `Scalar`. Return null for
+ * other types.
  */
 export function integerRange(type: DataType): Range | null {
   switch (type.kind) {
@@ -158,13 +162,15 @@ export function integerRange(type: DataType): Range | null {
 }
 
 /**
- * Return the position of `literal` (not null) among the values of `type`. Return null if the two cannot be compared.
+ * Return the position of `literal` among the values of `columnType`. The literal must not be NULL. Return null if it is
+ * not comparable with this type.
  *
- * - A literal with a point or an exponent is rounded to the precision of a float column. Compared with integers and
- *   decimals, all its digits count. Every other number is placed exactly.
- * - A string compared with a decimal, date, time, timestamp, duration or interval is parsed as one. A string that
- *   cannot be parsed is not comparable.
- * - A string without an offset, a date, and a timestamp without a zone are local times in the zone of the column.
+ * - Among floats, a number with a point or an exponent is rounded to their precision. Among integers and decimals, all
+ *   its digits count. The position of any other number is exact.
+ * - Among decimals, dates, times, timestamps, durations and intervals, a string is parsed as a value of this type. A
+ *   string that cannot be parsed is not comparable.
+ * - Among timestamps with a zone, a string without an offset, a date, and a timestamp without a zone are local times of
+ *   that zone.
  */
 function positionAmong(columnType: DataType, literal: LiteralNode): Position | null {
   const type = valueType(columnType)
@@ -223,9 +229,9 @@ function positionOfNumber(type: DataType, literal: LiteralNode): Position | null
 }
 
 /**
- * Return an equivalent comparison with a value of the column's own type: `int > 1.5` becomes `int > 1`. Return null if
- * the two cannot be compared. A comparison that holds for no value, or for every value, becomes `< least` or `>=
- * least`.
+ * Convert a comparison with a constant to an equivalent comparison with a value of the column's type. For example,
+ * `int > 1.5` becomes `int > 1`. A comparison that is false for every value becomes `< minimum`, and one that is true
+ * for every value becomes `>= minimum`. Return null if the column and the constant are not comparable.
  */
 export function fitComparison(
   columnType: DataType,
@@ -247,8 +253,8 @@ export function fitComparison(
 }
 
 /**
- * Return the value of `type` that equals the literal. Return `undefined` if no value does, and null if they cannot be
- * compared.
+ * Return the value of `type` that equals the literal. Return `undefined` if there is no such value, and null if the
+ * literal is not comparable with the type.
  */
 export function equalValue(type: DataType, literal: LiteralNode): Scalar | undefined {
   const position = positionAmong(type, literal)
@@ -267,7 +273,7 @@ function positionOfInteger(type: DataType, floor: bigint, exact: boolean): Posit
   return { value: floor, exact }
 }
 
-/** Find the position of a number among the floats of this width. */
+/** Find the position of a number among the floats of `bits` bits. Return null if the literal is not a number. */
 function positionAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Position | null {
   if (typeof value === 'bigint') {
     if (type.kind !== 'int' && type.kind !== 'decimal') return null
@@ -282,8 +288,9 @@ function positionAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralN
 }
 
 /**
- * Find the position of a number with a point or an exponent. The number is rounded to the precision of the floats if it
- * is in their range.
+ * Find the position of a double among the floats of `bits` bits. The double is rounded to the precision of the floats.
+ * It has an exact position, unless it is out of their range. `hasDigits`: whether the number was written in digits, so
+ * that an infinite `value` means "out of range", not infinity.
  */
 function positionOfWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Position {
   const rounded = roundFloat(bits, value)
@@ -294,7 +301,7 @@ function positionOfWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean
 
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
 
-/** Find the position of `value` divided by ten to the power of `scale` among the floats of this width. */
+/** Find the position of `value / 10 ** scale` among the floats of `bits` bits. */
 function positionOfDecimal(bits: 16 | 32 | 64, value: bigint, scale: number): Position {
   const rounded = roundFloat(bits, decimalToDouble(value, scale))
   if (rounded === Number.POSITIVE_INFINITY) return { value: greatestFloat[bits], exact: false }
@@ -306,8 +313,9 @@ function positionOfDecimal(bits: 16 | 32 | 64, value: bigint, scale: number): Po
 }
 
 /**
- * Return the nanoseconds of a constant that is compared with a date or timestamp (since 1970), a time (since midnight)
- * or a duration (in total).
+ * Convert a constant to nanoseconds, to compare it with values of `type`. The nanoseconds are counted from 1970 for
+ * dates and timestamps, from midnight for times, and from 0 for durations. Return null if the constant cannot be
+ * converted.
  */
 function nanosComparedWith(type: DataType, literal: LiteralNode): bigint | null {
   const { value, type: from } = literal
@@ -328,7 +336,9 @@ function nanosComparedWith(type: DataType, literal: LiteralNode): bigint | null 
   return other === null ? instantNanos(nanos, zone) : localNanos(nanos, zoneNamed(other))
 }
 
-/** Return a constant that is compared with a duration or an interval as an interval. */
+/**
+ * Convert a constant to an interval, to compare it with durations or intervals. Return null if this is not possible.
+ */
 function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
   if (typeof value === 'string') return parseInterval(value, '')
   if (type.kind === 'interval') return value as Interval
@@ -337,8 +347,8 @@ function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
 }
 
 /**
- * Return a literal with a point or an exponent as a decimal with all its digits. Return null if it has more digits than
- * any decimal type.
+ * Convert a number literal that has a text to a decimal with all its digits. Return null if the literal has no text, or
+ * more digits than any decimal type.
  */
 export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
   const written = text === undefined ? null : parseDigits(text)

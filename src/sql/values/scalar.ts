@@ -1,6 +1,6 @@
 /** The JavaScript form of a single value of each type. */
 
-/** A calendar interval. Its parts are not converted into each other: a month has no fixed number of days. */
+/** A calendar interval. Its parts are not converted into each other, because months have different numbers of days. */
 export interface Interval {
   readonly months: number
   readonly days: number
@@ -13,6 +13,7 @@ export interface Interval {
  * - bool: boolean
  * - integer, date, time, timestamp and duration (in units of the type): bigint
  * - decimal: the unscaled bigint
+ * - interval: `Interval`
  * - float: number; utf8: string; binary: Uint8Array; list: array
  *
  * Structs and maps have no constants.

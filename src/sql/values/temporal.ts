@@ -1,9 +1,9 @@
 /**
  * Dates, times and timestamps as text and as counts of units (proleptic Gregorian calendar, no leap seconds).
  *
- * A timestamp with a zone is an instant; the zone determines how it is parsed and printed. A date or a timestamp
- * without a zone is a local time. It is counted as if in UTC. Compared with a timestamp that has a zone, it is a local
- * time of that zone.
+ * A timestamp with a zone is an instant. The zone determines how the timestamp is parsed and printed. A date or a
+ * timestamp without a zone is a local time, which is stored as if it were in UTC. In a comparison with a timestamp that
+ * has a zone, it is a local time of that zone.
  */
 import { perSecond } from '../../arrow/instant.js'
 import type { DataType, TimeUnit } from '../../arrow/types.js'
@@ -12,7 +12,7 @@ import { instantOfLocal, offsetAt, type Zone } from './time-zone.js'
 const nanosPerSecond = perSecond.ns
 export const nanosPerDay = 86_400n * nanosPerSecond
 
-/** First and last supported year, as of Date. */
+/** First and last supported year. They are the limits of a JavaScript Date. */
 const firstYear = -271_821
 const lastYear = 275_760
 
@@ -23,18 +23,18 @@ export function nanosPerUnit(type: DataType): bigint | null {
   return null
 }
 
-/** As `nanosPerUnit`, also for times and durations. */
+/** Return the nanoseconds per unit of a date, timestamp, time or duration type, null for other types. */
 export function nanosPerCount(type: DataType): bigint | null {
   if (type.kind === 'time' || type.kind === 'duration') return nanosPerSecond / perSecond[type.unit]
   return nanosPerUnit(type)
 }
 
-/** Return the number of fractional digits of a second that a unit has. */
+/** Return the number of fractional digits of seconds in a unit, for example 3 for milliseconds. */
 export function digitsOfUnit(unit: TimeUnit): number {
   return perSecond[unit].toString().length - 1
 }
 
-/** Divide, and round toward negative infinity. */
+/** Divide two integers, and round the quotient toward negative infinity. */
 export function floorDivide(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor
   return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient
@@ -43,14 +43,14 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
 /** A date of the proleptic Gregorian calendar. */
 export interface Civil {
   readonly year: number
-  /** Counted from 1. */
+  /** The month of the year, from 1 for January. */
   readonly month: number
   readonly day: number
 }
 
 /**
- * Return the date of a number of days since 1970. Internally, years begin in March, so that a leap day is the last day
- * of a year. 146,097 days are 400 years.
+ * Convert a number of days since 1970 to a date. In this computation years begin in March, so that a leap day is the
+ * last day of a year. An era is 400 years, which have 146,097 days.
  */
 export function civilOfDays(days: number): Civil {
   const shifted = days + 719_468
@@ -73,7 +73,7 @@ export function civilOfDays(days: number): Civil {
   }
 }
 
-/** Return the days since 1970 of a date. */
+/** Convert a date to a number of days since 1970. */
 export function daysOfCivil({ year, month, day }: Civil): number {
   const fromMarch = month <= 2 ? year - 1 : year
   const era = Math.floor(fromMarch / 400)
@@ -88,7 +88,10 @@ export function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Return the same day some months later, or the last day of that month if it has no such day. */
+/**
+ * Add months to a date, which is given and returned in days since 1970. If the new month has no such day, return its
+ * last day.
+ */
 export function addMonths(days: number, months: number): number {
   if (months === 0) return days
   const { year, month, day } = civilOfDays(days)
@@ -97,13 +100,13 @@ export function addMonths(days: number, months: number): number {
   return daysOfCivil({ ...target, day: Math.min(day, daysInMonth(target.year, target.month)) })
 }
 
-/** Return the local time of a zone at an instant, in nanoseconds. */
+/** Convert an instant to the local time of a zone, both in nanoseconds since 1970. Null: UTC. */
 export function localNanos(nanos: bigint, zone: Zone | null): bigint {
   if (zone === null) return nanos
   return nanos + BigInt(offsetAt(zone, Number(floorDivide(nanos, nanosPerSecond)))) * nanosPerSecond
 }
 
-/** Return the instant at which the local time of a zone is `local`. */
+/** Convert a local time of a zone to the instant, both in nanoseconds since 1970. Null: UTC. */
 export function instantNanos(local: bigint, zone: Zone | null): bigint {
   if (zone === null) return local
   const seconds = floorDivide(local, nanosPerSecond)
@@ -111,7 +114,7 @@ export function instantNanos(local: bigint, zone: Zone | null): bigint {
   return local - BigInt(shift) * nanosPerSecond
 }
 
-/** A point in time split into safe numbers. */
+/** A point in time split into parts that are safe integers. */
 interface Parts {
   readonly days: number
   readonly secondOfDay: number
@@ -126,8 +129,8 @@ function partsOf(nanos: bigint): Parts {
 }
 
 /**
- * Print as ISO 8601: a date in days as a date, else date and time with as many digits as the unit has, without zone.
- * Return null outside of the supported years.
+ * Write a date or timestamp in ISO 8601. A date in days has no time. Other values have a time with the fractional
+ * digits of the unit, and no zone. Return null outside of the supported years.
  */
 export function formatInstant(value: bigint, type: DataType): string | null {
   const parts = partsOf(value * (nanosPerUnit(type) ?? 1n))
@@ -137,8 +140,8 @@ export function formatInstant(value: bigint, type: DataType): string | null {
 }
 
 /**
- * Print as a CAST to text does. As `formatInstant`, but with the fewest of 0, 3, 6 or 9 fractional digits that are
- * exact. A timestamp with a zone has its local time and offset.
+ * Write a date or timestamp in ISO 8601, as a CAST to text does. A time has 0, 3, 6 or 9 fractional digits, the fewest
+ * that are exact. With a zone, the text has the local time and the offset. Return null outside of the supported years.
  */
 export function writeInstant(value: bigint, type: DataType, zone: Zone | null): string | null {
   const nanos = value * (nanosPerUnit(type) ?? 1n)
@@ -150,13 +153,15 @@ export function writeInstant(value: bigint, type: DataType, zone: Zone | null): 
   return `${day}T${formatClock(parts, digitsNeeded(parts))}${offset}`
 }
 
-/** Print a time as `12:34:56.789`, with 0, 3, 6 or 9 fractional digits. */
+/** Write a time as `12:34:56.789`, with 0, 3, 6 or 9 fractional digits, the fewest that are exact. */
 export function writeTime(value: bigint, type: DataType): string {
   const parts = partsOf(value * (nanosPerCount(type) ?? 1n))
   return formatClock(parts, digitsNeeded(parts))
 }
 
-/** Print a date as `2021-01-31`. Years past 9999 and before 0 have a sign. */
+/**
+ * Write a date as `2021-01-31`. Years after 9999 and before 0 have a sign. Return null outside of the supported years.
+ */
 function formatDate({ days }: Parts): string | null {
   const { year, month, day } = civilOfDays(days)
   if (year < firstYear || year > lastYear) return null
@@ -216,7 +221,7 @@ export function readInstant(text: string, zone: Zone | null): bigint | null {
   return east === null ? null : sign === '-' ? local + east : local - east
 }
 
-/** Accept eight digits as a date. */
+/** Insert hyphens into a date of eight digits. Return any other text unchanged. */
 function compactDate(text: string): string {
   return /^\d{8}$/.test(text) ? `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6)}` : text
 }

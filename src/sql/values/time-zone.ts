@@ -1,22 +1,23 @@
 /**
  * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`). Names are resolved by `Intl`.
  *
- * A local time that was skipped when clocks were set forward is read with the offset from before the change. A local
- * time that occurred twice is the first occurrence.
+ * If clocks are set forward, some local times do not exist. They are converted with the offset from before the change.
+ * If clocks are set back, some local times exist twice. Such a local time means the earlier instant.
  */
 import { invalidInput, quote } from '../../errors.js'
 
 /** A time zone, with a cache of its offsets. */
 export interface Zone {
   readonly name: string
-  /** Seconds east of UTC, or null if the offset changes over time. */
+  /** The offset in seconds east of UTC. Null for a named zone, whose offset may change over time. */
   readonly fixed: number | null
+  /** Finds the offset of a named zone at an instant. Null for a zone with a fixed offset. */
   readonly format: Intl.DateTimeFormat | null
-  /** Cache of the days (UTC) that were looked up. */
+  /** Cache of offsets by UTC day (days since 1970). */
   readonly days: Map<number, Day>
 }
 
-/** The offset at the start of a day, the second of its change, and the offset from then on. */
+/** The offsets of a zone on one UTC day: `before` the instant `change` (seconds since 1970), and `after` it. */
 interface Day {
   readonly before: number
   readonly change: number
@@ -26,14 +27,14 @@ interface Day {
 const secondsPerDay = 86_400
 const maxZones = 64
 const maxDays = 8192
-/** Limit of a Date on either side of 1970, in seconds. */
+/** Maximum distance of a JavaScript Date from 1970, in seconds. */
 const maxSeconds = 8.64e12
 
 const zones = new Map<string, Zone>()
 
 /**
- * Return the zone with this name. Throws `InvalidInput` if it is unknown. Creating a zone is slow, so names must come
- * from types and constants, never from rows.
+ * Return the zone with this name. Throws `InvalidInput` for an unknown name. Creating a zone is slow, so callers must
+ * pass names from types or constants, never from rows.
  */
 export function zoneNamed(name: string): Zone {
   const known = zones.get(name)
@@ -69,7 +70,7 @@ function makeZone(name: string): Zone | null {
   }
 }
 
-/** Return the seconds east of UTC at an instant, given in seconds since 1970. */
+/** Return the offset of a zone at an instant, in seconds east of UTC. `seconds`: the instant in seconds since 1970. */
 export function offsetAt(zone: Zone, seconds: number): number {
   if (zone.fixed !== null) return zone.fixed
   const at = Math.floor(Math.max(-maxSeconds, Math.min(seconds, maxSeconds)))
@@ -83,7 +84,7 @@ export function offsetAt(zone: Zone, seconds: number): number {
   return at < day.change ? day.before : day.after
 }
 
-/** Return the instant at which the local time of the zone is `local`, both in seconds since 1970. */
+/** Convert a local time of a zone to the instant, both in seconds since 1970. */
 export function instantOfLocal(zone: Zone, local: number): number {
   if (zone.fixed !== null) return local - zone.fixed
   const before = offsetAt(zone, local - secondsPerDay)
@@ -92,7 +93,7 @@ export function instantOfLocal(zone: Zone, local: number): number {
   return offsetAt(zone, local - after) === after ? local - after : local - before
 }
 
-/** Return the offsets of a day. Clocks are assumed to change at most once per day. */
+/** Find the offsets of the day that begins at `start`. Assumes that the offset changes at most once per day. */
 function lookUpDay(format: Intl.DateTimeFormat, start: number): Day {
   const before = lookUpOffset(format, start)
   const end = Math.min(start + secondsPerDay, maxSeconds)

@@ -34,14 +34,14 @@ export function valueType(type: DataType): DataType {
   return type.kind === 'dictionary' ? type.value : type
 }
 
-/** Return the element type of a list of any kind, else null. */
+/** Return the element type of a list or fixed-size list, null for other types. */
 export function elementType(type: DataType): DataType | null {
   return type.kind === 'list' || type.kind === 'fixed_size_list' ? type.child.type : null
 }
 
 /**
- * Return whether values of the type can be sorted and grouped and have min/max statistics. The type must have a total
- * order.
+ * Return whether values of the type have a total order. Only such values can be sorted and grouped, and have min/max
+ * statistics.
  */
 export function isOrdered(type: DataType): boolean {
   return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(valueType(type).kind)
@@ -91,15 +91,15 @@ const synonyms: Readonly<Record<string, string>> = {
   timestamptz: 'timestamp with time zone',
 }
 
-/** Types that accept a length. The length is ignored: values are not cut. */
+/** Types that accept a length. The length has no effect, and values are never cut. */
 const withLength: readonly string[] = ['char', 'character', 'varchar', 'varbinary']
 
 const unitOfPrecision: Readonly<Record<number, TimeUnit>> = { 0: 's', 3: 'ms', 6: 'us', 9: 'ns' }
 const precisionOfUnit = { s: 0, ms: 3, us: 6, ns: 9 } as const
 
 /**
- * Return the Arrow type that a CAST names; `name[]` is a list type. A timestamp without precision has microseconds, a
- * time nanoseconds. A decimal without arguments has 38 digits, 10 of them after the point.
+ * Return the Arrow type for a type name in a CAST. `name[]` is a list type. Defaults: microseconds for a timestamp,
+ * nanoseconds for a time, and for a decimal 38 digits, 10 of them after the point.
  *
  * Throws `Unsupported` for an unknown name, and `InvalidInput` for invalid arguments.
  */
@@ -151,7 +151,7 @@ function decimalOfArgs(args: readonly number[], at: SourceSpan): DataType {
   return { kind: 'decimal', bits, precision, scale }
 }
 
-/** Return the SQL name of a type that `typeOfName` can read, or null if there is none. */
+/** Return a SQL name of a type, which `typeOfName` converts back to the type. Return null if there is no such name. */
 export function nameOfType(type: DataType): string | null {
   switch (type.kind) {
     case 'timestamp':
@@ -171,10 +171,14 @@ export function nameOfType(type: DataType): string | null {
 /**
  * Return the type to which values of both types can be converted, or null if there is no such type:
  *
- * - two integers: the narrowest integer that holds both, else a decimal (uint64 and a signed type)
+ * - two integers: the narrowest integer type that holds both. For uint64 and a signed type: a decimal
  * - a decimal and a decimal or integer: a decimal
- * - a float and any other number: double; two different floats of less than 64 bits: float32
- * - two times: the finer unit, and the zone of the side that has a zone
+ * - two different floats of less than 64 bits: float32. A float and any other number: double
+ * - two strings, byte strings, times, or spans of time: the type that holds values of both
+ * - two different date types: a date in milliseconds
+ * - two timestamps, or a date and a timestamp: a timestamp in the finer unit, with the zone of the first type with a
+ *   zone
+ * - two lists: a list of the common element type
  */
 export function commonType(first: DataType, second: DataType): DataType | null {
   const a = valueType(first)
@@ -240,7 +244,10 @@ export function zoneOf(type: DataType): string | null {
   return type.kind === 'timestamp' ? type.timezone : null
 }
 
-/** Return the unit of a timestamp type that holds a date or timestamp without loss. Return null for other types. */
+/**
+ * Return the coarsest timestamp unit that holds values of a date or timestamp type exactly. Return null for other
+ * types.
+ */
 export function instantUnit(type: DataType): TimeUnit | null {
   if (type.kind === 'timestamp') return type.unit
   return type.kind === 'date' ? (type.unit === 'day' ? 's' : 'ms') : null

@@ -1,8 +1,8 @@
 /**
- * The inputs of kernels: a column, or one row that stands for all rows.
+ * Operands of kernels. An operand is a column with one value per row, or a constant with one value for all rows.
  *
- * Hot loops are written for few kinds of buffers: int32, double, float, and 64-bit integers as pairs of 32-bit words.
- * The low word comes first, as in Arrow's little-endian layout on the platforms of Node.
+ * Hot loops support only a few kinds of buffers: int32, double, float, and 64-bit integers as pairs of 32-bit words.
+ * The low word comes first, because Arrow buffers are little-endian on all platforms of Node.
  */
 import { type Column, isValid, type Values } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
@@ -18,13 +18,15 @@ import { decimalBytes } from './decimals.js'
 import type { Interval, Scalar } from './scalar.js'
 import { binary, elementType, intervalType, valueType } from './types.js'
 
-/** A column with a value for every row. */
+/** An operand with one value per row. */
 interface PerRow {
   readonly column: Column
   readonly constant: false
 }
 
-/** A column of one row that stands for every row, with the results that kernels computed from it. */
+/**
+ * A constant operand: a column of one row whose value holds for all rows. Caches results that kernels compute from it.
+ */
 export class Constant {
   readonly column: Column
   readonly constant = true
@@ -35,8 +37,9 @@ export class Constant {
   }
 
   /**
-   * Return `compute(column)`, which is computed once. A constant of the expression is the same object in every batch.
-   * `compute` must be the same function each time, and its result must not be undefined.
+   * Return `compute(column)`. The result is computed once and cached for all batches, because a constant of an
+   * expression is the same object in every batch. `compute` is the key of the cache, so pass the same function object
+   * in each call. Its result must not be undefined.
    */
   once<T>(compute: (column: Column) => T): T {
     this.#results ??= new Map()
@@ -49,7 +52,7 @@ export class Constant {
   }
 }
 
-/** An input of a kernel. */
+/** An operand of a kernel. */
 export type Operand = PerRow | Constant
 
 /** Return a column as an operand. */
@@ -57,19 +60,19 @@ export function operandOf(column: Column, isConstant: boolean): Operand {
   return isConstant ? new Constant(column) : { column, constant: false }
 }
 
-/** The requested rows, one bit each; null: all rows. Results for other rows are ignored. */
+/** The rows for which a result is requested, one bit per row. Null: all rows. Results for other rows are ignored. */
 export type RowMask = Uint32Array | null
 
 export function wordCount(length: number): number {
   return (length + 31) >>> 5
 }
 
-/** Return the bits of the last word that belong to rows. */
+/** Return a mask of the bits that belong to rows in the last word of a bitmap. */
 export function tailMask(length: number): number {
   return (length & 31) === 0 ? 0xffffffff : (1 << (length & 31)) - 1
 }
 
-/** Return the requested rows of word `w` as an int32. This keeps loops over its bits from using doubles. */
+/** Return word `w` of a row mask as an int32, because a loop over the bits of a uint32 would use doubles. */
 export function rowsOfWord(rows: RowMask, w: number, length: number): number {
   if (rows !== null) return rows[w]! | 0
   return (w + 1) << 5 > length ? tailMask(length) | 0 : -1
@@ -79,7 +82,7 @@ export function bitAt(words: Uint32Array, index: number): boolean {
   return ((words[index >>> 5]! >>> (index & 31)) & 1) === 1
 }
 
-/** Return a byte bitmap as words. Bits past `length` are 0. */
+/** Convert a bitmap of bytes to a bitmap of 32-bit words. Bits after `length` are 0. */
 export function wordsOf(bytes: Uint8Array, length: number): Uint32Array {
   return Bitset.fromBytes(bytes, length).words
 }
@@ -88,13 +91,13 @@ export function bytesOfWords(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 }
 
-/** Return the rows that hold a value as words, or null if all rows do. */
+/** Return a bitmap of the rows that are not NULL, or null if no row is NULL. */
 export function validWords(column: Column): Uint32Array | null {
   if (column.type.kind === 'null') return new Uint32Array(wordCount(column.length))
   return column.validity === null ? null : wordsOf(column.validity, column.length)
 }
 
-/** Create a column with the given buffers, and with validity words unless they are null. */
+/** Create a column with the given buffers. `valid`: a bitmap of the rows that are not NULL. Null: no row is NULL. */
 export function columnOf(
   type: DataType,
   length: number,
@@ -114,7 +117,7 @@ export function columnOf(
   }
 }
 
-/** Return whether the rows of the type are integers that fit an int32. */
+/** Return whether values of the type are stored as integers that fit into an int32. */
 export function fitsInt32(type: DataType): boolean {
   switch (type.kind) {
     case 'int':
@@ -128,7 +131,7 @@ export function fitsInt32(type: DataType): boolean {
   }
 }
 
-/** Return whether the rows of the type are 64-bit integers. */
+/** Return whether values of the type are stored as 64-bit integers. */
 export function isWide(type: DataType): boolean {
   switch (type.kind) {
     case 'int':
@@ -145,7 +148,7 @@ export function isWide(type: DataType): boolean {
   }
 }
 
-/** Return the rows of a column whose type `fitsInt32`. */
+/** Return the rows of a column as int32. The type of the column must satisfy `fitsInt32`. */
 export function int32sOf(column: Column): Int32Array {
   const { values } = column
   return values instanceof Int32Array ? values : new Int32Array(values as Int8Array)
@@ -188,13 +191,13 @@ export function widePairsOf(column: Column): Int32Array {
   return pairs
 }
 
-/** Byte strings: row i is `bytes[offsets[i] .. offsets[i + 1]]`. */
+/** The rows of a column as byte strings. Row i is the bytes from `offsets[i]` up to `offsets[i + 1]`. */
 export interface ByteRows {
   readonly bytes: Uint8Array
   readonly offsets: Int32Array
 }
 
-/** Return the rows of a utf8, binary, fixed-size binary or decimal column. */
+/** Return the rows of a utf8, binary, fixed-size binary or decimal column as byte strings. */
 export function byteRowsOf(column: Column): ByteRows {
   const bytes = column.values as Uint8Array
   const { type } = column
@@ -203,7 +206,7 @@ export function byteRowsOf(column: Column): ByteRows {
   return { bytes, offsets: evenOffsets(column.length, cellBytes(type)) }
 }
 
-/** Return the offsets of the elements of a list column of any kind. */
+/** Return the element offsets of a list or fixed-size list column. */
 export function listOffsetsOf(column: Column): Int32Array {
   if (column.offsets !== null) return column.offsets
   assert(column.type.kind === 'fixed_size_list', `${column.type.kind} is not a list`)
@@ -247,7 +250,8 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
       return columnOf(type, length, { values }, valid)
     }
     case 'interval':
-      // Constants of all interval units are stored in the unit that can hold them all.
+      // Intervals of every unit are stored as months, days and nanoseconds, because only this unit can hold all of
+      // them.
       return columnOf(intervalType, length, { values: intervalBytes(scalars) }, valid)
     case 'utf8':
       return columnOf(
@@ -259,7 +263,8 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
     case 'binary':
     case 'fixed_size_binary': {
       const rows = scalars.map(bytes => (bytes as Uint8Array | null) ?? new Uint8Array(0))
-      // A constant for a fixed-size column may have another size. Then it equals no row.
+      // A constant that is compared with a fixed-size column may have another size. Store it as binary: it equals no
+      // row.
       const isFixed =
         type.kind === 'fixed_size_binary' &&
         scalars.every((bytes, i) => bytes === null || rows[i]!.length === type.width)
@@ -290,7 +295,7 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
   }
 }
 
-/** Return row `index` of a column whose type has constants (see `Scalar`). */
+/** Return row `index` of a column as a `Scalar`. The type of the column must satisfy `hasConstants`. */
 export function scalarAt(column: Column, index: number): Scalar {
   const { type, values } = column
   if (!isValid(column, index)) return null
@@ -351,7 +356,7 @@ function readInterval(
   return { months: first, days: second, nanos: view.getBigInt64(8, true) }
 }
 
-/** Encode months, days and nanoseconds. */
+/** Encode intervals as months, days and nanoseconds, 16 bytes per row. */
 function intervalBytes(scalars: readonly Scalar[]): Uint8Array {
   const bytes = new Uint8Array(scalars.length * 16)
   const view = new DataView(bytes.buffer)
@@ -398,7 +403,10 @@ function numbersOf(type: DataType, scalars: readonly Scalar[]): Values {
   )
 }
 
-/** Return numbers in the array type that a column of `type` uses (at most 32 bits, or floats). The numbers must fit. */
+/**
+ * Convert numbers to the typed array of a column of `type`, which must be a float type or have at most 32 bits. The
+ * numbers must fit into the type.
+ */
 export function narrowArray(type: DataType, numbers: Float64Array): Values {
   if (type.kind === 'float') {
     if (type.bits === 64) return numbers

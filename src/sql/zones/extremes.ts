@@ -1,5 +1,6 @@
 /**
- * Compute the minimum and maximum of a column in one pass over its buffers. There is one loop per ordering of values.
+ * Compute the minimum and maximum of a column in one pass over its buffers. Each way of ordering values has its own
+ * loop.
  */
 import type { Column } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
@@ -22,12 +23,12 @@ import {
 import { boundAbove, boundBelow, longestBound } from './text-bounds.js'
 
 /**
- * The least and greatest value. For long strings these are bounds instead. `greatest` is null if there is no upper
- * bound.
+ * The minimum and maximum of values. For long strings and byte strings, they are bounds of the values instead.
+ * `greatest` is null if there is no upper bound.
  */
 export type Ends = readonly [least: Scalar, greatest: Scalar]
 
-/** Return the least and greatest value of `rows`, all of which must hold a value. Return null if there are no rows. */
+/** Return the minimum and maximum of the rows in `rows`, which must not be NULL. Return null if there are no rows. */
 export function endsOf(column: Column, rows: RowMask): Ends | null {
   const { type, length } = column
   const first = firstOf(rows, length)
@@ -69,7 +70,7 @@ export function endsOf(column: Column, rows: RowMask): Ends | null {
   return [boundBelow(rowOf(texts, least), isText), boundAbove(rowOf(texts, greatest), isText)]
 }
 
-/** Return the first row of the mask, -1 if there is none. */
+/** Return the first row in a row mask, or -1 if it has no rows. */
 function firstOf(rows: RowMask, length: number): number {
   for (let w = 0; w < wordCount(length); w++) {
     const word = rowsOfWord(rows, w, length)
@@ -78,7 +79,10 @@ function firstOf(rows: RowMask, length: number): number {
   return -1
 }
 
-/** Return `values` with row `first` in place of every row outside the mask. Each row takes `perRow` array elements. */
+/**
+ * Return a copy of `values` in which row `first` replaces every row that is not in the mask. So a loop over all rows
+ * gives the extremes of the rows in the mask. `perRow`: array elements per row.
+ */
 function withoutGaps<T extends Uint16Array | Int32Array | Float32Array | Float64Array>(
   values: T,
   perRow: number,
@@ -136,8 +140,8 @@ function endsOfFloats(values: Float32Array | Float64Array, length: number): read
 }
 
 /**
- * Compute the ends of 16-bit floats from their bits. Without the sign bit, greater bits mean a greater number; infinity
- * is 0x7c00.
+ * Return the minimum and maximum of 16-bit floats. They are compared by their bits: without the sign bit, a greater
+ * number has greater bits. Infinity has the bits 0x7c00, and NaN has greater bits.
  */
 function endsOfHalves(values: Uint16Array, length: number): readonly [number, number] {
   let least = 0x7c00
@@ -154,7 +158,10 @@ function endsOfHalves(values: Uint16Array, length: number): readonly [number, nu
   return orderedEnds(low!, high!, nanCount, length)
 }
 
-/** Return the ends of floats when `nanCount` of the `length` values are NaN. */
+/**
+ * Return the minimum and maximum of `length` floats, of which `nanCount` are NaN. `least` and `greatest`: the extremes
+ * of the other floats. NaN counts as the greatest float.
+ */
 function orderedEnds(
   least: number,
   greatest: number,
@@ -166,8 +173,8 @@ function orderedEnds(
 }
 
 /**
- * Return the rows of the least and greatest 64-bit integer. `flip` turns the order of unsigned upper words into the
- * order of signed ones.
+ * Return the rows of the minimum and maximum of 64-bit integers. `flip`: the sign bit for unsigned integers, otherwise
+ * 0. With the sign bit flipped, unsigned upper words have the order of signed words.
  */
 function endsOfPairs(
   pairs: Int32Array,
@@ -197,7 +204,7 @@ function endsOfPairs(
   return [least, greatest]
 }
 
-/** Return the rows of the least and greatest signed integer of `perRow` words, lowest word first. */
+/** Return the rows of the minimum and maximum of signed integers that have `perRow` words each, low word first. */
 function endsOfWords(
   words: Int32Array,
   perRow: number,
@@ -220,7 +227,10 @@ function isLess(words: Int32Array, a: number, b: number, perRow: number): boolea
   return words[a + k]! >>> 0 < words[b + k]! >>> 0
 }
 
-/** Return the rows of the least and greatest byte string. Bytes beyond `longestBound` are ignored. */
+/**
+ * Return the rows of the minimum and maximum of byte strings. Only the first `longestBound` + 1 bytes are compared,
+ * because bounds do not contain more bytes.
+ */
 function endsOfBytes(
   { bytes, offsets }: ByteRows,
   rows: RowMask,
@@ -240,7 +250,7 @@ function endsOfBytes(
       const row = (w << 5) + 31 - Math.clz32(lowest)
       const start = offsets[row]!
       const end = offsets[row + 1]!
-      // For most rows, the first bytes show that the row lies between the two ends.
+      // For most rows, the first six bytes show that the row is between the minimum and maximum so far.
       const head = headOf(view, start, end)
       if (head > low && head < high) continue
       if (orderOfHeads(view, start, end, offsets[least]!, offsets[least + 1]!) < 0) {
@@ -255,7 +265,10 @@ function endsOfBytes(
   return [least, greatest]
 }
 
-/** Return the first six bytes as a number, padded with 0. Padding changes no order except between equal heads. */
+/**
+ * Return the first six bytes as a number. Shorter strings are padded with 0. If two heads differ, the strings have the
+ * order of the heads.
+ */
 function headOf(view: DataView, start: number, end: number): number {
   if (end - start >= 6) return view.getUint32(start) * 0x10000 + view.getUint16(start + 4)
   let head = 0
@@ -263,7 +276,7 @@ function headOf(view: DataView, start: number, end: number): number {
   return head
 }
 
-/** As `orderOfBytes`, but compare four bytes at a time, and cut strings that are longer than any bound. */
+/** Compare two byte strings as `orderOfBytes` does, but only their first `longestBound` + 1 bytes, four at a time. */
 function orderOfHeads(view: DataView, aStart: number, aEnd: number, bStart: number, bEnd: number): number {
   const a = Math.min(aEnd - aStart, longestBound + 1)
   const b = Math.min(bEnd - bStart, longestBound + 1)

@@ -1,22 +1,27 @@
-/** Find the prefix that all strings matching a LIKE pattern share. */
+/** Find the prefix that all strings share that match a LIKE pattern. */
 
-/** The prefix of every matching string, and the text that must follow it. */
+/** The common prefix of all matching strings, and a description of the text that may follow it. */
 export interface Prefix {
   readonly text: string
+  /**
+   * - `nothing`: only the prefix itself matches.
+   * - `anything`: every string with this prefix matches.
+   * - `something`: only some strings with this prefix match.
+   */
   readonly rest: 'nothing' | 'anything' | 'something'
 }
 
-/** Longer prefixes are not needed, because no bound is this long. */
+/** Maximum characters of a prefix. Longer prefixes are not needed, because the bounds of zone maps are shorter. */
 const longestPrefix = 64
 
-/** Return the prefix of strings that start with `text`. */
+/** Return the common prefix of all strings that start with `text`. */
 export function prefixOfText(text: string): Prefix {
   if (text.length <= longestPrefix) return { text, rest: 'anything' }
-  // The last character may be half of a surrogate pair.
+  // Drop the last character, because it may be half of a surrogate pair.
   return { text: [...text.slice(0, longestPrefix)].slice(0, -1).join(''), rest: 'something' }
 }
 
-/** Return the prefix of strings that match a LIKE pattern. */
+/** Return the common prefix of all strings that match a LIKE pattern. */
 export function prefixOfPattern(pattern: string, escapeCharacter: string): Prefix {
   let text = ''
   for (let i = 0; i < pattern.length; i++) {

@@ -1,11 +1,14 @@
 /**
- * Compute which truth values a condition can have for some row, from the min/max statistics (zones) of its columns. If
- * the condition cannot be TRUE, the rows need not be read. If it can only be TRUE, it need not be evaluated.
+ * Compute the truth values that a condition can have in a set of rows, from the min/max statistics (zone maps) of its
+ * columns. If the condition cannot be TRUE, a query skips the rows. If it can only be TRUE, a query does not evaluate
+ * it.
  *
- * - Sound but not complete: a truth value that is reported as impossible never occurs. A possible one need not occur.
- * - Operands of AND and OR are treated as independent of each other, as are both sides of a comparison.
- * - An expression of an unknown form can have any value, and so can an operation that fails. So errors of skipped rows
- *   are not raised, just as AND does not raise errors of rows that it decides early (evaluate.ts).
+ * - A truth value that is reported as impossible never occurs. A truth value that is reported as possible may not
+ *   occur.
+ * - The operands of AND and OR are treated as independent of each other, and so are both sides of a comparison.
+ * - An expression of an unknown form can have any value, and so can an operation that fails. So a query raises no
+ *   errors of rows that it skips. In the same way, AND raises no errors of rows that an earlier operand decides
+ *   (evaluate.ts).
  */
 import { ErrorCode, SheafError } from '../../errors.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
@@ -30,21 +33,22 @@ import { risingOperand } from './rising.js'
 import { textAbove } from './text-bounds.js'
 import type { Zone } from './zone.js'
 
-/** Whether some row may have each of the three truth values. */
+/** The truth values that the rows can have: each field says whether a row may be TRUE, FALSE or NULL. */
 export interface PossibleTruth {
   readonly isTrue: boolean
   readonly isFalse: boolean
   readonly isNull: boolean
 }
 
-/** What is known of a column in a set of rows, including deleted rows. */
+/** The statistics of a column in a set of rows, including deleted rows. */
 export interface KnownColumn {
-  /** Null if nothing is known. */
+  /** The zone map. Null if the column has none for these rows. */
   readonly zone: Zone | null
+  /** Number of rows. */
   readonly rows: number
 }
 
-/** Range of the values of an expression. A null bound means that there is no bound. */
+/** The range of the values of an expression. A null `least` or `greatest` means that there is no such bound. */
 interface Range {
   readonly least: Scalar
   readonly greatest: Scalar
@@ -52,13 +56,14 @@ interface Range {
   readonly hasNull: boolean
 }
 
+/** Returns the statistics of a column, or null if there are none. */
 type Known = (column: ColumnNode) => KnownColumn | null
 
 const anything: PossibleTruth = { isTrue: true, isFalse: true, isNull: true }
 const onlyNull: PossibleTruth = { isTrue: false, isFalse: false, isNull: true }
 const anyValue: Range = { least: null, greatest: null, hasValue: true, hasNull: true }
 
-/** Return the truth values that a condition can have, from what is known of its columns. */
+/** Return the truth values that a condition can have. `known`: returns the statistics of a column. */
 export function possibleTruth(node: Bound, known: Known): PossibleTruth {
   switch (node.kind) {
     case 'and':
@@ -99,7 +104,7 @@ function logic({ kind, operands }: LogicNode, known: Known): PossibleTruth {
   return operands.map(operand => possibleTruth(operand, known)).reduce(combine)
 }
 
-/** AND: FALSE if one operand is FALSE, else NULL if one is NULL. */
+/** Combine two operands of AND. The result is FALSE if an operand is FALSE, otherwise NULL if an operand is NULL. */
 function both(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   return {
     isTrue: a.isTrue && b.isTrue,
@@ -108,7 +113,7 @@ function both(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   }
 }
 
-/** OR: TRUE if one operand is TRUE, else NULL if one is NULL. */
+/** Combine two operands of OR. The result is TRUE if an operand is TRUE, otherwise NULL if an operand is NULL. */
 function either(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
   return {
     isTrue: a.isTrue || b.isTrue,
@@ -167,8 +172,8 @@ function rangeOfLiteral({ value }: LiteralNode): Range {
 }
 
 /**
- * Return the range of a node that increases with its only non-constant operand: evaluate the node at both ends of the
- * operand's range.
+ * Return the range of an operation that increases with its only operand that is not constant. The bounds are the
+ * results of the operation for the two bounds of this operand.
  */
 function rangeOfRising(node: Operation, known: Known): Range {
   const at = risingOperand(node)
@@ -190,7 +195,7 @@ function rangeOfRising(node: Operation, known: Known): Range {
   }
 }
 
-/** Return the range of a CASE: the union of the branches that can be taken. */
+/** Return the range of a CASE: the union of the ranges of all branches that a row can take. */
 function rangeOfCase({ branches, otherwise, type }: CaseNode, known: Known): Range {
   const results: Range[] = []
   let isOpen = true
@@ -225,10 +230,13 @@ function compared(op: CompareOp, left: Bound, right: Bound, known: Known): Possi
   return comparedRanges(op, rangeOf(left, known), rangeOf(right, known), orderBetween(left.type, right.type))
 }
 
-/** `order` is null if the types have no known order. */
+/**
+ * Compare two ranges. `order`: compares values of the two types. If it is null, values cannot be compared, and the
+ * result can have every truth value.
+ */
 function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null): PossibleTruth {
   if (!a.hasValue || !b.hasValue) return onlyNull
-  // Compare the least value of one side with the greatest of the other, and the other way round.
+  // Compare the minimum of `a` with the maximum of `b`, and the maximum of `a` with the minimum of `b`.
   const lower = order === null || a.least === null || b.greatest === null ? -1 : order(a.least, b.greatest)
   const upper = order === null || a.greatest === null || b.least === null ? 1 : order(a.greatest, b.least)
   const less = lower < 0
@@ -262,7 +270,8 @@ function membership(node: InNode, known: Known): PossibleTruth {
   let isNonMember = true
   const values = order === null ? null : node.sortedValues
   if (order !== null && values !== null) {
-    // Some row may equal the first list value that is not below the range, if this value is not above the range.
+    // Find the first list value that is not below the range. A row can be a member only if this value is not above the
+    // range.
     const at = least === null ? 0 : partitionPoint(values.length, i => order(values[i]!, least) < 0)
     const isPoint = least !== null && greatest !== null && order(least, greatest) === 0
     isMember = at < values.length && (greatest === null || order(values[at]!, greatest) <= 0)

@@ -1,14 +1,14 @@
-/** Find expressions that are monotonically increasing in one operand. */
+/** Find operations whose value never decreases when one operand increases. */
 import type { DataType } from '../../arrow/types.js'
 import type { Operation } from '../bound.js'
 import { valueType } from '../values/types.js'
 
-/** Functions that increase with their last argument. */
+/** Functions whose value never decreases when their last argument increases. */
 const risingFunctions: ReadonlySet<string> = new Set(['ceil', 'date_trunc', 'floor'])
 
 /**
- * Return the position of the operand that the node increases with, if this is the only operand that is not a constant.
- * Else return null. Values for which the node fails or is NULL do not count.
+ * Return the index of the only operand that is not constant, if the value of the operation never decreases when this
+ * operand increases. Otherwise return null. Values for which the operation fails or is NULL are not considered.
  */
 export function risingOperand(node: Operation): number | null {
   const { operands } = node
@@ -32,8 +32,8 @@ function isRising(node: Operation, at: number, count: number, type: DataType): b
 }
 
 /**
- * Return whether a cast keeps the order: casts between numbers, and between instants if both or neither have a zone. A
- * zone can set its clocks back.
+ * Return whether a cast keeps the order of values. Casts between numbers do. Casts between dates and timestamps do if
+ * both types have a zone, or neither type has one. Otherwise the order can change where a zone sets its clocks back.
  */
 function isRisingCast(from: DataType, to: DataType): boolean {
   const isNumber = (type: DataType) => isExact(type) || type.kind === 'float'

@@ -1,28 +1,34 @@
 /**
- * Min/max statistics for blocks of rows (stretches). Data files store them for columns whose values are clustered. If a
- * key increases with its rows, most filters need only one stretch. Format: docs/format.md, "Zones of stretches".
+ * Min/max statistics of stretches, which are blocks of consecutive rows. Data files store them for columns whose values
+ * are clustered. If the values of a column increase with the rows, most filters on the column read only one stretch.
+ * Format: docs/format.md, "Zones of stretches".
  */
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
 import { joinZones, readZone, writeZone, type Zone } from './zone.js'
 
-/** Write statistics as a file stores them: least, greatest and nulls of one stretch after the other. */
+/**
+ * Return the statistics in the form that a file stores: minimum, maximum and null count of each stretch, in one array.
+ */
 export function writeStretches(zones: readonly Zone[]): unknown[] {
   return zones.flatMap(writeZone)
 }
 
-/** Statistics of each stretch of a batch in order, and of all its rows. */
+/** The statistics of the stretches of a batch, in order (`each`), and of the whole batch (`all`). */
 export interface StretchZones {
   readonly each: readonly Zone[]
   readonly all: Zone
 }
 
-/** Parsed statistics by their records, weakly: records belong to the metadata of a file, which may be evicted. */
+/**
+ * Cache of parsed statistics, by their stored form. The keys are weak, because the stored form belongs to the cached
+ * metadata of a file, and the cache may evict it.
+ */
 const known = new WeakMap<readonly unknown[], StretchZones>()
 
 /**
- * Read the statistics of a column of type `type` (which must have zones) in a batch with rows. Throws `Internal` if a
- * record is invalid.
+ * Parse the statistics of a column in a batch that is not empty. `records`: their stored form. `type`: the type of the
+ * column, which must have zone maps. Throws `Internal` if a record is invalid.
  */
 export function readStretches(records: readonly unknown[], type: DataType): StretchZones {
   let zones = known.get(records)
@@ -37,8 +43,8 @@ export function readStretches(records: readonly unknown[], type: DataType): Stre
 }
 
 /**
- * Return whether storing the statistics of a file's stretches pays off: they differ, and on average a stretch spans at
- * most half of the whole range.
+ * Return whether a file should store the statistics of its stretches. It should if the stretches have different bounds,
+ * and a stretch on average covers at most half of the range of the whole file.
  */
 export function tellApart(zones: readonly Zone[]): boolean {
   const bounds = zones.map(writeZone)
@@ -53,15 +59,15 @@ export function tellApart(zones: readonly Zone[]): boolean {
   for (const pair of ends) {
     if (pair === null) continue
     const span = pair[1]! - pair[0]!
-    // A stretch whose span is not less than the whole counts as 1. This includes NaN, infinite and missing bounds.
+    // A stretch counts as 1 if it covers the whole range, or if its span is not a finite number.
     spans += span === 0 ? 0 : span < all ? span / all : 1
   }
   return spans <= zones.length / 2
 }
 
 /**
- * Return a function that maps a bound to a number among the other bounds. Strings and bytes are mapped by the bytes
- * after their common prefix.
+ * Return a function that maps a bound to a number, so that the distances of bounds can be compared. Strings and byte
+ * strings are mapped by the six bytes after the prefix that all bounds share.
  */
 function positionsBetween(zones: readonly Zone[]): (bound: Scalar) => number {
   const texts = zones

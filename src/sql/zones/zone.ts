@@ -1,11 +1,11 @@
 /**
- * Zones: the minimum, maximum and null count of a column in a set of rows (zone maps). Queries skip rows whose zone
- * excludes the filter.
+ * Zone maps: the minimum, maximum and null count of a column in a set of rows. In the code, a zone map is called zone.
+ * Queries skip rows if the filter excludes all values within the bounds of their zone.
  *
- * - Bounds are inclusive and need not occur as values: long strings are cut, and rows may have been deleted since.
- * - The order is the order of comparisons (compare.ts): NaN is the greatest float, -0 equals 0, strings and bytes are
- *   ordered by bytes.
- * - Types without an order have no zones. The zone of a dictionary column covers the entries that its rows use.
+ * - Bounds are inclusive. A bound may differ from all values, because long strings are cut, and rows may be deleted.
+ * - The order of values is that of comparisons (compare.ts). NaN is the greatest float, -0 equals 0, and strings and
+ *   byte strings are ordered by their bytes.
+ * - Types without an order have no zones. The zone of a dictionary column covers only the entries that its rows use.
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
@@ -19,15 +19,15 @@ import { type Ends, endsOf } from './extremes.js'
 
 /** The statistics of a column in a set of rows. */
 export interface Zone {
-  /** No value is less than this. Null if no row holds a value. */
+  /** A lower bound of all values. Null if all rows are NULL. */
   readonly least: Scalar
-  /** No value is greater than this. Null with a non-null `least`: there is no upper bound. */
+  /** An upper bound of all values. Null if all rows are NULL, or if there is no upper bound. */
   readonly greatest: Scalar
   /** Number of NULL rows. */
   readonly nulls: number
 }
 
-/** A bound as JSON: integers beyond 2^53 and non-finite floats are strings, bytes are hexadecimal strings. */
+/** A bound as JSON. Integers beyond 2^53 and floats that are not finite are strings. Bytes are hexadecimal strings. */
 type RecordedBound = null | boolean | number | string
 
 /** A zone as it is stored in a slot (docs/format.md). */
@@ -38,14 +38,14 @@ export function hasZones(type: DataType): boolean {
   return isOrdered(type) && valueType(type).kind !== 'null'
 }
 
-/** Return the zone of a column, or null if its type has none. */
+/** Compute the zone of a column. Return null if columns of this type have no zones. */
 export function zoneOf(column: Column): Zone | null {
   if (!hasZones(column.type)) return null
   if (column.dictionary !== null) return zoneOfDictionary(column)
   return zoneWith(endsOf(column, validWords(column)), column.nullCount)
 }
 
-/** Return the zone of the rows of both. */
+/** Return the zone of the rows of both zones together. */
 export function joinZones(a: Zone, b: Zone): Zone {
   const nulls = a.nulls + b.nulls
   if (a.least === null) return { ...b, nulls }
@@ -76,7 +76,7 @@ function zoneOfDictionary(column: Column): Zone {
   return zoneWith(endsOf(entries, used), nulls)
 }
 
-/** Write a zone as JSON. */
+/** Convert a zone to the form in which it is stored. */
 export function writeZone({ least, greatest, nulls }: Zone): ZoneRecord {
   return [writeBound(least), writeBound(greatest), nulls]
 }
@@ -92,7 +92,10 @@ function writeBound(value: Scalar): RecordedBound {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value as RecordedBound)
 }
 
-/** Read the zone of a column of type `type` (which must have zones). Throws `Internal` if the record is invalid. */
+/**
+ * Parse the record of a zone of a column of type `type`, which must have zones. Throws `Internal` for an invalid
+ * record.
+ */
 export function readZone(record: unknown, type: DataType): Zone {
   const parts: readonly unknown[] = Array.isArray(record) ? record : []
   const [least, greatest] = parts.slice(0, 2).map(bound => readBound(bound, valueType(type)))
@@ -111,7 +114,7 @@ const floats: ReadonlyMap<unknown, number> = new Map([
   ['-inf', -Infinity],
 ])
 
-/** Return undefined if the bound is not a value of the type. */
+/** Parse a bound. Return undefined if the bound is not a value of the type. */
 function readBound(bound: unknown, { kind }: DataType): Scalar | undefined {
   if (bound === null) return null
   switch (kind) {

@@ -155,8 +155,8 @@ describe('aggregates taken out of an expression', () => {
     ['percentile', '-0.5', /from 0 to 1, not -0.5/],
     ['percentile', 'y', /a constant number from 0 to 1/],
     ['percentile', 'null', /a constant number from 0 to 1/],
-    ['string_agg', 's', /the separator of string_agg is a constant text/],
-    ['string_agg', '1', /the separator of string_agg is a constant text/],
+    ['string_agg', 's', /the separator of string_agg must be a constant text/],
+    ['string_agg', '1', /the separator of string_agg must be a constant text/],
   ])('the second argument of %s is a constant: %s', (fn, option, value) => {
     const at = { offset: 14, length: option.length }
     const read = () => aggregateOption(fn, bindExpression(parseExpression(option), schema).expr, at)

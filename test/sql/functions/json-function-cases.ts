@@ -96,8 +96,8 @@ export const jsonErrors: readonly ErrorCase[] = [
   [`json_array_length('{"a": 1}', '$.a')`, /"1" is not a JSON array/],
   ["json_extract('{}', '$.a b')", /not a JSON path/],
   ["json_extract('{}', '$[')", /not a JSON path/],
-  ["json_extract('{}', '$..a')", /more than a JSON path/],
-  ["json_extract('{}', '$.a[?(@.b > 1)]')", /more than a JSON path/],
+  ["json_extract('{}', '$..a')", /has more than keys, indexes and \*/],
+  ["json_extract('{}', '$.a[?(@.b > 1)]')", /has more than keys, indexes and \*/],
   ["json_get('{}', 1)", /json_get does not take/],
   ["json_exists(1, '$')", /json_exists does not take/],
 ]

@@ -95,7 +95,7 @@ describe('a cast by Arrow types', () => {
     const pairs = cast(lists, typeOf('FixedSizeList(2, Float32)'), true)
     expect([0, 1, 2, 3].map(row => scalarAt(pairs, row))).toEqual([[1, 300], null, null, [null, 2]])
     expect(() => cast(lists, typeOf('FixedSizeList(2, Float32)'))).toThrow(
-      'a list of 0 elements is not a list of 2',
+      'a list of 0 elements cannot be cast to a list of 2 elements',
     )
     expect(scalarAt(cast(pairs, typeOf('List(Int32)')), 3)).toEqual([null, 2n])
   })
