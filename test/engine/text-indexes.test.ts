@@ -254,11 +254,11 @@ describe('defined', () => {
       {
         code: 13,
         status: 400,
-        message: expect.stringMatching(/^column "id" is of type .*: no FTS index is made of it$/),
+        message: expect.stringMatching(/^column "id" is of type .*: an FTS index cannot be built on it$/),
         hint: 'FTS indexes are for utf8 and large_utf8, in dictionaries or not, and for lists of those',
       },
     ],
-    [{ column: 'v' }, { code: 13, message: expect.stringContaining('no FTS index') }],
+    [{ column: 'v' }, { code: 13, message: expect.stringContaining('an FTS index cannot be built') }],
     [{ column: 'txt' }, { code: 12 }],
     [{ language: 'Klingon' }, { code: 13, status: 400, message: expect.stringContaining('Klingon') }],
     [{ base_tokenizer: 'jieba/default' }, { code: 13, message: expect.stringContaining('jieba/default') }],

@@ -69,7 +69,7 @@ export function textDefinition(request: CreateIndexRequest): TextOptions {
 /** Return the InvalidInput error for a column type that text indexes do not support. */
 export function holdsNoText(column: string, type: DataType): SheafError {
   return invalidInput(
-    `column ${quote(column)} is of type ${typeName(type)}: no ${textKind} index is made of it`,
+    `column ${quote(column)} is of type ${typeName(type)}: an ${textKind} index cannot be built on it`,
     {
       hint: `${textKind} indexes are for utf8 and large_utf8, in dictionaries or not, and for lists of those`,
     },
