@@ -14,8 +14,8 @@ export interface ReadVersion {
 }
 
 /**
- * Wait for a load, and return its value. If the load fails, throw the error that `TableSource.explain` returns. If `signal`
- * is aborted, throw `signal.reason`.
+ * Wait for a load, and return its value. If the load fails, throw the error that `TableSource.explain` returns. If
+ * `signal` is aborted, throw `signal.reason`.
  */
 export function arrived<T>(
   version: ReadVersion,

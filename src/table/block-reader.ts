@@ -83,8 +83,8 @@ export class BlockReader {
   }
 
   /**
-   * Read the blocks that were requested since the last call. Callers must not use the blocks before `check` has finished.
-   * Throws Internal ("corrupted") if the file is missing or shorter than recorded.
+   * Read the blocks that were requested since the last call. Callers must not use the blocks before `check` has
+   * finished. Throws Internal ("corrupted") if the file is missing or shorter than recorded.
    */
   fetch(signal?: AbortSignal): MaybePromise<void> {
     if (this.#wanted.size === 0) return
@@ -141,7 +141,8 @@ export class BlockReader {
     const stretches = this.#unchecked
     this.#unchecked = []
     let bytes = 0
-    // The stretches are in file order, with the checksum pages last. Begin with the pages, because they check the blocks.
+    // The stretches are in file order, with the checksum pages last. Begin with the pages, because they check the
+    // blocks.
     for (let i = stretches.length - 1; i >= 0; i--) {
       this.#checkOne(stretches[i]!)
       bytes += stretches[i]!.bytes

@@ -1,5 +1,6 @@
 /**
- * Maps the ordinals of a vector or text index segment to the rows of the fragments of one version, and rows to ordinals.
+ * Maps the ordinals of a vector or text index segment to the rows of the fragments of one version, and rows to
+ * ordinals.
  */
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
@@ -210,8 +211,8 @@ export function areById(
 }
 
 /**
- * Add rows to `bits`, shifted by `by`. The numbers in `rows` do not count the gone rows, which a compaction removed. The
- * numbers in `bits` count them. `starts` and `ranks`: the gone rows.
+ * Add rows to `bits`, shifted by `by`. The numbers in `rows` do not count the gone rows, which a compaction removed.
+ * The numbers in `bits` count them. `starts` and `ranks`: the gone rows.
  */
 function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
   let run = 0

@@ -36,7 +36,10 @@ export function itemsByFragment(items: readonly CoverItem[]): ReadonlyMap<number
   return byId
 }
 
-/** Return the rows of one fragment that cover items list. `items`: only items of this fragment. `rows`: its number of rows. */
+/**
+ * Return the rows of one fragment that cover items list. `items`: only items of this fragment. `rows`: its number of
+ * rows.
+ */
 export function rowsOfItems(items: readonly CoverItem[], rows: number): RowSet {
   if (items.length === 0) return RowSet.none(rows)
   const bits = new Bitset(rows)

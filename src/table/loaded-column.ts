@@ -5,7 +5,10 @@ import type { VectorSegment } from '../kernels/vector-segment.js'
 
 export interface LoadedColumn {
   readonly column: Column
-  /** The vectors of the column in memory that the kernels can read. Null if the kernels cannot read them without conversion. */
+  /**
+   * The vectors of the column in memory that the kernels can read. Null if the kernels cannot read them without
+   * conversion.
+   */
   readonly segment: VectorSegment | null
   /** The memory that the column takes, bytes. */
   readonly bytes: number

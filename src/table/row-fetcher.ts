@@ -89,8 +89,8 @@ export class RowFetcher {
   }
 
   /**
-   * Request some rows of a column. Calls `done` with these rows when they are read. They are read by `finish`, or earlier
-   * when enough rows are requested.
+   * Request some rows of a column. Calls `done` with these rows when they are read. They are read by `finish`, or
+   * earlier when enough rows are requested.
    */
   *fetch(
     { path, layout, range, field }: StoredColumn,
@@ -156,8 +156,8 @@ export class RowFetcher {
 }
 
 /**
- * Return the end of the piece that begins at `from`. A piece of consecutive rows has at most `most` rows; any other piece
- * has at most `rowsAtOnce` rows.
+ * Return the end of the piece that begins at `from`. A piece of consecutive rows has at most `most` rows; any other
+ * piece has at most `rowsAtOnce` rows.
  */
 function endOfPiece(rows: Uint32Array, from: number, most: number): number {
   let to = from + 1
@@ -172,7 +172,9 @@ function advanced({ path, gathering, done }: Fetch): boolean {
   return isDone !== true
 }
 
-/** Advance a gathering. Adds the path to its errors, except to `ColumnTooLarge`, because then the file is not damaged. */
+/**
+ * Advance a gathering. Adds the path to its errors, except to `ColumnTooLarge`, because then the file is not damaged.
+ */
 function next(path: string, gathering: Gathering<Column>): IteratorResult<void, Column> {
   try {
     return gathering.next()

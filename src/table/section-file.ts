@@ -10,8 +10,8 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { readTail, readVerified } from './verified-range.js'
 
 /**
- * Open a section file. Throws Internal ("corrupted") if the file is missing, shorter than recorded, or does not have the
- * recorded checksum.
+ * Open a section file. Throws Internal ("corrupted") if the file is missing, shorter than recorded, or does not have
+ * the recorded checksum.
  */
 export async function openSectionFile(
   store: BlobStore,

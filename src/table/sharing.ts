@@ -1,10 +1,11 @@
 /**
- * Shares loaded data between the engines of one process. Each engine runs in its own thread. One engine reads and checks
- * the data; the others use the same memory.
+ * Shares loaded data between the engines of one process. Each engine runs in its own thread. One engine reads and
+ * checks the data; the others use the same memory.
  *
  * - A key identifies a byte range of a file. Files are immutable and their names are never reused, so a key always
  *   identifies the same bytes.
- * - After loading, no engine writes to the shared data. Each engine writes only to its own scratch area (`workerIndex`).
+ * - After loading, no engine writes to the shared data. Each engine writes only to its own scratch area
+ *   (`workerIndex`).
  * - Each engine counts the shared memory that it uses against its own budget, and may release it at any time. The
  *   memory is freed when no engine uses it.
  */
@@ -28,7 +29,10 @@ export interface Sharing {
   once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S>
 }
 
-/** Minimum size in bytes of shared data. Each engine reads smaller ranges itself, because sharing takes longer than that. */
+/**
+ * Minimum size in bytes of shared data. Each engine reads smaller ranges itself, because sharing takes longer than
+ * that.
+ */
 export const sharedFrom = 32 * 1024
 
 /**

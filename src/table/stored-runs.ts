@@ -1,4 +1,7 @@
-/** Reads the files of a table's `rows` folder. Each file is a set of row numbers, which is read whole, checked and cached. */
+/**
+ * Reads the files of a table's `rows` folder. Each file is a set of row numbers, which is read whole, checked and
+ * cached.
+ */
 import { corrupted } from '../errors.js'
 import { filePath } from '../manifest/file-names.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'

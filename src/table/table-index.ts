@@ -40,8 +40,8 @@ export interface IndexReader {
   estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
    * Return a value that at least `rank` covered rows precede in the order of values, deleted rows included. With
-   * `fromEnd`, at least `rank` covered rows follow the value. Return null if there is no such value. The method is absent
-   * if the index does not order values.
+   * `fromEnd`, at least `rank` covered rows follow the value. Return null if there is no such value. The method is
+   * absent if the index does not order values.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /**
@@ -143,7 +143,9 @@ class TableIndexReader implements IndexReader {
     return this.#cover.covered(fragment)
   }
 
-  /** Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than cover items. */
+  /**
+   * Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than cover items.
+   */
   *#mapFewRows(
     rows: Uint32Array,
     items: readonly CoverItem[],
@@ -268,7 +270,9 @@ class StoredSegment implements SegmentFile {
     return found
   }
 
-  /** Read the columns of the runs that `found` lacks. `found`: the columns of the first runs, which were in the cache. */
+  /**
+   * Read the columns of the runs that `found` lacks. `found`: the columns of the first runs, which were in the cache.
+   */
   *#fetched(
     found: ColumnRows[],
     runs: readonly RowRun[],

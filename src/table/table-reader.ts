@@ -189,8 +189,8 @@ export class TableReader {
   }
 
   /**
-   * Return the position, in the version's list of fragments, of the fragment with the live row `rowOffset`. The live rows
-   * of the version are numbered from 0. If there is no such row, return the number of fragments.
+   * Return the position, in the version's list of fragments, of the fragment with the live row `rowOffset`. The live
+   * rows of the version are numbered from 0. If there is no such row, return the number of fragments.
    */
   fragmentAt(rowOffset: number): number {
     const { fragments } = this.layout
@@ -199,8 +199,8 @@ export class TableReader {
   }
 
   /**
-   * Return the position of the fragment with this id in the version's list of fragments. Return undefined if the version
-   * does not have the fragment.
+   * Return the position of the fragment with this id in the version's list of fragments. Return undefined if the
+   * version does not have the fragment.
    */
   positionOf(id: number): number | undefined {
     this.#positions ??= new Map(this.layout.fragments.map((fragment, position) => [fragment.id, position]))
@@ -235,9 +235,9 @@ export class TableReader {
   }
 
   /**
-   * Return the min/max statistics of a fragment's column as `zone` does. The manifest records no statistics of inline rows.
-   * This method computes them if the column is in the cache; otherwise it returns null. So a later call may return
-   * statistics where an earlier call returned null.
+   * Return the min/max statistics of a fragment's column as `zone` does. The manifest records no statistics of inline
+   * rows. This method computes them if the column is in the cache; otherwise it returns null. So a later call may
+   * return statistics where an earlier call returned null.
    */
   zoneByNow(fragment: Fragment, field: TableField): Zone | null {
     const file = fileOf(fragment, field)
@@ -246,7 +246,10 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
-  /** Return the min/max statistics of the stretches of a part. Return null if the file has none. Reads the file's footer. */
+  /**
+   * Return the min/max statistics of the stretches of a part. Return null if the file has none. Reads the file's
+   * footer.
+   */
   stretches(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<StretchZones | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
@@ -296,8 +299,8 @@ export class TableReader {
   }
 
   /**
-   * Read rows `from` to `to - 1` of a part's column. Returns the whole column if it is in the cache, is inline, or has at
-   * most `smallBytes` bytes.
+   * Read rows `from` to `to - 1` of a part's column. Returns the whole column if it is in the cache, is inline, or has
+   * at most `smallBytes` bytes.
    */
   run(
     part: Part,
@@ -338,9 +341,9 @@ export class TableReader {
   /**
    * Read some rows of parts. Returns an array for each element of `some`, with one element per field.
    *
-   * A column is loaded whole if it is small, or if reading the blocks with the rows would cost as much. Otherwise only the
-   * blocks with the rows are read. When the cost of such reads reaches a share of the cost of loading the column, the
-   * column is loaded whole too (`patienceFor`). `share`: the minimum of this share, default 0.
+   * A column is loaded whole if it is small, or if reading the blocks with the rows would cost as much. Otherwise only
+   * the blocks with the rows are read. When the cost of such reads reaches a share of the cost of loading the column,
+   * the column is loaded whole too (`patienceFor`). `share`: the minimum of this share, default 0.
    */
   rows(
     some: readonly SomeRows[],
@@ -427,7 +430,10 @@ export class TableReader {
     }
   }
 
-  /** Return the location of a column whose rows are to be read in blocks. Return null if the column is to be loaded whole. */
+  /**
+   * Return the location of a column whose rows are to be read in blocks. Return null if the column is to be loaded
+   * whole.
+   */
   *#storedRows(
     part: Part,
     field: TableField,
@@ -622,8 +628,8 @@ export class TableReader {
   }
 
   /**
-   * Return the rows of a part that stored sets of rows contain, as offsets in the part. `addresses`: the stored sets, which
-   * contain offsets in the fragment.
+   * Return the rows of a part that stored sets of rows contain, as offsets in the part. `addresses`: the stored sets,
+   * which contain offsets in the fragment.
    */
   async marked(part: Part, addresses: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
@@ -637,7 +643,9 @@ export class TableReader {
     return marked
   }
 
-  /** Return the offsets of a fragment's deleted rows, one set per part of its deletion vector. The sets are disjoint. */
+  /**
+   * Return the offsets of a fragment's deleted rows, one set per part of its deletion vector. The sets are disjoint.
+   */
   #deadOffsets(fragment: Fragment): Promise<readonly NumberRuns[]> {
     return this.#offsetsAt(fragment, fragment.dead.parts)
   }
@@ -751,12 +759,14 @@ export class TableReader {
 }
 
 /**
- * For each log, the batch of inline rows that was decoded last. Callers usually read its columns one after the other. Only
- * one batch is kept, because a batch keeps the memory of its whole slot.
+ * For each log, the batch of inline rows that was decoded last. Callers usually read its columns one after the other.
+ * Only one batch is kept, because a batch keeps the memory of its whole slot.
  */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
 
-/** Give a column the type of its field. Two versions may share a column but have different names for fields of a struct. */
+/**
+ * Give a column the type of its field. Two versions may share a column but have different names for fields of a struct.
+ */
 function asOfType(loaded: LoadedColumn, { type }: TableField): LoadedColumn {
   if (equalTypes(loaded.column.type, type)) return loaded
   return { ...loaded, column: retyped(loaded.column, type) }
@@ -766,7 +776,10 @@ function keyOfInline({ slot, blob }: InlineFile, { id }: Pick<TableField, 'id'>)
   return `${slot}/${blob}/${id}`
 }
 
-/** Read recorded statistics from a manifest. `file`: the file of the fragment with `field`; undefined: all values are null. */
+/**
+ * Read recorded statistics from a manifest. `file`: the file of the fragment with `field`; undefined: all values are
+ * null.
+ */
 function recordedZone(
   { rows, zones }: Fragment,
   { id, type }: TableField,

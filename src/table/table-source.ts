@@ -39,7 +39,10 @@ export interface TableSource {
   readonly footers: Partition<FileLayout>
   /** Row ids of fragments, and deletion vectors. */
   readonly runs: Partition<RunSequence>
-  /** Sets of live rows, by record batch with deleted rows. Also sets of live ordinals, by segment of a vector or text index. */
+  /**
+   * Sets of live rows, by record batch with deleted rows. Also sets of live ordinals, by segment of a vector or text
+   * index.
+   */
   readonly live: Partition<Bitset>
   /** Segments of vector indexes. An IVF segment contains all of its lists, or only a buffer for one list. */
   readonly segments: Partition<VectorIndexSegment>
@@ -98,7 +101,10 @@ export function passingBy(source: TableSource): TableSource {
   return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
 }
 
-/** Estimate the memory of a footer in bytes. The measured constants are for the objects per field, batch, column and zone. */
+/**
+ * Estimate the memory of a footer in bytes. The measured constants are for the objects per field, batch, column and
+ * zone.
+ */
 function footerBytes({ schema, batches }: FileLayout): number {
   let bytes = 600 + 300 * schema.fields.length
   for (const { columns } of batches) {

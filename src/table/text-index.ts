@@ -120,8 +120,8 @@ interface UsableSegments {
 }
 
 /**
- * Return the segments of an index that this process can use. A process uses a segment of a text index only if its analyzer
- * has the same identity as the analyzer that built the segment. Rows of other segments count as unindexed.
+ * Return the segments of an index that this process can use. A process uses a segment of a text index only if its
+ * analyzer has the same identity as the analyzer that built the segment. Rows of other segments count as unindexed.
  */
 export function usableSegments(
   { segments, text }: Pick<TableIndex, 'segments' | 'text'>,

@@ -1,4 +1,6 @@
-/** Converts vector columns for the kernels: to dense rows of float32 or uint8, and a set of the rows that have a vector. */
+/**
+ * Converts vector columns for the kernels: to dense rows of float32 or uint8, and a set of the rows that have a vector.
+ */
 import { type Column, isValid } from '../arrow/column.js'
 import { fromFloat16 } from '../arrow/float16.js'
 import type { DataType } from '../arrow/types.js'

@@ -67,7 +67,10 @@ function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegme
     })
 }
 
-/** Return the memory for the segment at `path`. It is shared with other engines, except for files below `sharedFrom` bytes. */
+/**
+ * Return the memory for the segment at `path`. It is shared with other engines, except for files below `sharedFrom`
+ * bytes.
+ */
 function memoryOf(
   { memory, sharing, lists }: TableSource,
   path: string,

@@ -18,8 +18,8 @@ export interface CheckedRange {
 }
 
 /**
- * Read a range into `targets`, whose sizes add up to the size of the range. Throws Internal ("corrupted") if the checksum
- * differs.
+ * Read a range into `targets`, whose sizes add up to the size of the range. Throws Internal ("corrupted") if the
+ * checksum differs.
  */
 export async function readVerified(
   store: BlobStore,
@@ -54,8 +54,9 @@ export async function readVerified(
 }
 
 /**
- * Read the footer of a file. `parse` gets the last bytes of the file. It returns the footer, or the number of bytes that
- * it needs (`need`). Throws Internal ("corrupted") if the file is missing, shorter than recorded, or if `parse` throws.
+ * Read the footer of a file. `parse` gets the last bytes of the file. It returns the footer, or the number of bytes
+ * that it needs (`need`). Throws Internal ("corrupted") if the file is missing, shorter than recorded, or if `parse`
+ * throws.
  */
 export async function readTail<F extends object>(
   store: BlobStore,

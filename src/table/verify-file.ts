@@ -17,9 +17,9 @@ import type { CheckedRange } from './verified-range.js'
 const pieceBytes = 1024 * 1024
 
 /**
- * Check a data file, and return the number of rows of each record batch. `file`: the record of the file in the manifest;
- * `fields` is absent for files of scalar indexes. Throws Internal ("corrupted") if the file is missing, has another size,
- * or if any byte differs.
+ * Check a data file, and return the number of rows of each record batch. `file`: the record of the file in the
+ * manifest; `fields` is absent for files of scalar indexes. Throws Internal ("corrupted") if the file is missing, has
+ * another size, or if any byte differs.
  */
 export async function verifyFile(
   store: BlobStore,
@@ -76,7 +76,8 @@ export async function verifySections(
 }
 
 /**
- * Add the bytes of a column's buffers in `piece` to the checksums of blocks. `at`: the offset of the piece in the column.
+ * Add the bytes of a column's buffers in `piece` to the checksums of blocks. `at`: the offset of the piece in the
+ * column.
  */
 function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uint8Array, at: number): void {
   for (const [i, block] of blocks.entries()) {
@@ -111,7 +112,9 @@ async function verifySize(store: BlobStore, path: string, bytes: number, pacer: 
   if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, expected ${bytes}`)
 }
 
-/** Check a byte range against its checksum. Calls `onPiece` with each piece and the offset of the piece in the range. */
+/**
+ * Check a byte range against its checksum. Calls `onPiece` with each piece and the offset of the piece in the range.
+ */
 async function verifyRange(
   store: BlobStore,
   path: string,
@@ -130,8 +133,8 @@ async function verifyRange(
 }
 
 /**
- * Return a function that checks the parts of a section against their checksums. It must be called with the pieces of the
- * section in order. `start`: the address of the section in the file.
+ * Return a function that checks the parts of a section against their checksums. It must be called with the pieces of
+ * the section in order. `start`: the address of the section in the file.
  */
 function checkingParts(
   path: string,

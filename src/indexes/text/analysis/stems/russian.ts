@@ -3,7 +3,7 @@ import { cut, isOf, past, pastOther, regionAfter, type Suffixes, suffixes, suffi
 
 const vowels = 'аеиоуыэюя'
 
-/** `afterA` are suffixes only where а or я stands before them. */
+/** A table of suffixes. A suffix with the action `afterA` is removed only after а or я. */
 type Table = Suffixes<'afterA' | 'cut'>
 
 const gerunds: Table = suffixes({ afterA: 'в вши вшись', cut: 'ив ивши ившись ыв ывши ывшись' })
