@@ -255,7 +255,7 @@ describe('defined', () => {
         code: 13,
         status: 400,
         message: expect.stringMatching(/^column "id" is of type .*: an FTS index cannot be built on it$/),
-        hint: 'FTS indexes are for utf8 and large_utf8, in dictionaries or not, and for lists of those',
+        hint: 'FTS indexes are for texts (utf8 or large_utf8, also dictionary-encoded) and for lists of texts',
       },
     ],
     [{ column: 'v' }, { code: 13, message: expect.stringContaining('an FTS index cannot be built') }],

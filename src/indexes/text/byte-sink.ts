@@ -1,4 +1,4 @@
-/** A growing byte buffer. */
+/** Provides a byte buffer that grows when it is full. */
 import { varintBytes, writeVarint } from '../../primitives/varint.js'
 
 /** Initial capacity in bytes. */

@@ -1,7 +1,9 @@
 /** The options of text indexes and their defaults (rule A-085). */
 import type { Language } from '../../protocol/index-shapes.js'
 
-/** The options that determine the terms of a text. `Analyzer.identity` has the versions of the algorithms. */
+/**
+ * The options of a text index. All except `positions` determine the terms of a text, together with `Analyzer.identity`.
+ */
 export interface TextOptions {
   /** Whether the index stores the positions of terms, which phrase queries need. Default false. */
   readonly positions: boolean
@@ -9,7 +11,10 @@ export interface TextOptions {
   readonly baseTokenizer: string
   /** Language of stemmer and stop words. Default English. */
   readonly language: Language
-  /** Tokens with at least this many bytes of UTF-8 are dropped, directly after the base tokenizer. Null: none. Default 40. */
+  /**
+   * Tokens with at least this many bytes of UTF-8 are dropped directly after the base tokenizer. Null: no token is
+   * dropped. Default 40.
+   */
   readonly maxTokenLength: number | null
   readonly lowerCase: boolean
   readonly stem: boolean
