@@ -1,4 +1,7 @@
-/** All lists of a segment in one arena, each at a fixed address. A list of a file is read when a search needs it for the first time. */
+/**
+ * All lists of a segment in one arena, each at a fixed address. A list of a file is read when a search needs it for the
+ * first time.
+ */
 import type { Arena } from '../../kernels/arena.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { type ListPlaces, mapPartition } from './list-places.js'
@@ -22,7 +25,9 @@ export class ArenaLists implements Lists, ListView {
   /** Reads in progress, by partition. */
   readonly #reads = new Map<number, Promise<void>>()
 
-  /** `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions. */
+  /**
+   * `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions.
+   */
   constructor(
     arena: Arena,
     places: ListPlaces,
@@ -70,7 +75,8 @@ export class ArenaLists implements Lists, ListView {
     const lists = await reader.read(run)
     const pacer = new Pacer()
     for (const [i, p] of run.entries()) {
-      // Another thread may have written the list already. A concurrent thread writes the same bytes, so the race is harmless.
+      // Another thread may have written the list already. A concurrent thread writes the same bytes, so the race is
+      // harmless.
       if (this.#isMissing(p)) await this.#put(p, lists[i]!, pacer)
     }
   }

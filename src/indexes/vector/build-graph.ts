@@ -156,7 +156,10 @@ function copyLinks(from: BuiltGraph, to: BuiltGraph): void {
   }
 }
 
-/** Append the rows of `input` to the segment in `file`, and return the bytes of the new file. Throws Internal if `file` is damaged. */
+/**
+ * Append the rows of `input` to the segment in `file`, and return the bytes of the new file. Throws Internal if `file`
+ * is damaged.
+ */
 export async function extendedGraph(
   file: SectionFile,
   input: VectorInput,
@@ -263,8 +266,8 @@ async function readNodes(
 }
 
 /**
- * Return the rows of each partition, in a scattered order. If sorted input were inserted in order, the first rows would link only to
- * similar rows, and pruning would remove the edges between clusters.
+ * Return the rows of each partition, in a scattered order. If sorted input were inserted in order, the first rows would
+ * link only to similar rows, and pruning would remove the edges between clusters.
  */
 async function rowsByPartition(
   partitionOf: Uint32Array,
@@ -286,7 +289,9 @@ async function rowsByPartition(
   return rows
 }
 
-/** Return a step that is coprime to `length`, near 0.618 times `length`: stepping modulo `length` visits every row once. */
+/**
+ * Return a step that is coprime to `length`, near 0.618 times `length`: stepping modulo `length` visits every row once.
+ */
 function coprimeStep(length: number): number {
   let step = Math.max(1, Math.round(length * 0.618))
   while (step > 1 && greatestCommonDivisor(step, length) !== 1) step--
@@ -336,8 +341,8 @@ async function insert(
 }
 
 /**
- * Search efforts to try, cheapest first, until one reaches the wanted recall. A larger `ef` finds the last neighbours of queries that
- * resemble rows; a larger `factor` finds those of other queries.
+ * Search efforts to try, cheapest first, until one reaches the wanted recall. A larger `ef` finds the last neighbours
+ * of queries that resemble rows; a larger `factor` finds those of other queries.
  */
 const steps: readonly WalkEffort[] = [
   { ef: 16, factor: 3 },
@@ -352,7 +357,10 @@ const steps: readonly WalkEffort[] = [
   { ef: 512, factor: 4 },
 ]
 
-/** If no effort suffices with the usual blur, larger blurs are tried: first with the effort of this step, then with the last step. */
+/**
+ * If no effort suffices with the usual blur, larger blurs are tried: first with the effort of this step, then with the
+ * last step.
+ */
 const blurredStep = 6
 
 /** Return the trials in order: first all efforts with the usual blur, then larger blurs. */
@@ -432,7 +440,9 @@ function rowsOutside(cells: ReadonlySet<number>, cellOf: Uint32Array): AllowedRo
   return { bits, count }
 }
 
-/** Return facts and effort after `added` vectors. With every doubling of the rows, a walk measures about a quarter more. */
+/**
+ * Return facts and effort after `added` vectors. With every doubling of the rows, a walk measures about a quarter more.
+ */
 function grown(
   { facts, effort }: GraphRecord,
   added: number,

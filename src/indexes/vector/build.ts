@@ -23,10 +23,15 @@ export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding'
 /** Progress callback. `done`: rows finished in the phase so far. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
-/** Maximum bytes of memory per segment: far below the limit of a WebAssembly memory, so that a process can hold several segments. */
+/**
+ * Maximum bytes of memory per segment: far below the limit of a WebAssembly memory, so that a process can hold several
+ * segments.
+ */
 const memoryMax = 1.5 * 2 ** 30
 
-/** Minimum number of rows for which several threads build lists: fewer rows are finished before threads have started. */
+/**
+ * Minimum number of rows for which several threads build lists: fewer rows are finished before threads have started.
+ */
 const threadedRows = 20_000
 
 /** Return the maximum number of rows of one segment of an index. */
@@ -40,10 +45,12 @@ export function isExtendable({ kind }: VectorSpec): boolean {
 }
 
 /**
- * Build a segment and return the bytes of its file. Works for any number of rows, including none, and for equal vectors.
+ * Build a segment and return the bytes of its file. Works for any number of rows, including none, and for equal
+ * vectors.
  *
  * - `base`: the segment to extend; null: build a new segment.
- * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, a graph differs between builds.
+ * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, a graph differs
+ *   between builds.
  */
 export async function buildSegment(
   spec: VectorSpec,

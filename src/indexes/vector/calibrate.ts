@@ -1,4 +1,7 @@
-/** Tunes the search effort of a segment during its build: the least effort with which every kind of question finds its neighbours. */
+/**
+ * Tunes the search effort of a segment during its build: the least effort with which every kind of question finds its
+ * neighbours.
+ */
 import type { Pacer } from '../../primitives/pacer.js'
 import { poorKept, poorRecall } from './recalls.js'
 import { type Blur, crowdMost, enoughWork, leastPoints } from './saturation.js'
@@ -6,13 +9,13 @@ import type { Candidates, Recalls, SegmentFacts } from './segment.js'
 import { type Question, type Truth, truthDepth } from './truth.js'
 
 /**
- * Recall@10 that every kind of question must reach. The values exceed the guaranteed recall, because the sample of questions is small.
- * The value for filtered questions is higher, because filters vary more than points.
+ * Recall@10 that every kind of question must reach. The values exceed the guaranteed recall, because the sample of
+ * questions is small. The value for filtered questions is higher, because filters vary more than points.
  */
 const recallWanted = { all: 0.97, filtered: 0.98 }
 /**
- * A search first measures as many candidates as suffice for this share of the sampled rows. The other searches measure more
- * afterwards.
+ * A search first measures as many candidates as suffice for this share of the sampled rows. The other searches measure
+ * more afterwards.
  */
 const usualShare = 0.75
 
@@ -68,8 +71,9 @@ export const mostCandidates = 960
 const moreCandidates = 4
 
 /**
- * Return the first of `trials` (ascending by cost) with which every kind of question reaches the wanted recall. If no trial does,
- * return the trial with the best recall. Searches with and without a filter are tuned separately, because their costs differ.
+ * Return the first of `trials` (ascending by cost) with which every kind of question reaches the wanted recall. If no
+ * trial does, return the trial with the best recall. Searches with and without a filter are tuned separately, because
+ * their costs differ.
  */
 export async function tune(
   truth: Truth,
@@ -116,7 +120,10 @@ interface Answer {
   readonly isSettled: boolean
 }
 
-/** Candidates of one effort, by question and requested number. Trials that differ only in their blur reuse the candidates. */
+/**
+ * Candidates of one effort, by question and requested number. Trials that differ only in their blur reuse the
+ * candidates.
+ */
 interface Known {
   effort: number
   readonly candidates: Map<string, Candidates>
@@ -199,8 +206,8 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
 }
 
 /**
- * Return the number of candidates that a search measures. `ranks`: ranks of the nearest rows among the candidates, ascending, from 1.
- * `copies`: rows per distinct point.
+ * Return the number of candidates that a search measures. `ranks`: ranks of the nearest rows among the candidates,
+ * ascending, from 1. `copies`: rows per distinct point.
  */
 function measuredDepth(ranks: readonly number[], copies: number, { factor, more }: Blur): number {
   const each = factor > 1 ? copies : 1
@@ -213,7 +220,10 @@ function measuredDepth(ranks: readonly number[], copies: number, { factor, more 
   return depth
 }
 
-/** Return the number of candidates for `k` rows, given the number for ten rows. The candidates per row decrease with `k`. */
+/**
+ * Return the number of candidates for `k` rows, given the number for ten rows. The candidates per row decrease with
+ * `k`.
+ */
 export function candidatesFor(k: number, forTen: number): number {
   const spare = Math.max(0, forTen - truthDepth)
   return Math.ceil(k + spare * Math.max(1, Math.sqrt(k / truthDepth)))

@@ -1,6 +1,7 @@
 /**
- * The interface of codecs: how lists store vectors, and how a scan approximates the distances of a list's rows from a query.
- * Vectors are float32, and distances are squared Euclidean; space.ts converts other metrics. `codecs/all.ts` lists the codecs.
+ * The interface of codecs: how lists store vectors, and how a scan approximates the distances of a list's rows from a
+ * query. Vectors are float32, and distances are squared Euclidean; space.ts converts other metrics. `codecs/all.ts`
+ * lists the codecs.
  */
 import type { Arena } from '../../kernels/arena.js'
 import type { Blur } from './saturation.js'
@@ -9,7 +10,10 @@ import type { Blur } from './saturation.js'
 export interface Codec {
   /** Serialized parameters, from which `openCodec` restores the codec. */
   readonly parameters: Uint8Array
-  /** Whether the codec encodes residuals (vector minus centroid of the partition), also of queries. False: it encodes the vectors. */
+  /**
+   * Whether the codec encodes residuals (vector minus centroid of the partition), also of queries. False: it encodes
+   * the vectors.
+   */
   readonly ofResiduals: boolean
   /** Whether many distinct rows have the same distance, because distances are small integers. */
   readonly hasTies: boolean
@@ -22,8 +26,9 @@ export interface Codec {
   readonly scratchBytes: number
 
   /**
-   * Encode `count` vectors into rows `first` to `first + count - 1` of the list at address `list`. The vectors are at address `vectors`:
-   * `dim` float32s each, without gaps. Rows may be written in any order, each once. Unwritten bytes of a list are zeros.
+   * Encode `count` vectors into rows `first` to `first + count - 1` of the list at address `list`. The vectors are at
+   * address `vectors`: `dim` float32s each, without gaps. Rows may be written in any order, each once. Unwritten bytes
+   * of a list are zeros.
    */
   encode(arena: Arena, vectors: number, count: number, list: number, listRows: number, first: number): void
   /** Copy `count` rows from one list to another. The bytes of a row need not be contiguous. */
@@ -33,8 +38,9 @@ export interface Codec {
   /** Prepare a query at address `at` for scans. If `ofResiduals`, `query` is a residual. */
   place(arena: Arena, query: Float32Array, at: number): void
   /**
-   * Approximate the distances of rows `0` to `count - 1` of the list at address `list`, and offer each row to the open heap of nearest
-   * rows (`openNearest`). `ordinals`: address of the rows' ordinals (u32). `base`: added to every distance.
+   * Approximate the distances of rows `0` to `count - 1` of the list at address `list`, and offer each row to the open
+   * heap of nearest rows (`openNearest`). `ordinals`: address of the rows' ordinals (u32). `base`: added to every
+   * distance.
    */
   scan(
     arena: Arena,

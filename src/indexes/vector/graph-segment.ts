@@ -1,7 +1,7 @@
 /**
- * A segment whose partitions are graphs. A walk starts from seeds: allowed rows that are spread evenly over all allowed rows. The walk
- * ends when its nearest rows no longer change (saturation.ts). Without seeds, a walk might miss the nearest allowed row: the path to it
- * may lead through thousands of excluded rows, or no path may exist.
+ * A segment whose partitions are graphs. A walk starts from seeds: allowed rows that are spread evenly over all allowed
+ * rows. The walk ends when its nearest rows no longer change (saturation.ts). Without seeds, a walk might miss the
+ * nearest allowed row: the path to it may lead through thousands of excluded rows, or no path may exist.
  */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
@@ -45,26 +45,35 @@ export interface GraphEffort extends WalkEffort {
   readonly candidates: number
 }
 
-/** Maximum number of candidates that a walk keeps, in about ten milliseconds. For more candidates, measuring every row is as cheap. */
+/**
+ * Maximum number of candidates that a walk keeps, in about ten milliseconds. For more candidates, measuring every row
+ * is as cheap.
+ */
 export const walkMax = 4096
 
 /** Seeds of a filtered walk, per square root of the number of passing rows. */
 const seedsPerRoot = 4
-/** An unfiltered walk starts from the entry points and from this share of the seeds of a filtered walk, at least `leastSeeds`. */
+/**
+ * An unfiltered walk starts from the entry points and from this share of the seeds of a filtered walk, at least
+ * `leastSeeds`.
+ */
 const usualSeeds = 1 / 4
 const leastSeeds = 512
-/** If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least `leastEfSeeds`. */
+/**
+ * If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least
+ * `leastEfSeeds`.
+ */
 const efSeeds = 1 / 8
 const leastEfSeeds = 64
 /**
- * Rows that a walk measures after its nearest rows last changed: `moreRows`, plus `moreGaps` times the number of passing rows per
- * possible seed.
+ * Rows that a walk measures after its nearest rows last changed: `moreRows`, plus `moreGaps` times the number of
+ * passing rows per possible seed.
  */
 const moreRows = 64
 const moreGaps = 2
 /**
- * A walk keeps `spareFactor` times the requested candidates in addition, at most `mostSpare`. A later request for more candidates then
- * needs no second walk. More spare candidates would slow down each step of the walk.
+ * A walk keeps `spareFactor` times the requested candidates in addition, at most `mostSpare`. A later request for more
+ * candidates then needs no second walk. More spare candidates would slow down each step of the walk.
  */
 const spareFactor = 3
 const mostSpare = 192
@@ -82,8 +91,8 @@ export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
 }
 
 /**
- * Return the addresses of a graph in an arena of its own. `workerCount`: number of threads that walk in the arena, default 1.
- * `workerIndex`: worker index of this thread, from 0.
+ * Return the addresses of a graph in an arena of its own. `workerCount`: number of threads that walk in the arena,
+ * default 1. `workerIndex`: worker index of this thread, from 0.
  */
 export function graphPlaces(
   shape: GraphShape,

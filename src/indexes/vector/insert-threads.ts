@@ -1,6 +1,7 @@
 /**
- * Inserts rows into one graph with several threads, in shared memory. The calling thread only waits, so its event loop stays free.
- * The edges depend on the order in which threads insert. The graph has the same quality as with one thread, but differs between builds.
+ * Inserts rows into one graph with several threads, in shared memory. The calling thread only waits, so its event loop
+ * stays free. The edges depend on the order in which threads insert. The graph has the same quality as with one thread,
+ * but differs between builds.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -60,8 +61,8 @@ function startWorker(file: URL | string | null, workerData: InsertTask): Worker 
 }
 
 /**
- * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads cannot share
- * an arena.
+ * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads
+ * cannot share an arena.
  */
 export function openCrew(shape: GraphShape, end: number, partitions: number, threads: number): Crew | null {
   const places = new Places()
@@ -85,10 +86,10 @@ interface Insertion {
 }
 
 /**
- * Insert the rows of each partition, starting from its entry point.
- * Return false if no thread could be started; then nothing was inserted. Otherwise the caller must join equal rows (`Graph.join`).
- * Throws ServiceUnavailable if a thread dies, and the reason of the abort signal as soon as it fires; the graph is unusable then.
- * All threads have ended when the call returns.
+ * Insert the rows of each partition, starting from its entry point. Return false if no thread could be started; then
+ * nothing was inserted. Otherwise the caller must join equal rows (`Graph.join`). Throws ServiceUnavailable if a thread
+ * dies, and the reason of the abort signal as soon as it fires; the graph is unusable then. All threads have ended when
+ * the call returns.
  */
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,

@@ -1,4 +1,7 @@
-/** The program of an insert thread. The thread claims batches of rows and inserts them, until no unclaimed rows are left. */
+/**
+ * The program of an insert thread. The thread claims batches of rows and inserts them, until no unclaimed rows are
+ * left.
+ */
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../errors.js'
 import { attachArena } from '../../kernels/arena.js'

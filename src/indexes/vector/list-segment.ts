@@ -47,7 +47,10 @@ export interface ListEffort {
   readonly filtered?: Pick<ListEffort, 'factor' | 'blur'>
 }
 
-/** `leastProbes`: minimum number of partitions to scan. `moreProbes`: partitions to scan in addition to what `factor` requires. */
+/**
+ * `leastProbes`: minimum number of partitions to scan. `moreProbes`: partitions to scan in addition to what `factor`
+ * requires.
+ */
 const leastProbes = 6
 const moreProbes = 4
 /** Minimum number of watched rows. The last change among fewer rows says too little about the next partitions. */
@@ -60,7 +63,10 @@ const offeredRows = 16
 const firstCentroids = 32
 /** Bytes scanned between two checks of the clock: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
-/** Maximum number of lists and of bytes of codes that a search loads together. A search holds no more in addition to the cache. */
+/**
+ * Maximum number of lists and of bytes of codes that a search loads together. A search holds no more in addition to the
+ * cache.
+ */
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
@@ -217,8 +223,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Return null if `mayKeepMore`
-   * and the `kept` best rows have too few distinct points to judge.
+   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Return
+   * null if `mayKeepMore` and the `kept` best rows have too few distinct points to judge.
    */
   *#scanKeeping(
     kept: number,
@@ -329,8 +335,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the partitions to load next. Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from
-   * the rows so far, so the search loads at most as many partitions as it has visited.
+   * Return the partitions to load next. Without a filter, all of the next rows pass. With a filter, the share that
+   * passes is estimated from the rows so far, so the search loads at most as many partitions as it has visited.
    */
   #nextBatch(
     nearest: Uint32Array,
@@ -346,8 +352,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the partitions to load together, from position `next` of `nearest` on, and the position after the last of them.
-   * The batch has at least `lists` non-empty partitions, more until they have `rows` rows, and at most `most`.
+   * Return the partitions to load together, from position `next` of `nearest` on, and the position after the last of
+   * them. The batch has at least `lists` non-empty partitions, more until they have `rows` rows, and at most `most`.
    */
   #batch(nearest: Uint32Array, next: number, lists: number, rows: number, most: number): Batch {
     const partitions = new Uint32Array(Math.min(batchLists, most, nearest.length - next))
@@ -368,8 +374,9 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return how many of the nearest kept rows are watched: `least`, or more if these have too few distinct points. Return null if all kept
-   * rows have too few points. Rows of one partition at one distance count as one point, because copies of a row are such rows.
+   * Return how many of the nearest kept rows are watched: `least`, or more if these have too few distinct points.
+   * Return null if all kept rows have too few points. Rows of one partition at one distance count as one point, because
+   * copies of a row are such rows.
    */
   #watchedAmong({ ordinals, distances }: Hits, partitionOf: Uint32Array, least: number): number | null {
     const watched = Math.min(least, distances.length)
@@ -390,8 +397,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the number of rows seen when the `watched` nearest kept rows last changed, ignoring the last `late` of the changes.
-   * Of rows at the same distance as the last watched row, those that were seen first count as watched.
+   * Return the number of rows seen when the `watched` nearest kept rows last changed, ignoring the last `late` of the
+   * changes. Of rows at the same distance as the last watched row, those that were seen first count as watched.
    */
   #lastChangeAt(
     { ordinals, distances }: Hits,
@@ -415,8 +422,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Whether scanning all remaining lists costs less than measuring the passing rows. Never for codecs of residuals, because encoding the
-   * query again for each partition costs more than scanning the rows.
+   * Whether scanning all remaining lists costs less than measuring the passing rows. Never for codecs of residuals,
+   * because encoding the query again for each partition costs more than scanning the rows.
    */
   #isScanningCheaper(measured: number, passing: number): boolean {
     if (this.#codec.ofResiduals) return false

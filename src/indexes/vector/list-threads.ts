@@ -1,6 +1,6 @@
 /**
- * Runs the work on rows of lists (`ListWork`) during a build: in several threads, so that the caller's event loop stays free, or in the
- * calling thread. The resulting segment is the same.
+ * Runs the work on rows of lists (`ListWork`) during a build: in several threads, so that the caller's event loop stays
+ * free, or in the calling thread. The resulting segment is the same.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -27,8 +27,8 @@ export interface ListWorkers {
   /** Number of calls that run concurrently. */
   readonly count: number
   /**
-   * Run a call in the first free worker. `moved`: buffers to transfer. Rejects with ServiceUnavailable if a thread has died, and with the
-   * reason of the build's abort signal as soon as it fires.
+   * Run a call in the first free worker. `moved`: buffers to transfer. Rejects with ServiceUnavailable if a thread has
+   * died, and with the reason of the build's abort signal as soon as it fires.
    */
   call<N extends CallName>(name: N, args: CallArgs<N>, moved?: readonly ArrayBuffer[]): Promise<CallResult<N>>
   /** Run a call in every worker. */
@@ -45,8 +45,8 @@ function startWorker(file: URL | string | null): Worker {
 }
 
 /**
- * Start `threads` worker threads, or fewer if not all can be started. If `threads` is 1 or no thread can be started, the calling thread
- * does the work. `file`: the module that the threads run.
+ * Start `threads` worker threads, or fewer if not all can be started. If `threads` is 1 or no thread can be started,
+ * the calling thread does the work. `file`: the module that the threads run.
  */
 export async function openListWorkers(
   threads: number,

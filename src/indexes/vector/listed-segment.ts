@@ -1,6 +1,7 @@
 /**
- * A segment over rows that hold lists of vectors. It searches an inner segment over the single vectors for neighbours of each query
- * vector, and proposes the rows that hold these neighbours. See ColBERT, section 3.6 (Khattab and Zaharia 2020, arXiv:2004.12832).
+ * A segment over rows that hold lists of vectors. It searches an inner segment over the single vectors for neighbours
+ * of each query vector, and proposes the rows that hold these neighbours. See ColBERT, section 3.6 (Khattab and Zaharia
+ * 2020, arXiv:2004.12832).
  */
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -12,9 +13,9 @@ import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from
 const proposedMax = 2 ** 19
 
 /**
- * Minimum blur factor (saturation.ts): a query measures this many times as many proposed rows as it took to find the nearest ones.
- * Measured on 40,000 images with 16 vectors each, with a graph: factor 1.5 reaches recall@10 0.97 in 0.3 of the time of an exact
- * search, factor 2 reaches 1 in 0.5 of the time.
+ * Minimum blur factor (saturation.ts): a query measures this many times as many proposed rows as it took to find the
+ * nearest ones. Measured on 40,000 images with 16 vectors each, with a graph: factor 1.5 reaches recall@10 0.97 in 0.3
+ * of the time of an exact search, factor 2 reaches 1 in 0.5 of the time.
  */
 const listFactor = 2
 
@@ -50,15 +51,17 @@ export class ListedSegment implements VectorIndexSegment {
     return this.vectors.candidatesFor(k)
   }
 
-  /** At least `listFactor`: a row that is near by all query vectors together may rank low for each single query vector. */
+  /**
+   * At least `listFactor`: a row that is near by all query vectors together may rank low for each single query vector.
+   */
   blurFor(isFiltered: boolean): Blur {
     const { factor, more } = this.vectors.blurFor(isFiltered)
     return { factor: Math.max(listFactor, factor), more }
   }
 
   /**
-   * Search `probe.count` vectors near each query vector, and return the rows that hold them. The number of rows may be smaller or
-   * greater than `probe.count`.
+   * Search `probe.count` vectors near each query vector, and return the rows that hold them. The number of rows may be
+   * smaller or greater than `probe.count`.
    */
   async candidates(probe: Probe, pacer: Pacer): Promise<Candidates> {
     const { bits: allowed, count: passing } = this.#allowedVectors(probe.allowed)
@@ -114,7 +117,10 @@ export class ListedSegment implements VectorIndexSegment {
   }
 }
 
-/** Merge ranked lists by rank, without duplicates: the first row of each list, then the second row of each list, and so on. */
+/**
+ * Merge ranked lists by rank, without duplicates: the first row of each list, then the second row of each list, and so
+ * on.
+ */
 function mergeByRank(lists: readonly Uint32Array[]): Uint32Array {
   if (lists.length === 1) return lists[0]!
   const rows = new Set<number>()

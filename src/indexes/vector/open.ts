@@ -9,7 +9,8 @@ import { openGraph } from './stored-graph.js'
 import { openLists } from './stored-lists.js'
 
 /**
- * Open a segment. `memory`: where to load the segment, or where another thread has loaded it; default: memory of this thread.
+ * Open a segment. `memory`: where to load the segment, or where another thread has loaded it; default: memory of this
+ * thread.
  * @throws Internal if the file is not a segment over `rows` rows of `dim` elements.
  */
 export async function openSegment(

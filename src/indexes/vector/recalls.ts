@@ -14,14 +14,17 @@ export const poorRecall = 0.8
 const farRadii = 2
 
 /**
- * Whether an l2 query is so far from all rows that no row is much nearer than the others. A search would then end too early.
- * `distance`: squared distance of one of the nearest rows.
+ * Whether an l2 query is so far from all rows that no row is much nearer than the others. A search would then end too
+ * early. `distance`: squared distance of one of the nearest rows.
  */
 export function isFar({ radius }: Pick<SegmentFacts, 'radius'>, distance: number): boolean {
   return radius !== undefined && distance > (farRadii * radius) ** 2
 }
 
-/** Return the lowest recall of the relevant kinds of queries. `isFiltered`: include queries whose filter excludes the nearest rows. */
+/**
+ * Return the lowest recall of the relevant kinds of queries. `isFiltered`: include queries whose filter excludes the
+ * nearest rows.
+ */
 export function leastRecall(
   { recall, recalls }: Pick<SegmentFacts, 'recall' | 'recalls'>,
   isFiltered: boolean,

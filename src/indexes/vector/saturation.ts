@@ -1,7 +1,8 @@
 /**
- * Decides when a search may stop, without a model of the data: when the best rows no longer change. Work is the number of rows seen that
- * may be in the answer, or the number of candidates measured. With `w` the work at which the best rows last changed, the search stops
- * at work `factor * w + more`. Easy queries stop early; a query whose neighbours a filter excludes continues longer.
+ * Decides when a search may stop, without a model of the data: when the best rows no longer change. Work is the number
+ * of rows seen that may be in the answer, or the number of candidates measured. With `w` the work at which the best
+ * rows last changed, the search stops at work `factor * w + more`. Easy queries stop early; a query whose neighbours a
+ * filter excludes continues longer.
  */
 
 /** Minimum number of best rows to watch. A single best row may be found early by chance. */
@@ -25,8 +26,8 @@ interface Saturation {
 }
 
 /**
- * The stopping rule for measuring candidates in the order of their approximate distances. If the nearest row so far has rank `r`, the
- * query measures `factor * r + more` candidates.
+ * The stopping rule for measuring candidates in the order of their approximate distances. If the nearest row so far has
+ * rank `r`, the query measures `factor * r + more` candidates.
  */
 export type Blur = Saturation
 

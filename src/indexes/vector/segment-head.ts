@@ -26,7 +26,10 @@ export function checkedHead({ name, footer }: SectionFile, rows: number, dim: nu
 /** Name of the section with the end of the vectors of each row, if rows hold lists of vectors. */
 export const endsSection = 'ends'
 
-/** Return the additional head members and sections for rows with lists of vectors. `ends` undefined: rows hold one vector each. */
+/**
+ * Return the additional head members and sections for rows with lists of vectors. `ends` undefined: rows hold one
+ * vector each.
+ */
 export function partsOfLists(ends: Uint32Array | undefined): {
   readonly head: Pick<SegmentHead, 'lists'>
   readonly sections: readonly { readonly name: string; readonly bytes: Uint8Array }[]

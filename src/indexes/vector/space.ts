@@ -21,7 +21,10 @@ export interface Space {
   readonly dim: number
   /** Dimension of the space. */
   readonly innerDim: number
-  /** dot: squared length of the longest vector when the space was created. Longer vectors are placed as if they had this length. */
+  /**
+   * dot: squared length of the longest vector when the space was created. Longer vectors are placed as if they had this
+   * length.
+   */
   readonly greatest: number
 }
 
@@ -53,8 +56,8 @@ export function isApart({ metric }: Pick<Space, 'metric'>, square: number): bool
 }
 
 /**
- * Convert a vector (`dim` elements of `values` from `at` on) to the space (`innerDim` elements of `target` from `to` on).
- * `square`: the squared length of the vector.
+ * Convert a vector (`dim` elements of `values` from `at` on) to the space (`innerDim` elements of `target` from `to`
+ * on). `square`: the squared length of the vector.
  */
 export function placeVector(
   { metric, dim, greatest }: Space,
@@ -73,7 +76,10 @@ export function placeVector(
   if (metric === 'dot') target[to + dim] = Math.sqrt(Math.max(0, greatest - square))
 }
 
-/** Convert a query to the space. Return null if the query is outside the space: every vector is equally far from such a query. */
+/**
+ * Convert a query to the space. Return null if the query is outside the space: every vector is equally far from such a
+ * query.
+ */
 export function placeQuery(space: Space, query: Float32Array): Float32Array | null {
   const square = squaredLength(query, 0, space.dim)
   if (isApart(space, square)) return null

@@ -64,7 +64,10 @@ export interface BuiltLists {
   readonly apart: Uint32Array
 }
 
-/** Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's vectors. */
+/**
+ * Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's
+ * vectors.
+ */
 export function listsFile(
   { plan, rows, arena: { buffer }, places, counts, apart }: BuiltLists,
   facts: SegmentFacts,

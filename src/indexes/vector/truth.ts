@@ -10,9 +10,15 @@ import { bringToLength, type Space } from './space.js'
 
 /** Neighbours per question: recall is recall@10. */
 export const truthDepth = 10
-/** Maximum number of rows kept per question, including rows as near as the tenth: a search may return any of these instead of the tenth. */
+/**
+ * Maximum number of rows kept per question, including rows as near as the tenth: a search may return any of these
+ * instead of the tenth.
+ */
 const tiedMost = 256
-/** Maximum number of rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is below 0.01. */
+/**
+ * Maximum number of rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is
+ * below 0.01.
+ */
 const queriesMax = 100
 /** With fewer sampled rows than this, there are no questions. */
 const rowsMin = 500
@@ -81,7 +87,10 @@ export class Truth {
     this.#bounds = new Float64Array(asked.size)
   }
 
-  /** Return the neighbours of a question among the passed rows. Null if more rows are as near as the tenth than were kept. */
+  /**
+   * Return the neighbours of a question among the passed rows. Null if more rows are as near as the tenth than were
+   * kept.
+   */
   neighbours(question: number): Neighbours | null {
     return this.#found[question]!.neighbours
   }
@@ -192,7 +201,8 @@ function nextFloat(value: number): number {
  * Make questions from sampled rows. Return none if there are too few rows.
  *
  * - `rows`: sampled rows, spread over all at random distances, because the data may be periodic.
- * - `between`: midpoints of two rows, points that mix the elements of two rows, and points behind a row as seen from another row.
+ * - `between`: midpoints of two rows, points that mix the elements of two rows, and points behind a row as seen from
+ *   another row.
  * - `excluded`: rows whose nearest cells are excluded. Only if `cells` has at least two cells.
  */
 export function questionsOf(
