@@ -131,7 +131,7 @@ export class BlockReader {
     }
   }
 
-  /** Return where the page with checksum `number` begins. */
+  /** Return the address of the page that contains the checksum `number`. */
   #pageStart(number: number): number {
     return this.#layout.sums.start + pageBytes * Math.floor(number / sumsPerPage)
   }

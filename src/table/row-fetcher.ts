@@ -165,7 +165,7 @@ function endOfPiece(rows: Uint32Array, from: number, most: number): number {
   return Math.min(rows.length, Math.max(to, from + rowsAtOnce))
 }
 
-/** Advance a task. Returns false when the task has ended. */
+/** Advance a request for rows. Returns false when the request is complete. */
 function advanced({ path, gathering, done }: Fetch): boolean {
   const { done: isDone, value } = next(path, gathering)
   if (isDone === true) done(value)
@@ -173,7 +173,8 @@ function advanced({ path, gathering, done }: Fetch): boolean {
 }
 
 /**
- * Advance a gathering. Adds the path to its errors, except to `ColumnTooLarge`, because then the file is not damaged.
+ * Advance a generator of `gatherRows`. Adds the path to its errors, except to `ColumnTooLarge`, because then the file
+ * is not damaged.
  */
 function next(path: string, gathering: Gathering<Column>): IteratorResult<void, Column> {
   try {

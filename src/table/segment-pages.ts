@@ -10,7 +10,7 @@ import type { TableSource } from './table-source.js'
  */
 export function segmentPages(source: TableSource, path: string): PageReader {
   const { pages } = source
-  /** Cache keys by page number. Keys are kept because a string stores its hash after the first lookup. */
+  /** Cache keys by page number. Keys are kept, because JavaScript hashes a string object only once. */
   const keys: string[] = []
   return {
     page(number, range, signal) {

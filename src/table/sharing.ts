@@ -30,8 +30,8 @@ export interface Sharing {
 }
 
 /**
- * Minimum size in bytes of shared data. Each engine reads smaller ranges itself, because sharing takes longer than
- * that.
+ * Minimum size in bytes of shared data. Each engine reads smaller ranges itself, because this is faster than sharing
+ * them.
  */
 export const sharedFrom = 32 * 1024
 

@@ -233,7 +233,7 @@ class StoredSegment implements SegmentFile {
   readonly #layout: FileLayout
   readonly #patience: number
   readonly #width: number
-  /** Cache keys by batch and column. Keys are kept because a string stores its hash after the first lookup. */
+  /** Cache keys by batch and column. Keys are kept, because JavaScript hashes a string object only once. */
   readonly #keys: string[] = []
 
   constructor(source: TableSource, reading: ReadVersion, path: string, layout: FileLayout, patience: number) {

@@ -27,7 +27,7 @@ export interface TextIndexReader {
   /** The path of the indexed field. */
   readonly path: readonly string[]
   readonly options: TextOptions
-  /** The segments that cover rows of this version, if the same analyzer built them that this process uses. */
+  /** The segments that cover rows of this version and were built by the analyzer that this process uses. */
   readonly segments: readonly SegmentReader<TextSegment>[]
   /** The reason why this process does not use some segments. Null if it uses all segments. */
   readonly reason: string | null
@@ -68,7 +68,9 @@ class TableTextIndex implements TextIndexReader {
   readonly options: TextOptions
   readonly #version: IndexedVersion
   readonly #index: TableIndex
-  /** Computed on first use: queries without a text search do not need it. */
+  /**
+   * The usable segments. They are computed at the first use, because queries without a text search do not need them.
+   */
   #usable: Usable | undefined
 
   constructor(version: IndexedVersion, index: TableIndex, options: TextOptions, path: readonly string[]) {

@@ -19,14 +19,14 @@ export interface Vectors {
   readonly lists: VectorLists | null
 }
 
-/** Row `i` has the vectors `offsets[i] .. offsets[i + 1] - 1`. */
+/** The vectors of rows that hold lists of vectors. Row `i` has the vectors `offsets[i]` to `offsets[i + 1] - 1`. */
 interface VectorLists {
   readonly offsets: Int32Array
-  /** Rows that are not null; null if no row is null. */
+  /** The rows that are not null. Null if no row is null. */
   readonly valid: Bitset | null
 }
 
-/** Return the number of rows. */
+/** Return the number of rows. If rows hold lists of vectors, each list is one row. */
 export function rowsOf({ segment, lists }: Vectors): number {
   return lists === null ? segment.rows : lists.offsets.length - 1
 }
@@ -82,7 +82,7 @@ export function holdsVectorLists(type: DataType): boolean {
   return type.kind === 'list' && holdsVectors(type.child.type)
 }
 
-/** Return the vector type of a column of vectors or of lists of vectors; null for any other column. */
+/** Return the vector type of a column of vectors or of lists of vectors. Return null for any other column. */
 export function vectorType(type: DataType): VectorType | null {
   const inner = type.kind === 'list' ? type.child.type : type
   return holdsVectors(inner) ? inner : null
@@ -102,7 +102,7 @@ export function vectorsOf(column: Column): Column {
   return column.type.kind === 'list' ? column.children[0]! : column
 }
 
-/** Return the lists of vectors of a column; null for a column of vectors. */
+/** Return the lists of vectors of a column. Return null for a column of vectors. */
 export function vectorLists({ offsets, validity, nullCount, length }: Column): VectorLists | null {
   if (offsets === null) return null
   return {
@@ -112,8 +112,8 @@ export function vectorLists({ offsets, validity, nullCount, length }: Column): V
 }
 
 /**
- * Copy the vectors of a few rows into ordinary memory, which the plain loops search. For few rows this is faster than
- * opening kernel memory.
+ * Copy the vectors of a few rows into ordinary memory, which is searched without the WebAssembly kernels. For few rows
+ * this is faster than opening memory of the kernels.
  */
 export function plainVectors(column: Column): VectorSegment {
   return vectorSegment(column, Number.POSITIVE_INFINITY)

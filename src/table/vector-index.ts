@@ -79,7 +79,7 @@ function memoryOf(
 ): SegmentMemory {
   const { workerCount, workerIndex, open } =
     fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
-  /** Cache keys by IVF partition. Keys are kept because a string stores its hash after the first lookup. */
+  /** Cache keys by IVF partition. Keys are kept, because JavaScript hashes a string object only once. */
   const keys: string[] = []
   return {
     workerCount,

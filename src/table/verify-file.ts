@@ -13,7 +13,7 @@ import { readFooter } from './data-file.js'
 import { openSectionFile } from './section-file.js'
 import type { CheckedRange } from './verified-range.js'
 
-/** Bytes read and checked at a time. */
+/** Number of bytes that are read and checked in one step. */
 const pieceBytes = 1024 * 1024
 
 /**

@@ -27,8 +27,8 @@ export function patienceFor(bytes: number, memory: Memory): number {
 
 /**
  * Return the share of `patienceFor` for pages of a scalar index. A lookup reads one block of a page and caches this
- * block. Therefore the share is larger if memory is scarce: a page is loaded whole when lookups have read many of its
- * blocks.
+ * block. Therefore the share is larger if memory is scarce: a page is loaded whole when lookups have read about half of
+ * its blocks.
  */
 export function pagePatienceFor(bytes: number, memory: Memory): number {
   const patience = patienceFor(bytes, memory)

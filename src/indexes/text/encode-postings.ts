@@ -11,7 +11,10 @@ export interface TermRows {
   readonly ordinals: Uint32Array
   /** Frequency of the term in each row, at least 1. */
   readonly frequencies: Uint8Array | Uint16Array | Uint32Array
-  /** Positions of the term in each row, ascending. A row has as many positions as its frequency. Null: not stored. */
+  /**
+   * Positions of the term in each row, ascending. A row has as many positions as its frequency. Null if positions are
+   * not stored.
+   */
   readonly positions: Uint32Array | null
   /** Number of term occurrences of each row, by ordinal. */
   readonly lengths: Uint8Array | Uint16Array | Uint32Array

@@ -95,9 +95,9 @@ export function newBlockBuffer(): BlockBuffer {
 
 /** Reads postings, one block at a time. */
 export interface PostingCursor {
-  /** The loaded block; -1 before the first `load`. */
+  /** The number of the loaded block. -1 before the first `load`. */
   readonly block: number
-  /** Number of rows of the block. */
+  /** Number of rows in the loaded block. */
   readonly count: number
   /**
    * Ordinals of the block's rows, and the frequency of the term in each row. Only the first `count` numbers are valid.

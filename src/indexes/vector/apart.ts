@@ -1,7 +1,7 @@
 /**
  * Adds apart rows to the candidates of a search. An apart row has a vector outside the segment's space (space.ts). All
- * apart rows are equally far from a query, or farther than all other rows. So it is enough to propose the first of
- * them.
+ * apart rows are equally far from a query, or farther than all other rows. So it is enough to propose the apart rows
+ * with the lowest ordinals.
  */
 import type { Bitset } from '../../primitives/bitset.js'
 

@@ -28,7 +28,7 @@ import {
 import { placedRows, type Survey, someOf } from './survey.js'
 import { type Question, questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Number of rows processed per step. */
+/** Number of rows processed between two turns of the event loop. */
 const stepRows = 2048
 /** Target duration of one kernel call, in milliseconds. */
 const callMs = 4
@@ -121,7 +121,7 @@ export async function newGraph(
 /** The questions (sampled queries, truth.ts) that tune a graph during its build, and the cells for their filters. */
 interface TuningQuestions {
   readonly truth: Truth
-  /** Assigns rows to cells. Filtered questions exclude the rows of some cells. */
+  /** Assigns rows to cells. The filter of a question excludes the rows of some cells. */
   readonly cells: Divider
   /**
    * The cell of each row. It is `noPartition` for rows that are not nodes, and for rows from which questions were made.
@@ -129,7 +129,7 @@ interface TuningQuestions {
   readonly cellOf: Uint32Array
 }
 
-/** Maximum number of cells. A filtered question excludes a tenth of the cells. */
+/** Maximum number of cells. The filter of a question excludes a tenth of the cells (truth.ts). */
 const cellsMax = 40
 /** Number of sampled rows per cell. */
 const cellRows = 50

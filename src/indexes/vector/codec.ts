@@ -6,7 +6,7 @@
 import type { Arena } from '../../kernels/arena.js'
 import type { Blur } from './saturation.js'
 
-/** A trained codec. Immutable. */
+/** A trained codec. It is immutable. */
 export interface Codec {
   /** Serialized parameters, from which `openCodec` restores the codec. */
   readonly parameters: Uint8Array

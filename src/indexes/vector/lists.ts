@@ -36,8 +36,10 @@ export interface ListView {
    * search runs.
    */
   lay(partition: number): ListAddress
-  /** Report the best rows so far, which the search keeps. A search calls this before it waits for `bring`. */
+  /** Report the best rows so far (`ordinals`). A search must call this before it waits for `bring`. */
   keep(ordinals: Uint32Array): void
-  /** Return the partitions of rows. The rows must have been among the best rows since they were scanned. */
+  /**
+   * Return the partitions of rows. The rows must have been among the best rows of the search since they were scanned.
+   */
   partitionsOf(ordinals: Uint32Array): Uint32Array
 }

@@ -8,7 +8,7 @@ import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
 export type NodeCodecName = Exclude<CodecName, 'binary' | 'bits'>
 
-/** A trained codec for nodes. Immutable. */
+/** A trained codec for nodes. It is immutable. */
 export interface NodeCodec {
   readonly name: NodeCodecName
   readonly kind: NodeKind
@@ -18,7 +18,7 @@ export interface NodeCodec {
   readonly parameters: Uint8Array
   /** Encode `count` consecutive vectors at address `vectors` as nodes at address `to`. */
   encode(arena: Arena, vectors: number, count: number, to: number): void
-  /** Encode a query for comparison with nodes. */
+  /** Encode a query, so that the graph kernel can compare it with nodes. */
   query(query: Float32Array): Uint8Array
   /** See `Codec.canTell`. */
   canTell?(query: Float32Array): boolean

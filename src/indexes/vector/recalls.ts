@@ -40,7 +40,7 @@ export function leastRecall(
 
 /**
  * Return the share of queries with a recall below `poorRecall`, for the kind of query with the largest share.
- * `isFiltered`: as above.
+ * `isFiltered`: see `leastRecall`.
  */
 export function poorShare({ poor }: Pick<SegmentFacts, 'poor'>, isFiltered: boolean): number {
   if (poor === undefined) return 0

@@ -110,7 +110,7 @@ export interface SegmentFacts {
   /** Share of searches that end `unsettled`, so that the query measures all rows. Absent in old segments. */
   readonly unsettled?: number
   /**
-   * Average number of rows whose distance a search with default effort computes. This is the cost of a
+   * Average number of rows whose distance a search with default effort computes. It is a measure of the cost of a
    * search.
    */
   readonly measured: number

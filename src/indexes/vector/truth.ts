@@ -29,8 +29,8 @@ const rowsMin = 500
 /** Share of the cells whose rows the filter of a question excludes. */
 const excludedShare = 0.1
 /**
- * A question away from rows is a point on the line from a row through a second row, behind the second row. The distance
- * behind the second row is this multiple of the distance between the rows.
+ * Distance of a question away from rows. Such a question is a point on the line through two rows, but not between them.
+ * Its distance from the nearer row is this multiple of the distance between the rows.
  */
 const awayBy = 0.7
 
@@ -209,7 +209,8 @@ function nextFloat(value: number): number {
 }
 
 /**
- * Make questions from sampled rows. Return an empty array if there are too few sampled rows. The kinds of questions are:
+ * Make questions from sampled rows. Return an empty array if there are too few sampled rows. The kinds of questions
+ * are:
  *
  * - `rows`: sampled rows. They are spread over the sample at random distances, because the data may be periodic.
  * - `between`: midpoints of two rows, points with some elements of one row and some of another, and points away from

@@ -12,8 +12,8 @@ const greatestFloat = 2 ** 128 - 2 ** 104
 export class Found {
   /**
    * The required score, in float64. The search may skip a row if its upper bound is lower. `least` is slightly lower
-   * than the float32 threshold for two reasons: a sum of bounds may be rounded below the score that it bounds, and
-   * rounding to float32 may increase a score.
+   * than the float32 threshold. This is necessary because a sum of bounds may be rounded below the score that it
+   * bounds, and because rounding to float32 may increase a score.
    */
   least = -Number.MAX_VALUE
   /** Rows with a lower score are not among the best rows. A float32. */
@@ -109,9 +109,8 @@ export class Found {
  * this is faster than sorting with a comparison function.
  */
 function sorted(rows: Uint32Array, scored: Float32Array, count: number): ScoredRows {
-  // The upper half of a key is the inverted bits of the score, so that greater scores come first: the bits of
-  // non-negative
-  // floats have the same order as the floats.
+  // The upper half of a key has the inverted bits of the score, so that greater scores come first. This works because
+  // the bits of non-negative floats have the same order as the floats.
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)
   const bits = new Uint32Array(scored.buffer)

@@ -29,7 +29,10 @@ export class Leaf {
   firstStart = 0
   /** The greatest bound of the blocks with rows in the current range. */
   top = 0
-  /** The loaded block (-1: none), its number of rows, its rows, and the index of the last row that `has` looked up. */
+  /**
+   * The number of the loaded block (-1 if no block is loaded), its number of rows, and its rows. `at`: the index of the
+   * row that `has` looked up last.
+   */
   block = -1
   count = 0
   docs: Uint32Array = none

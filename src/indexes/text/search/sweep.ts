@@ -1,7 +1,7 @@
 /**
- * Searches a segment by ranges of rows. The algorithm is MaxScore (Turtle & Flood 1995) with block maxima (Ding & Suel,
- * "Faster top-k document retrieval using block-max indexes", SIGIR 2011), as in Lucene's MaxScoreBulkScorer (Grand et
- * al., "From MaxScore to Block-Max WAND", ECIR 2020):
+ * Searches a segment range by range. A range is a set of consecutive rows. The algorithm is MaxScore (Turtle & Flood
+ * 1995) with block maxima (Ding & Suel, "Faster top-k document retrieval using block-max indexes", SIGIR 2011).
+ * Lucene's MaxScoreBulkScorer is similar (Grand et al., "From MaxScore to Block-Max WAND", ECIR 2020).
  *
  * - The required score is the minimum score of a row that can still be among the best rows (`Found.least`). It
  *   increases during the search.

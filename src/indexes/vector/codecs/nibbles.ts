@@ -30,7 +30,9 @@ export function putNibbles(
   }
 }
 
-/** Copy the codes of `rows` rows to another list. The written part of the other list must consist of zeros before. */
+/**
+ * Copy the codes of `rows` rows to another list. Before the copy, these rows of the other list must consist of zeros.
+ */
 export function copyNibbles(
   from: Uint8Array,
   fromFirst: number,

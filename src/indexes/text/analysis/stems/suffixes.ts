@@ -22,7 +22,7 @@ export function suffixes<Action extends string>(groups: Readonly<Record<Action, 
 
 /**
  * Return the longest suffix in the table with which `word` ends. The suffix must be completely in the region that
- * begins at `from`. `end`: where the word ends for this lookup; default: its length.
+ * begins at `from`. `end`: treat the word as if it ended here; default: its length.
  */
 export function suffixOf<Action extends string>(
   word: string,
