@@ -105,20 +105,20 @@ export class RowFetcher {
     }
     const bytes = reader.buffersOf(range)
     const pieces: Column[] = []
-    let asked = 0
-    let came = 0
-    let isAll = false
+    let requested = 0
+    let received = 0
+    let isComplete = false
     const most = Math.max(rowsAtOnce, Math.floor((runBytes * range.nodes[0]!) / range.bytes))
     let from = 0
     do {
       const to = endOfPiece(rows, from, most)
       const some = rows.subarray(from, to)
-      const number = asked++
-      isAll = to === rows.length
+      const number = requested++
+      isComplete = to === rows.length
       const arrived = (column: Column) => {
         pieces[number] = column
-        came++
-        if (isAll && came === asked) done(pieces.length === 1 ? column : concatColumns(pieces))
+        received++
+        if (isComplete && received === requested) done(pieces.length === 1 ? column : concatColumns(pieces))
       }
       const gathering = gatherRows(field, range, some, bytes, dictionaries)
       this.#tasks.push({ path, reader, gathering, done: arrived })
@@ -126,18 +126,18 @@ export class RowFetcher {
       this.#cost += blockCost(range, some)
       if (this.#filled >= 1 || this.#cost >= costAtOnce) yield* this.finish()
       from = to
-    } while (!isAll)
+    } while (!isComplete)
   }
 
   /** Read all requested rows that are not read yet. */
   *finish(): Task<void> {
-    let left = this.#tasks
+    let running = this.#tasks
     this.#tasks = []
     this.#filled = 0
     this.#cost = 0
-    while (left.length > 0) {
-      left = left.filter(advanced)
-      const readers = new Set(left.map(({ reader }) => reader))
+    while (running.length > 0) {
+      running = running.filter(advanced)
+      const readers = new Set(running.map(({ reader }) => reader))
       const fetching: Promise<void>[] = []
       try {
         for (const reader of readers) {

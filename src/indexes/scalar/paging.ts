@@ -15,8 +15,8 @@ export interface Cut {
 }
 
 /**
- * Minimum number of texts in a piece, also if they are long. It keeps the directory small, which has one text per
- * piece.
+ * Minimum number of texts in a piece, also if they are long. The directory has one text per piece, so larger pieces
+ * keep it small.
  */
 const fewestTexts = 16
 

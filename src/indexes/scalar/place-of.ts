@@ -56,8 +56,7 @@ export function endOfEqual(column: Column, key: Key, from: number, to: number): 
 }
 
 // The functions below are the same binary search for different array types, so that each loop stays monomorphic. A
-// value
-// NaN is neither less than nor equal to a key. This gives the right result, because NaN sorts after all numbers.
+// value NaN is neither less than nor equal to a key. This gives the right result, because NaN sorts after all numbers.
 
 function placeAmongNumbers(
   values: Int32Array | Float64Array,

@@ -1,7 +1,7 @@
 /**
  * Defines a segment of a scalar index: an immutable file over some rows. The segment numbers its rows from 0
  * (ordinals). table/table-index maps ordinals to table rows. The segment itself contains no information about table
- * rows or deleted rows.
+ * rows.
  */
 import type { Column } from '../../arrow/column.js'
 import type { Pacer } from '../../primitives/pacer.js'

@@ -40,7 +40,7 @@ export class ByteSink {
     this.skip(-this.length & 3)
   }
 
-  /** Append `bytes` zeros. Return their start. */
+  /** Append `bytes` zeros. Return the offset of the first zero. */
   skip(bytes: number): number {
     this.reserve(bytes)
     const from = this.length

@@ -21,7 +21,8 @@ export class Collector {
   postings = 0
   mostFrequent = 0
   /**
-   * For each distinct term of each row: term number * 2, plus 1 if the next word is the frequency. Otherwise it is 1.
+   * For each distinct term of each row: term number * 2, plus 1 if the next word is the frequency of the term.
+   * Otherwise the frequency is 1.
    */
   readonly stream = new WordStream()
   /** The positions of the terms, in the same order as `stream`. Null if positions are not stored. */

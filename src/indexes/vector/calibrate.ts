@@ -65,7 +65,9 @@ export function factsOf({ all, filtered }: TunedTwice): TunedFacts {
 
 type TunedFacts = Pick<SegmentFacts, 'recall' | 'recalls' | 'poor' | 'unsettled' | 'measured'>
 
-/** Searches a segment with an effort, and returns at least `count` candidates if it finds so many. */
+/**
+ * Searches a segment with an effort, and returns at least `count` candidates. Returns fewer if it does not find more.
+ */
 export type Propose = (question: Question, effort: number, count: number) => Promise<Candidates>
 
 /** Maximum number of candidates that a trial requests. */

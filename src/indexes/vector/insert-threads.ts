@@ -57,8 +57,8 @@ export const Tally = {
 } as const
 
 /**
- * Start a thread. `file` is null if the program is bundled. Bundlers recognize `new Worker(new URL(...))` and include
- * the file, so this expression must stay as it is.
+ * Start a thread. `file` is null if the file was not found, because a bundler packed Sheaf into a program. Bundlers
+ * recognize `new Worker(new URL(...))` and include the file, so this expression must stay as it is.
  */
 function startWorker(file: URL | string | null, workerData: InsertTask): Worker {
   return file === null

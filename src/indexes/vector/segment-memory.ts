@@ -46,8 +46,8 @@ export const ownMemory: SegmentMemory = {
 export const unchanging: SharedPlaces = { locks: 0, entries: 0 }
 
 /**
- * The filter and the query that are currently in the scratch memory of an arena. The next search need not copy them if
- * it has the same.
+ * The filter and the query that are currently in the scratch memory of an arena. A search with the same
+ * filter or query need not copy it again.
  */
 export interface Laid {
   allowed: Bitset | null

@@ -58,7 +58,10 @@ export class Scratch {
     return { array: this.#integers, from }
   }
 
-  /** Release the scratch for the next search. A search that fails need not call this: the scratch is then garbage. */
+  /**
+   * Release the scratch for the next search. A search that fails need not call this; the next search gets a new
+   * scratch.
+   */
   giveBack(): void {
     this.#usedNumbers = 0
     this.#usedIntegers = 0

@@ -42,8 +42,8 @@ export class Codebooks {
    */
   readonly parameters: Uint8Array
   /**
-   * Number of centroids per part. If training found fewer, the others are copies of the first centroid, and no code
-   * uses them.
+   * Number of centroids per part. If training found fewer centroids, copies of the first centroid are added. No code
+   * uses the copies.
    */
   readonly centroids: number
   readonly #counts: Uint32Array

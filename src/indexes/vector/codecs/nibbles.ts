@@ -10,8 +10,8 @@ export function nibbleListBytes(rows: number, parts: number, tail = 0): number {
 }
 
 /**
- * Write the codes of `rows` rows to a list, from row `first` on. `codes`: one byte per part, row by row. The written
- * part of the list must consist of zeros before.
+ * Write the codes of `rows` rows to a list, from row `first` on. `codes`: one byte per part, row by row. Before
+ * the call, these rows of the list must consist of zeros.
  */
 export function putNibbles(
   codes: Uint8Array,

@@ -1,7 +1,7 @@
 /**
  * Provides the codec of product quantization (Jegou et al. 2011). A vector is divided into parts. For each part, the
  * code has the number of the nearest centroid in 8 or 4 bits. 8-bit codes are stored row by row. 4-bit codes are stored
- * in blocks (`nibbles.ts`); a scan looks up their distances in tables that are rounded to bytes (Andre et al. 2015).
+ * in blocks (`nibbles.ts`). A scan looks up their distances in tables that are rounded to bytes (Andre et al. 2015).
  */
 import type { Arena } from '../../../kernels/arena.js'
 import type { TrainEach } from '../../../kernels/clusters.js'

@@ -112,9 +112,8 @@ function offsetOf({ least, low, high, most }: Dimension, step: number): number {
 }
 
 /**
- * Return one of the offsets `wholeFrom` if all values of the first `own` dimensions are integers from the offset to the
- * offset plus
- * 255. Otherwise return undefined.
+ * Return one of the offsets `wholeFrom` if all values of the first `own` dimensions are integers that are 0 to 255
+ * greater than the offset. Otherwise return undefined.
  */
 async function wholeRange(
   sample: Float32Array,

@@ -19,8 +19,8 @@ import { rangeOf } from './scalar-range.js'
 const topCode = 255
 
 /**
- * Limit of `canTell`. Consider the vector from the middle of the code range to the query. At most this share of its
- * squared length may be outside the code range, which is an eighth of its length.
+ * Maximum of `canTell`. It limits the squared distance of a query from the code range, as a share of the squared
+ * distance of the query from the middle of the code range. The distance itself may be an eighth of the other distance.
  */
 const beyondMost = 1 / 64
 
