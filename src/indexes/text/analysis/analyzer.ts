@@ -68,9 +68,9 @@ export interface TermNumbering {
   /** The distinct terms so far, by number. */
   readonly terms: readonly string[]
   /**
-   * Analyze the UTF-8 text in the bytes `from` to `to - 1`. Return the number of its terms. The first elements of
-   * `numbers` and `positions` are then these terms, in text order, until the next call. Read both properties again
-   * after each call, because `read` may replace the arrays.
+   * Analyze the UTF-8 text in the bytes `from` to `to - 1`. Return the number of its terms. Until the next call, the
+   * first elements of `numbers` and `positions` are the numbers and positions of these terms, in text order. Read both
+   * properties again after each call, because `read` may replace the arrays.
    */
   read(bytes: Uint8Array, from: number, to: number): number
   readonly numbers: Uint32Array

@@ -48,9 +48,12 @@ export function baseTokenizerOf(options: TextOptions, custom: readonly CustomTok
   const registered = custom.find(({ name }) => name === baseTokenizer)
   if (registered !== undefined) return customTokenizer(registered)
   const names = [...Object.keys(builtIn), ...custom.map(({ name }) => name)]
-  throw invalidInput(`no base tokenizer named ${quote(baseTokenizer)}; there are: ${names.join(', ')}`, {
-    hint: 'register a tokenizer with this name, or use icu for scripts without spaces',
-  })
+  throw invalidInput(
+    `there is no base tokenizer named ${quote(baseTokenizer)}; available: ${names.join(', ')}`,
+    {
+      hint: 'register a tokenizer with this name, or use icu for scripts without spaces',
+    },
+  )
 }
 
 function ngramsBy({ ngramMin, ngramMax, prefixOnly, maxTokenLength }: TextOptions): BaseTokenizer {

@@ -52,8 +52,8 @@ function tokensOf(custom: CustomTokenizer, text: string): readonly string[] {
 }
 
 /**
- * Maximum distance in UTF-16 units from the previous token at which a token is located. Without this limit, a token
- * that does not occur in the text would be searched in the whole text.
+ * Maximum distance in UTF-16 units between the previous token and the position where a token is found. Without this
+ * limit, a token that does not occur in the text would be searched in the whole text.
  */
 const searchedUnits = 4096
 

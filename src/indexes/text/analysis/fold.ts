@@ -1,7 +1,7 @@
 /**
  * Provides ASCII folding with the same results as Lucene's ASCIIFoldingFilter, which tantivy and Lance also use. Latin
  * letters, digits and punctuation become ASCII. Characters of other scripts stay unchanged. This includes letters with
- * marks (й, が), from which a Unicode decomposition would remove the marks.
+ * marks (й, が), which a Unicode decomposition would divide into letters and marks.
  */
 
 /** The version of the folding. Change it whenever the folding of a character changes. */

@@ -1,7 +1,7 @@
 /**
- * Converts UTF-8 texts to term numbers. Its speed determines the time of an index build. A table contains the values of
- * the byte runs between two separators that were already seen, so that only unknown runs are analyzed. If a tokenizer
- * does not cut texts at separators, the table contains the values of its tokens.
+ * Converts UTF-8 texts to term numbers. Its speed determines the time of an index build. A run is the bytes between two
+ * separators. A table contains the value of each run that was already read, so that only new runs are analyzed. If a
+ * tokenizer does not cut texts at separators, the table contains the values of its tokens.
  */
 import type { TermNumbering } from './analyzer.js'
 import type { BaseTokenizer, Grams } from './base-tokenizer.js'
@@ -12,7 +12,10 @@ export type TermOf = (token: string) => string | null
 
 /** The value of a dropped token in the table. Values from 0 on are term numbers. */
 const dropped = -1
-/** Values up to this one identify lists of values. A run that has no token, or several tokens, has such a value. */
+/**
+ * The value -2 and lower values identify lists of values. A run without tokens, or with several tokens, has such a
+ * value.
+ */
 const firstList = -2
 
 /**

@@ -5,8 +5,8 @@
  * - Danish to Swedish: the Snowball project (BSD-3-Clause).
  * - Turkish: NLTK.
  * - Arabic (stopwords-iso, MIT), Greek, Romanian and Tamil (Apache-2.0): Orama, because neither Snowball nor tantivy
- *   has lists for them. The Greek list has no marks and no final sigma, like the stems of its stemmer. The Romanian
- *   list has commas below.
+ *   has lists for them. The Greek words have no marks and no final sigma, like the stems of the Greek stemmer. The
+ *   Romanian words have letters with a comma below, not with a cedilla.
  *
  * The pipeline looks up the stem of a word in the list (rule A-087). If the stem is not in the list, the word is not
  * dropped: `because` is in the list, but its stem `becaus` is not.

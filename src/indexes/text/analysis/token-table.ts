@@ -12,7 +12,7 @@ const firstSlots = 1024
 /**
  * Maximum number of slots that a lookup probes. At most half of the slots are taken, so longer probe sequences hardly
  * occur unless an attacker has chosen keys with equal hashes. A key that would need more probes is stored in a `Map`,
- * because its hashes are not predictable.
+ * because an attacker cannot predict the hashes of a `Map`.
  */
 const maxProbes = 256
 

@@ -1,4 +1,7 @@
-/** Arabic, by Chelli and Aries: https://snowballstem.org/algorithms/arabic/stemmer.html. */
+/**
+ * Provides the stemmer for Arabic, an algorithm by Chelli and Aries
+ * (https://snowballstem.org/algorithms/arabic/stemmer.html).
+ */
 import { cut, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 /** Vowel marks, and tatweel, the stroke that only makes a word longer. */

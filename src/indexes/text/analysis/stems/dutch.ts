@@ -1,6 +1,7 @@
 /**
- * Dutch, by Kraaij and Pohlmann: https://snowballstem.org/algorithms/dutch/stemmer.html. Unlike the other stemmers, it
- * also removes the prefix ge-. It doubles the last vowel of a stem if the spelling requires it: bomen becomes boom.
+ * Provides the stemmer for Dutch, an algorithm by Kraaij and Pohlmann
+ * (https://snowballstem.org/algorithms/dutch/stemmer.html). Unlike the other stemmers, it also removes the prefix ge-.
+ * It doubles the last vowel of a stem if the spelling requires it: bomen becomes boom.
  */
 import { cut, isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 
@@ -209,7 +210,7 @@ function noun(word: string, { r1, r2 }: Regions): string | undefined {
     case 'rder':
       return `${stem}r`
     case 'ing':
-      // So that schilderij does not get the stem of schild.
+      // Otherwise schilderij would get the stem of schild.
       if (stem.endsWith('ild')) return `${stem}er`
       return at >= r1 ? lengthened(stem) : undefined
     case 'lengthen':
@@ -247,7 +248,7 @@ function adjective(word: string, r1: number): string | undefined {
   const ig = suffixOf(word, step4Ig)
   if (ig === undefined) return undefined
   const stem = cut(word, ig.text.length)
-  // So that innig does not get the stem of in.
+  // Otherwise innig would get the stem of in.
   return stem.length >= r1 && stem !== 'inn' && endsWithConsonant(stem) ? lengthened(stem) : undefined
 }
 
@@ -280,7 +281,7 @@ function participle(word: string, r1: number): string {
   if (!/[dt]$/.test(word) || stem.length < r1 || !endsWithConsonant(stem)) return word
   if (word.endsWith('t')) return (stem.endsWith('h') && stem.length - 1 >= r1) || stem === 'en' ? word : stem
   if (stem.endsWith('n') && stem.length - 1 >= r1) return word
-  // So that geïnd gets the stem of innen, not that of in.
+  // Otherwise geïnd would get the stem of in. It must get the stem of innen.
   return stem === 'in' ? 'inn' : stem
 }
 

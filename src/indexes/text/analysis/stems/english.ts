@@ -1,4 +1,6 @@
-/** English: Porter 2, https://snowballstem.org/algorithms/english/stemmer.html. */
+/**
+ * Provides the stemmer for English, the algorithm Porter 2 (https://snowballstem.org/algorithms/english/stemmer.html).
+ */
 import { cut, isOf, isOther, regionAfter, suffixes, suffixOf, wordsOf } from './suffixes.js'
 
 const vowels = 'aeiouy'

@@ -1,4 +1,4 @@
-/** Finnish: https://snowballstem.org/algorithms/finnish/stemmer.html. */
+/** Provides the stemmer for Finnish (https://snowballstem.org/algorithms/finnish/stemmer.html). */
 import { cut, isOf, isOther, regionAfter, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyäö'

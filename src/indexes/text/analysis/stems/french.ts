@@ -1,4 +1,4 @@
-/** French: https://snowballstem.org/algorithms/french/stemmer.html. */
+/** Provides the stemmer for French (https://snowballstem.org/algorithms/french/stemmer.html). */
 import { cut, isOf, isOther, past, regionAfter, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyâàëéêèïîôûù'

@@ -1,4 +1,4 @@
-/** German: https://snowballstem.org/algorithms/german/stemmer.html. */
+/** Provides the stemmer for German (https://snowballstem.org/algorithms/german/stemmer.html). */
 import { cut, isOf, past, pastOther, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyäöü'

@@ -1,6 +1,7 @@
 /**
- * Greek, by Ntais and Saroukos: https://snowballstem.org/algorithms/greek/stemmer.html. First, letters lose their marks
- * and case. A rule removes suffixes, and appends letters to certain remaining stems.
+ * Provides the stemmer for Greek, an algorithm by Ntais and Saroukos
+ * (https://snowballstem.org/algorithms/greek/stemmer.html). First, letters lose their marks and case. A rule removes
+ * suffixes, and appends letters to certain remaining stems.
  */
 import { cut, type Suffixes, suffixes, suffixOf, wordsOf } from './suffixes.js'
 

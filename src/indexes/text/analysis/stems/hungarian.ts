@@ -1,6 +1,6 @@
 /**
- * Hungarian: https://snowballstem.org/algorithms/hungarian/stemmer.html. A removed suffix shortens the vowel before it:
- * á to a, é to e.
+ * Provides the stemmer for Hungarian (https://snowballstem.org/algorithms/hungarian/stemmer.html). A removed suffix
+ * shortens the vowel before it: á to a, é to e.
  */
 import { cut, isOf, past, pastOther, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 

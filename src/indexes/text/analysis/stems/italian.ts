@@ -1,4 +1,4 @@
-/** Italian: https://snowballstem.org/algorithms/italian/stemmer.html. */
+/** Provides the stemmer for Italian (https://snowballstem.org/algorithms/italian/stemmer.html). */
 import { cut, isOf, regionAfter, romanceRegion, suffixes, suffixOf, without } from './suffixes.js'
 
 const vowels = 'aeiouàèìòù'

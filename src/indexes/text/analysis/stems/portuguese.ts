@@ -1,6 +1,6 @@
 /**
- * Portuguese: https://snowballstem.org/algorithms/portuguese/stemmer.html. A nasal vowel is written as the vowel and ~,
- * a consonant.
+ * Provides the stemmer for Portuguese (https://snowballstem.org/algorithms/portuguese/stemmer.html). A nasal vowel is
+ * written as the vowel and ~, a consonant.
  */
 import { cut, regionAfter, romanceRegion, suffixes, suffixOf, without } from './suffixes.js'
 

@@ -1,4 +1,4 @@
-/** Romanian: https://snowballstem.org/algorithms/romanian/stemmer.html. */
+/** Provides the stemmer for Romanian (https://snowballstem.org/algorithms/romanian/stemmer.html). */
 import { cut, isOf, isOther, regionAfter, romanceRegion, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouâîă'

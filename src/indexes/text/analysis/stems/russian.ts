@@ -1,4 +1,4 @@
-/** Russian: https://snowballstem.org/algorithms/russian/stemmer.html. ё counts as е. */
+/** Provides the stemmer for Russian (https://snowballstem.org/algorithms/russian/stemmer.html). ё counts as е. */
 import { cut, isOf, past, pastOther, regionAfter, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'аеиоуыэюя'

@@ -1,4 +1,4 @@
-/** Danish, Norwegian and Swedish: https://snowballstem.org/algorithms/scandinavian.html. */
+/** Provides the stemmers for Danish, Norwegian and Swedish (https://snowballstem.org/algorithms/scandinavian.html). */
 import { cut, isOf, isOther, past, pastOther, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const danishVowels = 'aeiouyæåø'

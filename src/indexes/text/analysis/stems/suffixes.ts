@@ -1,7 +1,7 @@
 /**
  * Functions that the Snowball stemmers share. A table contains suffixes; a lookup returns the longest suffix that
- * matches. A rule may require that a suffix is in a region of the word. A region is given by the index at which it
- * begins; it ends with the word. This index stays valid when a rule removes a suffix.
+ * matches. A rule may require that a suffix is in a region of the word. A region is a number: the index of its first
+ * letter. The region ends with the word. The number stays valid when a rule removes a suffix.
  */
 
 interface Suffix<Action extends string> {

@@ -1,6 +1,6 @@
 /**
- * Tamil, by Rajalingam: https://snowballstem.org/algorithms/tamil/stemmer.html. Removing a suffix often leaves the
- * pulli (்), the mark of a consonant without a vowel.
+ * Provides the stemmer for Tamil, an algorithm by Rajalingam (https://snowballstem.org/algorithms/tamil/stemmer.html).
+ * Removing a suffix often leaves the pulli (்), the mark of a consonant without a vowel.
  */
 import { cut, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 

@@ -1,8 +1,8 @@
 /**
- * Turkish, by Eryiğit, Adalı and Çilden: https://snowballstem.org/algorithms/turkish/stemmer.html. Suffixes form
- * chains, which the stemmer removes from the right. A function with a parameter `end` treats the word as if it ended
- * there. Unless its comment says otherwise, such a function returns the start of its suffix or chain, or -1 if the word
- * does not end with it.
+ * Provides the stemmer for Turkish, an algorithm by Eryiğit, Adalı and Çilden
+ * (https://snowballstem.org/algorithms/turkish/stemmer.html). Suffixes form chains, which the stemmer removes from the
+ * right. A function with a parameter `end` treats the word as if it ended there. Unless its comment says otherwise,
+ * such a function returns the start of its suffix or chain, or -1 if the word does not end with it.
  */
 import { isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 
