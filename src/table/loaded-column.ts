@@ -5,12 +5,9 @@ import type { VectorSegment } from '../kernels/vector-segment.js'
 
 export interface LoadedColumn {
   readonly column: Column
-  /**
-   * The vectors of the column in memory that the kernels can read. Null if the kernels cannot read them without
-   * conversion.
-   */
+  /** The vectors of the column, if they were read into memory that the kernels can read. Otherwise null. */
   readonly segment: VectorSegment | null
-  /** The memory that the column takes, bytes. */
+  /** Bytes of memory that the column takes. */
   readonly bytes: number
 }
 

@@ -1,7 +1,7 @@
 /**
  * Reads some rows of stored columns without loading whole columns. Reads in rounds: one round reads blocks of all
- * requested columns and files in parallel. A nested column needs several rounds, because its child rows are known only
- * after its offsets are read.
+ * requested columns and files in parallel. Strings and lists need several rounds, because the addresses of their values
+ * are known only after their offsets are read.
  */
 import type { Column } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'

@@ -40,7 +40,9 @@ export const textFields: readonly (keyof CreateIndexRequest)[] = [
   ...(Object.keys(ignoredFields) as (keyof CreateIndexRequest)[]),
 ]
 
-/** Defaults for n-grams, which are parts of words. They have no stems, and equal a stop word only by chance. */
+/**
+ * Defaults for n-grams. Because n-grams are parts of words, they have no stems, and equal a stop word only by chance.
+ */
 const ngramDefaults: Partial<TextOptions> = { stem: false, removeStopWords: false }
 
 /**

@@ -1,4 +1,4 @@
-/** The interface through which a caller passes texts to a segment build. */
+/** Defines the interface through which a caller passes texts to a segment build. */
 import type { Column } from '../../arrow/column.js'
 
 /** The texts of consecutive rows. */

@@ -1,4 +1,4 @@
-/** The options of text indexes and their defaults (rule A-085). */
+/** Defines the options of text indexes and their defaults (rule A-085). */
 import type { Language } from '../../protocol/index-shapes.js'
 
 /**

@@ -1,4 +1,4 @@
-/** The interface through which a segment reads pages of postings on demand. */
+/** Defines the interface through which a segment reads single pages of postings. */
 import type { MaybePromise } from '../../primitives/task.js'
 
 /** A range of a file and its checksum (CRC-32). */

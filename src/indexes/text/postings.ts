@@ -89,7 +89,7 @@ class PackedPostings implements Postings {
     return new PackedCursor(this, buffer)
   }
 
-  /** Read the header. Return the position after it. */
+  /** Read the header. Return the offset after the header. */
   #readHeader(reader: Reader, full: number): number {
     const { last, mostFrequent, shortest, gapWidths, wordAt } = this
     let before = -1

@@ -11,7 +11,7 @@
  * chance.
  */
 const watchedLeast = 10
-/** One row of every 50 watched rows may change late without prolonging the search. */
+/** Of every 50 watched rows, one row may be found late without prolonging the search. */
 const rowsPerLate = 50
 /**
  * Share of the allowed rows at which a search gives up, because measuring all allowed rows costs no more than
@@ -47,7 +47,7 @@ export function watchedRows(k: number, least = watchedLeast): number {
   return Math.max(k, least)
 }
 
-/** Return the number of rows among `watched` rows that may change late without prolonging the search. */
+/** Return the number of rows among `watched` rows that may be found late without prolonging the search. */
 export function lateRows(watched: number): number {
   return Math.floor(watched / rowsPerLate)
 }

@@ -22,7 +22,7 @@ export interface Words {
   }
 }
 
-/** An analyzer over a base tokenizer. */
+/** An analyzer that converts the tokens of a base tokenizer to terms. */
 export class Pipeline implements Analyzer {
   readonly options: TextOptions
   readonly identity: string

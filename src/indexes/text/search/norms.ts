@@ -4,7 +4,7 @@ import { type Corpus, lengthNorm } from '../query.js'
 /** Length of the table: it has the normalizations of rows with fewer terms than this. */
 export const tableLengths = 256
 
-/** `lengthNorm` for one corpus, precomputed for short rows. */
+/** Computes `lengthNorm` for one corpus. The results for short rows are precomputed. */
 export class Norms {
   readonly corpus: Corpus
   readonly table = new Float64Array(tableLengths)

@@ -32,8 +32,9 @@ function harmonious(word: string, end: number): boolean {
 }
 
 /**
- * Check that a suffix follows a vowel, directly or with `letter` between them. `end`: start of the suffix. Return its
- * start with the letter, or -1.
+ * Return the start of a suffix with its joining letter. If the letter before the suffix is `letter`, it belongs to the
+ * suffix. Return -1 if the letter before the suffix does not follow a vowel. `end`: the start of the suffix without the
+ * joining letter.
  */
 function joinedBy(letter: string, word: string, end: number): number {
   if (word[end - 1] === letter && isOf(vowels, word, end - 2)) return end - 1
@@ -47,7 +48,7 @@ function joinedByVowel(word: string, end: number): number {
 
 /**
  * Return a function that finds the longest of the suffixes `texts`. The word must have vowel harmony, except with
- * `free`. `joint`: the suffix must follow a vowel, directly or with this letter between them.
+ * `free`. `joint`: the joining letter of the suffix (`joinedBy`).
  */
 function mark(texts: string, options: { readonly free?: true; readonly joint?: string } = {}): Mark {
   const table = suffixes({ cut: texts })
