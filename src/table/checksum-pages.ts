@@ -17,7 +17,7 @@ interface Span {
   readonly key: string
   /** Cost of the single pages that were read since the whole span was last loaded. */
   spent: number
-  /** How often the whole span was loaded. */
+  /** Number of times that the whole span was loaded. */
   loads: number
 }
 

@@ -78,7 +78,7 @@ export class SegmentReader<S> {
   }
 
   /**
-   * Whether ascending ordinals have ascending row ids. False if the version's manifest does not show it, because it
+   * True if ascending ordinals have ascending row ids. False if the version's manifest does not show it, because it
    * stores the ids of a fragment in a file.
    */
   get isById(): boolean {

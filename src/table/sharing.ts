@@ -20,7 +20,7 @@ export interface Sharing {
   readonly workerCount: number
   /** The index of this engine among these engines, from 0 on. */
   readonly workerIndex: number
-  /** Whether this engine records its own pins. It writes nothing else, because another engine of the process writes. */
+  /** True if this engine records its own pins. It writes nothing else, because another engine of the process writes. */
   readonly pins: boolean
   /**
    * Return the memory that an engine loaded under `key`. If there is none, load it for all engines. Rejects with the

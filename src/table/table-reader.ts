@@ -90,7 +90,7 @@ export interface RowsOfColumn {
   /** As in `LoadedColumn`. */
   readonly segment: VectorSegment | null
   readonly rows: Uint32Array
-  /** Whether `column` has exactly these rows and shares no memory with the cache. Dictionaries are always shared. */
+  /** True if `column` has exactly these rows and shares no memory with the cache. Dictionaries are always shared. */
   readonly isOwn: boolean
 }
 

@@ -7,8 +7,8 @@ import { blockCost } from './row-fetcher.js'
 export const smallBytes = 16 * 1024
 
 /**
- * By column. `spent`: the cost of the row reads since the column was last loaded whole. `loads`: how often it was
- * loaded whole.
+ * By column. `spent`: the cost of the row reads since the column was last loaded whole. `loads`: the number of
+ * times that it was loaded whole.
  */
 const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
 

@@ -5,7 +5,7 @@ import type { Language } from '../../protocol/index-shapes.js'
  * The options of a text index. All except `positions` determine the terms of a text, together with `Analyzer.identity`.
  */
 export interface TextOptions {
-  /** Whether the index stores the positions of terms, which phrase queries need. Default false. */
+  /** True if the index stores the positions of terms, which phrase queries need. Default false. */
   readonly positions: boolean
   /** `simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or the name of a registered tokenizer. */
   readonly baseTokenizer: string

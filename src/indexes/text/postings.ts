@@ -129,7 +129,7 @@ class PackedCursor implements PostingCursor {
   count = 0
   readonly docs: Uint32Array
   readonly #frequencies: Uint32Array
-  /** Whether the frequencies of the block are unpacked. */
+  /** True if the frequencies of the block are unpacked. */
   #isCounted = false
   readonly #postings: PackedPostings
   readonly #tail: Reader

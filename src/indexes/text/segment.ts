@@ -14,7 +14,7 @@ export interface TextFacts {
   readonly tokens: number
   /** Number of distinct terms. */
   readonly terms: number
-  /** Whether the segment stores positions. */
+  /** True if the segment stores positions. */
   readonly positions: boolean
   /** `Analyzer.identity` of the analyzer that built the segment. */
   readonly identity: string

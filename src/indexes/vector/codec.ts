@@ -11,11 +11,11 @@ export interface Codec {
   /** Serialized parameters, from which `openCodec` restores the codec. */
   readonly parameters: Uint8Array
   /**
-   * Whether the codec encodes residuals of vectors and queries: the vector minus the centroid of the partition. False:
+   * True if the codec encodes residuals of vectors and queries: the vector minus the centroid of the partition. False:
    * whole vectors.
    */
   readonly ofResiduals: boolean
-  /** Whether many distinct rows have the same distance, because distances are small integers. */
+  /** True if many distinct rows have the same distance, because distances are small integers. */
   readonly hasTies: boolean
   /** The default rule for measuring candidates in the order of approximate distances (saturation.ts). */
   readonly blur: Blur

@@ -40,7 +40,7 @@ export class ListReader {
     this.#ordinals = sectionOf(file, 'ordinals', 4 * placed)
   }
 
-  /** Whether all lists together are small enough for a single read. */
+  /** True if all lists together are small enough for a single read. */
   get isSmall(): boolean {
     const { listsBytes, placed } = this.#layout
     return listsBytes + 4 * placed <= runBytes

@@ -84,7 +84,7 @@ const batchBytes = 16 * 1024 * 1024
 
 /** The limits of a scan. */
 interface ScanLimits {
-  /** Whether the caller limits the number of partitions. */
+  /** True if the caller limits the number of partitions. */
   readonly isLimited: boolean
   /** Minimum and maximum number of partitions to scan. */
   readonly least: number
@@ -95,7 +95,7 @@ interface ScanLimits {
   readonly enough: number
   /** Number of rows in lists that may pass the filter. The scan ends when it has seen this number of passing rows. */
   readonly all: number
-  /** Whether the scan may be repeated with a greater number of kept rows. */
+  /** True if the scan may be repeated with a greater number of kept rows. */
   readonly mayKeepMore: boolean
 }
 

@@ -93,7 +93,7 @@ class Search {
   readonly #rest: Float64Array
   /** Number of leading clauses. */
   #leading = 0
-  /** Whether a sum equals the score in query order, without rounding differences. */
+  /** True if a sum equals the score in query order, without rounding differences. */
   #isExact = false
 
   constructor({ segment, query, norms, allowed, found }: SegmentSearch) {

@@ -15,7 +15,7 @@ interface Rule {
   readonly ending: Suffixes<string>
   /** The letters that are appended to all other stems. */
   readonly otherwise: string
-  /** Whether one of `endings` may still be removed after this rule was applied. */
+  /** True if one of `endings` may still be removed after this rule was applied. */
   readonly keepsEnding: boolean
 }
 
