@@ -151,7 +151,7 @@ export class SegmentReader<S> {
     const { items } = this.#covered
     const placed: PlacedRows[] = []
     for (let from = 0, to: number; from < ordinals.length; from = to) {
-      // Find the first cover item whose end is greater than the next ordinal.
+      // Find the first item of the row mapping whose end is greater than the next ordinal.
       const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
       const item = items[next]
       if (item === undefined) break
@@ -211,13 +211,13 @@ export function areById(
 }
 
 /**
- * Add rows to `bits`, shifted by `by`. The numbers in `rows` do not count the gone rows, which a compaction removed.
- * The numbers in `bits` count them. `starts` and `ranks`: the gone rows.
+ * Add rows to `bits`, shifted by `by`. A compaction may have removed rows of the segment: `starts` and `ranks` are the
+ * runs of these removed rows. The numbers in `rows` do not count the removed rows; the numbers in `bits` count them.
  */
 function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
   let run = 0
   for (const row of rows.toIndices()) {
-    // Skip the runs of gone rows before this row. `ranks[run]` is the number of gone rows in the skipped runs.
+    // Skip the runs of removed rows before this row. `ranks[run]` is the number of removed rows in the skipped runs.
     while (run < starts.length && starts[run]! - ranks[run]! <= row) run++
     bits.add(by + row + ranks[run]!)
   }

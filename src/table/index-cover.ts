@@ -25,7 +25,7 @@ export class IndexCover {
   }
 }
 
-/** Group cover items by fragment id. */
+/** Group items of a row mapping by fragment id. */
 export function itemsByFragment(items: readonly CoverItem[]): ReadonlyMap<number, readonly CoverItem[]> {
   const byId = new Map<number, CoverItem[]>()
   for (const item of items) {
@@ -37,8 +37,8 @@ export function itemsByFragment(items: readonly CoverItem[]): ReadonlyMap<number
 }
 
 /**
- * Return the rows of one fragment that cover items list. `items`: only items of this fragment. `rows`: its number of
- * rows.
+ * Return the rows of one fragment that items of a row mapping contain. `items`: the items of this fragment. `rows`: the
+ * number of rows in the fragment.
  */
 export function rowsOfItems(items: readonly CoverItem[], rows: number): RowSet {
   if (items.length === 0) return RowSet.none(rows)

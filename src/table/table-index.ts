@@ -144,7 +144,8 @@ class TableIndexReader implements IndexReader {
   }
 
   /**
-   * Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than cover items.
+   * Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than items in the
+   * row mapping.
    */
   *#mapFewRows(
     rows: Uint32Array,
@@ -165,7 +166,7 @@ class TableIndexReader implements IndexReader {
     }
   }
 
-  /** Map the rows of a segment that belong to one cover item to rows of the item's fragment. */
+  /** Map the rows of a segment that belong to one item of the row mapping to rows of the item's fragment. */
   #mapRows(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
@@ -179,7 +180,8 @@ class TableIndexReader implements IndexReader {
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
-    // Skip the runs of gone rows before this row. `ranks[run]` is the number of gone rows in the skipped runs.
+    // Skip the runs of rows before this row that a compaction removed. `ranks[run]` is the number of rows in these
+    // runs.
     const { starts, ranks } = left
     for (let i = 0; i < offsets.length; i++) {
       const row = offsets[i]!

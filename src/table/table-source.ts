@@ -1,4 +1,4 @@
-/** The store, caches and analyzers that all tables of a root share, so that one memory budget covers all of them. */
+/** Defines the store, caches and analyzers that all tables of a root share. One memory budget limits all caches. */
 import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { columnBytes } from '../arrow/layout.js'
@@ -102,8 +102,8 @@ export function passingBy(source: TableSource): TableSource {
 }
 
 /**
- * Estimate the memory of a footer in bytes. The measured constants are for the objects per field, batch, column and
- * zone.
+ * Estimate the memory of a footer in bytes. The constants were measured. They are the bytes of the objects for a field,
+ * a batch, a column and its statistics.
  */
 function footerBytes({ schema, batches }: FileLayout): number {
   let bytes = 600 + 300 * schema.fields.length

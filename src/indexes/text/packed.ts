@@ -1,8 +1,8 @@
 /**
  * Packs and unpacks blocks of 128 numbers. All numbers of a block have the same number of bits (its width), which is
- * enough for the greatest number. The numbers are interleaved in four lanes: number `4 i + lane` of the block is number
- * `i` of its lane, and word `4 k + lane` of the block is word `k` of its lane. Therefore the bit position of a number
- * is computed once for four lanes.
+ * enough for the greatest number. The numbers are interleaved in four lanes. Number `4 i + lane` of the block is number
+ * `i` of its lane. Word `4 k + lane` of the block is word `k` of its lane. Therefore the bit position of a number is
+ * computed once for four lanes.
  */
 
 /** Numbers per block. */

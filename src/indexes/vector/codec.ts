@@ -44,10 +44,12 @@ export interface Codec {
   /** Write a query to address `at`, in the form that `scan` needs. If `ofResiduals`, `query` must be a residual. */
   place(arena: Arena, query: Float32Array, at: number): void
   /**
-   * Approximate the distances of the rows `0` to `count - 1` of a list from a query, and offer each row to the open
-   * heap of nearest rows (`openNearest`). `list`, `query`, `scratch`: addresses of the list, of the query (`place`) and
-   * of scratch memory. `ordinals`: the address of the ordinals of the rows (u32). `base`: a number that is added to
-   * every distance.
+   * Approximate the distances of a query from the rows `0` to `count - 1` of a list. Offer each row to the open heap of
+   * nearest rows (`openNearest`).
+   *
+   * - `list`, `query`, `scratch`: the addresses of the list, of the query (`place`) and of scratch memory.
+   * - `ordinals`: the address of the ordinals of the rows (u32).
+   * - `base`: a number that is added to every distance.
    */
   scan(
     arena: Arena,

@@ -1,8 +1,8 @@
 /**
  * Searches a vector segment whose partitions are graphs (HNSW). A search walks from node to node along edges. The walk
  * starts from seeds: allowed rows that are spread evenly over all allowed rows. It ends when its nearest rows no longer
- * change (saturation.ts). Without seeds, a walk might miss the nearest allowed row, because the path to this row may
- * lead through thousands of excluded rows, or because there is no path.
+ * change (saturation.ts). Without seeds, a walk might miss the nearest allowed row. The path to this row may lead
+ * through thousands of excluded rows, or there may be no path.
  */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'

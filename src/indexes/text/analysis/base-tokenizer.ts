@@ -89,8 +89,8 @@ function codePointStarts(text: string): Uint32Array {
 
 /**
  * Return a tokenizer whose tokens are runs of characters that match `inside`. `outside` matches the other characters.
- * Both match single characters, because an expression for a whole run would keep a backtracking state per character,
- * and would fail for runs of many millions of characters.
+ * Both must match single characters. An expression for a whole run would keep a backtracking state per character, and
+ * would fail for runs of many millions of characters.
  */
 function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
   const separators = Uint8Array.from({ length: 128 }, (_, code) =>

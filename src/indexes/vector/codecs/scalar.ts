@@ -19,8 +19,9 @@ import { rangeOf } from './scalar-range.js'
 const topCode = 255
 
 /**
- * Maximum of `canTell`. It limits the squared distance of a query from the code range, as a share of the squared
- * distance of the query from the middle of the code range. The distance itself may be an eighth of the other distance.
+ * The limit of `canTell`. Divide the squared distance of a query from the range of the codes by its squared distance
+ * from the middle of the range. The result may be at most 1/64, so the query may be outside by an eighth of the
+ * distance.
  */
 const beyondMost = 1 / 64
 
