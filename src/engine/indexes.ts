@@ -170,9 +170,12 @@ function indexableField(
   // A list of fixed size is a vector, not a list of labels (A-079).
   const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
   if (fits(kind)) return { field }
-  throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
-    hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
-  })
+  throw invalidInput(
+    `column ${quote(column)} is of type ${typeName(type)}: a ${kind} index cannot be built on it`,
+    {
+      hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
+    },
+  )
 }
 
 function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {

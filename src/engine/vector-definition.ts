@@ -125,7 +125,7 @@ function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: D
 /** Return the error for a column that no vector index can be built on. */
 export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
   return invalidInput(
-    `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
+    `column ${quote(column)} is of type ${typeName(type)}: an ${kind} index cannot be built on it`,
     {
       hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8, and for lists of such',
     },

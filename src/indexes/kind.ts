@@ -1,11 +1,13 @@
-/** Index kinds and their families. */
+/** Defines the index kinds and their families. */
 import type { ScalarKind } from './scalar/probe.js'
 import { isTextKind, type TextKind } from './text/kind.js'
 import { isVectorKind, type VectorKind } from './vector/kind.js'
 
 export type IndexKind = ScalarKind | VectorKind | TextKind
 
-/** How an index finds rows: by values (scalar), by distance (vector) or by terms (text). */
+/**
+ * A family of index kinds: `scalar` indexes find rows by value, `vector` indexes by distance, `text` indexes by terms.
+ */
 export type IndexFamily = 'scalar' | 'vector' | 'text'
 
 /** Return the family of an index kind. */

@@ -1,6 +1,6 @@
 /**
- * Waits for reads of a version. Garbage collection may delete the files while they are read: then the error names the
- * expired version.
+ * Waits for reads of a version. If a version expires, garbage collection may delete its files during a read. Then the
+ * error says which version has expired.
  */
 import type { Layout } from '../manifest/layout.js'
 import { orAborted } from '../primitives/abort.js'
@@ -14,8 +14,8 @@ export interface ReadVersion {
 }
 
 /**
- * Wait for a load. Throws `signal.reason`, or the explanation of the source (`TableSource.explain`) when the load
- * fails.
+ * Wait for a load, and return its value. If the load fails, throw the error that `TableSource.explain` returns. If
+ * `signal` is aborted, throw `signal.reason`.
  */
 export function arrived<T>(
   version: ReadVersion,
@@ -27,7 +27,7 @@ export function arrived<T>(
   return loading
 }
 
-/** Wait for a load that has not ended; see `arrived`. */
+/** Wait for a load that is a promise, as `arrived` does. */
 export async function waitedFor<T>(
   { source, layout }: ReadVersion,
   loading: Promise<T>,

@@ -1,34 +1,35 @@
 /**
- * A cache of checked blocks of files, within the memory budget of the root. The blocks of a file are stored in slabs,
- * in the order of their arrival. The cache evicts whole slabs, the least recently used first. So a block of half a
- * kilobyte needs no object of its own.
+ * A cache of checked blocks of files, within the memory budget of the root. The cache copies the blocks of a file into
+ * slabs (larger buffers), in the order in which they are read. Therefore a block of half a kilobyte needs no object of
+ * its own. The cache evicts whole slabs, the least recently used first.
  */
 import type { Memory, Partition } from '../primitives/memory.js'
 
-/** Bytes of the first slab of a file. Each further slab has twice as many, up to `slabBytesMax`. */
+/** Bytes of the first slab of a file. Each further slab is twice as large as the one before, up to `slabBytesMax`. */
 const firstSlabBytes = 4 * 1024
 const slabBytesMax = 64 * 1024
-/** About the bytes of the map entry that finds a block, per half kilobyte of blocks. */
+/** Approximate bytes of one entry in `FileBlocks.positions`. The cache counts one entry per 512 bytes of a slab. */
 const positionBytes = 64
 
 interface Slab {
   readonly file: FileBlocks
-  /** Number among the slabs of the file. */
+  /** Number of this slab among the slabs of the file, from 0. */
   readonly number: number
   readonly key: string
   readonly bytes: Uint8Array
   /** The numbers of the blocks in the slab. */
   readonly numbers: number[]
+  /** Bytes of the slab that blocks occupy. */
   filled: number
 }
 
 /** The cached blocks of a file. */
 interface FileBlocks {
   readonly path: string
-  /** Block number to position: the slab's number times `slabBytesMax`, plus the offset in the slab. */
+  /** By block number: its position, which is the slab's number times `slabBytesMax`, plus the offset in the slab. */
   readonly positions: Map<number, number>
   readonly slabs: Map<number, Slab>
-  /** The number of slabs that the file ever had. */
+  /** The number of slabs that were created for the file, evicted slabs included. */
   count: number
 }
 
@@ -43,7 +44,10 @@ export class BlockCache {
     this.#partition = memory.partition<Slab>('blocks', 'data', sizeOf, slab => this.#forget(slab))
   }
 
-  /** Return block `number` of a file, `length` bytes, not to be written to; undefined if it is not in the cache. */
+  /**
+   * Return block `number` of a file, which has `length` bytes. Callers must not write to it. Return undefined if the
+   * block is not in the cache.
+   */
   get(path: string, number: number, length: number): Uint8Array | undefined {
     const file = this.#files.get(path)
     const position = file?.positions.get(number)
@@ -54,7 +58,7 @@ export class BlockCache {
     return slab.bytes.subarray(at, at + length)
   }
 
-  /** Cache a copy of a block, if the memory budget has room for its slab. */
+  /** Cache a copy of a block, if the memory budget has space for its slab. */
   keep(path: string, number: number, block: Uint8Array): void {
     let file = this.#files.get(path)
     if (file?.positions.has(number)) return
@@ -71,7 +75,7 @@ export class BlockCache {
     slab.filled += block.length
   }
 
-  /** Begin a slab for at least `length` bytes; null if the memory budget has no room for it. */
+  /** Create a slab of at least `length` bytes. Return null if the memory budget has no space for it. */
   #begin(file: FileBlocks, length: number): Slab | null {
     const wanted = Math.max(length, Math.min(slabBytesMax, firstSlabBytes * 2 ** file.count))
     if (!this.#memory.canHold(wanted)) return null

@@ -1,9 +1,10 @@
 /**
- * Reads some bytes of a data file block by block. Wanted blocks are collected, then read at once, together with the
- * pages of their checksums. Neighbouring blocks are one read. Blocks are checked, then cached.
+ * Reads some bytes of a data file block by block. The reader collects the requested blocks. Then it reads them in
+ * parallel, together with the pages of their checksums. One read takes several adjacent blocks. The reader checks the
+ * blocks and caches them.
  *
- * A block has the number of its checksum. Pages, and columns that are not cut into blocks, have a negative number:
- * `numberAt`.
+ * The number of a block is the number of its checksum in the file. Checksum pages, and columns that are not cut into
+ * blocks, have a negative number (`numberAt`).
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import { type ColumnRange, sumOf } from '../arrow/file-layout.js'
@@ -18,27 +19,27 @@ import type { BlockCache } from './block-cache.js'
 import type { ChecksumPages, ColumnChecksums } from './checksum-pages.js'
 import type { TableSource } from './table-source.js'
 
-/** Most bytes of neighbouring blocks that one read takes. */
+/** Maximum bytes of adjacent blocks that one read takes. */
 const readBytes = 64 * 1024
 
-/** Bytes checked between two looks at the clock: a fraction of a millisecond. */
+/** Bytes to check before asking the time slicer whether to yield. Checking them takes less than a millisecond. */
 const checkedBytes = 256 * 1024
 
-/** A column whose blocks are read. */
+/** A column from which blocks are read. */
 interface BlockColumn {
   readonly range: ColumnRange
-  /** Checksums of all its blocks; null if they are read page by page. */
+  /** The checksums of all blocks of the column. Null if single checksum pages are read as needed. */
   readonly checksums: ColumnChecksums | null
-  /** The number of the checksum of each buffer's first block. */
+  /** By buffer: the checksum number of its first block. */
   readonly firstSums: readonly number[]
 }
 
-/** A stretch of the file with one checksum. */
+/** A byte range of the file to read: a block, a checksum page, or a column that is not cut into blocks. */
 interface Wanted {
   readonly number: number
   readonly start: number
   readonly bytes: number
-  /** The column of the block; null for a page of checksums. */
+  /** The column that the bytes belong to. Null for a checksum page. */
   readonly column: BlockColumn | null
 }
 
@@ -49,7 +50,7 @@ export class BlockReader {
   readonly #checksums: ChecksumPages
   readonly #path: string
   readonly #layout: Pick<FileLayout, 'sums'>
-  /** Blocks and pages that were read, by number. */
+  /** Blocks and checksum pages that were read or found in the cache, by number. */
   readonly #arrivedBlocks = new Map<number, Uint8Array>()
   /** Blocks to read, by number. */
   #wanted = new Map<number, Wanted>()
@@ -67,7 +68,7 @@ export class BlockReader {
     this.#layout = layout
   }
 
-  /** Return access to the buffers of one column. */
+  /** Return the functions that request and copy bytes of one column's buffers. */
   buffersOf(range: ColumnRange): BufferBytes {
     const { firstSum, blocks } = range
     const column: BlockColumn = {
@@ -82,8 +83,8 @@ export class BlockReader {
   }
 
   /**
-   * Read the blocks that were wanted since the last call. They must not be used until `check` has finished. Throws
-   * Internal ("corrupted") when the file is missing or cut off.
+   * Read the blocks that were requested since the last call. Callers must not use the blocks before `check` has
+   * finished. Throws Internal ("corrupted") if the file is missing or shorter than recorded.
    */
   fetch(signal?: AbortSignal): MaybePromise<void> {
     if (this.#wanted.size === 0) return
@@ -113,7 +114,7 @@ export class BlockReader {
     return this.#store.readRanges(this.#path, ranges, signal)
   }
 
-  /** Add the pages with the checksums of wanted blocks, except pages that were already read. */
+  /** Add the pages with the checksums of the blocks in `wanted`, except pages that were read or are in the cache. */
   #addPages(wanted: Wanted[]): void {
     const count = wanted.length
     for (let i = 0; i < count; i++) {
@@ -130,7 +131,7 @@ export class BlockReader {
     }
   }
 
-  /** Return where the page with checksum `number` begins. */
+  /** Return the address of the page that contains the checksum `number`. */
   #pageStart(number: number): number {
     return this.#layout.sums.start + pageBytes * Math.floor(number / sumsPerPage)
   }
@@ -140,7 +141,8 @@ export class BlockReader {
     const stretches = this.#unchecked
     this.#unchecked = []
     let bytes = 0
-    // Pages come after all columns in the file, but are needed first.
+    // The stretches are in file order, with the checksum pages last. Begin with the pages, because they check the
+    // blocks.
     for (let i = stretches.length - 1; i >= 0; i--) {
       this.#checkOne(stretches[i]!)
       bytes += stretches[i]!.bytes
@@ -227,7 +229,7 @@ export class BlockReader {
 /** Placeholder of a page until its bytes are read. */
 const pendingPage = new Uint8Array(0)
 
-/** The number for a stretch at `start` that is not a block. */
+/** Return the negative number of a byte range at `start` that is not a block. */
 function numberAt(start: number): number {
   return -1 - start
 }

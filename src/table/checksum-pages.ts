@@ -1,6 +1,6 @@
 /**
- * Caches the checksum pages of whole columns, so that reading blocks of these columns needs no page reads. A column's
- * pages are loaded together once reading single pages has cost more than loading all of them.
+ * Caches the checksum pages of whole columns, so that reading blocks of these columns needs no page reads. When reading
+ * single pages of a column has cost more than reading all its pages, the cache loads all its pages together.
  */
 import { checkPage, countBlocks, pageBytes, pagesFor, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
@@ -9,14 +9,15 @@ import type { Memory, Partition } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readCost } from './read-cost.js'
 
-/** Consecutive pages of a file. */
+/** The checksum pages of a column, which are consecutive in the file. */
 interface Span {
-  /** Number of the first page among the pages of the file. */
+  /** Number of the first page among all checksum pages of the file. */
   readonly first: number
   readonly bytes: number
   readonly key: string
-  /** Cost of the pages read one by one since the span was last loaded. */
+  /** Cost of the single pages that were read since the whole span was last loaded. */
   spent: number
+  /** Number of times that the whole span was loaded. */
   loads: number
 }
 
@@ -33,24 +34,24 @@ export class ChecksumPages {
     this.#partition = memory.partition('checksums', 'data', pages => pages.length)
   }
 
-  /** Return the checksums of a column that is cut into blocks; null if not all of them are in the cache. */
+  /** Return the checksums of a column that is cut into blocks. Return null if they are not in the cache. */
   of(path: string, range: ColumnRange): ColumnChecksums | null {
     const span = spanOf(path, range)
     const pages = this.#partition.peek(span.key)
     return pages === undefined ? null : new ColumnChecksums(pages, span.first * sumsPerPage)
   }
 
-  /** Count the read of a single page. Starts loading all pages of the column once such reads have cost enough. */
+  /** Count the read of a single page. When such reads have cost more than a load of all pages, start this load. */
   spend(path: string, { sums }: Pick<FileLayout, 'sums'>, range: ColumnRange): void {
     const span = spanOf(path, range)
     span.spent += pageBytes + readCost
-    // After each eviction, loading the pages again requires twice the cost.
+    // Each load doubles the limit for the next load, so that evicted pages are not loaded too often.
     if (span.spent <= (span.bytes + readCost) * 2 ** span.loads) return
     if (!this.#memory.canHold(16 * span.bytes)) return
     span.spent = 0
     span.loads++
     const loading = this.#partition.get(span.key, () => this.#load(path, sums.start, span), path)
-    // The reader of the page's blocks reports a damaged page.
+    // Ignore errors here: if a page is damaged, the reader that needs the page reports it.
     if (loading instanceof Promise) loading.catch(() => {})
   }
 
@@ -67,7 +68,7 @@ export class ChecksumPages {
 /** The checksums of the blocks of a column. */
 export class ColumnChecksums {
   readonly #pages: Uint8Array
-  /** Number of the first checksum of the pages. */
+  /** Number in the file of the first checksum in `#pages`. */
   readonly #first: number
 
   constructor(pages: Uint8Array, first: number) {
@@ -75,7 +76,7 @@ export class ColumnChecksums {
     this.#first = first
   }
 
-  /** Return checksum `number` of the file. */
+  /** Return the checksum with this number in the file. */
   at(number: number): number {
     const own = number - this.#first
     const page = Math.floor(own / sumsPerPage)

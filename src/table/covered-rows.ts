@@ -4,7 +4,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import type { IndexReader } from './table-index.js'
 import type { TableReader } from './table-reader.js'
 
-/** Count the live rows that an index covers. Reads only the deletion vectors of fragments that the index covers partly. */
+/** Count the live rows that an index covers. Reads deletion vectors only of fragments that the index covers in part. */
 export async function countCovered(
   reader: TableReader,
   index: Pick<IndexReader, 'covered'>,

@@ -1,6 +1,6 @@
 /**
- * Maps between the ordinals of an index segment and the rows of fragments of one version. Used for vector and text
- * indexes.
+ * Maps the ordinals of a vector or text index segment to the rows of the fragments of one version, and rows to
+ * ordinals.
  */
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
@@ -17,13 +17,14 @@ import { itemsByFragment, rowsOfItems } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 
-/** Rows of a fragment, by ascending offset. */
+/** Some rows of a fragment. */
 interface PlacedRows {
   readonly fragment: Fragment
+  /** Offsets of the rows in the fragment, ascending. */
   readonly offsets: Uint32Array
 }
 
-/** Rows of a segment, by ordinal. */
+/** Some rows of a segment, by ordinal. */
 export interface AllowedRows {
   readonly bits: Bitset
   /** The number of rows in `bits`. */
@@ -35,7 +36,7 @@ interface LiveRowsReader {
   liveIn(fragment: Fragment, pacer: Pacer): Promise<RowSet>
 }
 
-/** Returns some rows of a fragment. */
+/** Returns a set of rows of a fragment, for example its live rows. */
 type RowsOf = (fragment: Fragment) => MaybePromise<RowSet>
 
 /** The version that the segments of an index belong to. */
@@ -60,7 +61,7 @@ export class SegmentReader<S> {
   readonly #items: ReadonlyMap<number, readonly CoverItem[]>
   readonly #isWhole: boolean
   readonly #open: OpenSegment<S>
-  /** The number of live rows; undefined until `liveOrdinals` was called. */
+  /** The number of live rows. Undefined until `liveOrdinals` has counted them. */
   #liveCount: number | undefined
   #isById: boolean | undefined
 
@@ -76,7 +77,10 @@ export class SegmentReader<S> {
     this.#isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
   }
 
-  /** Whether the ordinals are in the order of the row ids, as far as the version's manifest tells. */
+  /**
+   * True if ascending ordinals have ascending row ids. False if the version's manifest does not show it, because it
+   * stores the ids of a fragment in a file.
+   */
   get isById(): boolean {
     this.#isById ??= areById(
       this.#covered.items.map(item => ({
@@ -98,17 +102,17 @@ export class SegmentReader<S> {
     return rowsOfItems(this.#items.get(id) ?? [], rows)
   }
 
-  /** Return the open segment; reads its file if it is not open yet. */
+  /** Return the open segment. If it is not open yet, read its file. */
   open(signal?: AbortSignal): MaybePromise<S> {
     return arrived(this.#version, this.#open(this.path, this.#covered.segment), signal)
   }
 
-  /** Return the ordinals of live rows; null if all rows are live. `reader`: the table reader of the same version. */
+  /** Return the ordinals of live rows, or null if all rows are live. `reader`: a table reader of the same version. */
   liveOrdinals(reader: LiveRowsReader, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`
-    // Other callers share the load, so it has no signal.
+    // Other callers may share this load, so the signal of this caller must not end it.
     const make = async () => {
       const pacer = new Pacer()
       return this.ordinalsOf(fragment => reader.liveIn(fragment, pacer), pacer)
@@ -119,7 +123,7 @@ export class SegmentReader<S> {
     })
   }
 
-  /** Return the ordinals of the rows that `rowsOf` returns for the segment's fragments. */
+  /** Call `rowsOf` for each fragment of the segment, and return the ordinals of the returned rows. */
   ordinalsOf(rowsOf: RowsOf, pacer: Pacer): MaybePromise<Bitset> {
     return runTask(this.#ordinalsOf(rowsOf, pacer))
   }
@@ -138,7 +142,7 @@ export class SegmentReader<S> {
     return bits
   }
 
-  /** Return the rows of some ordinals; rows that no longer exist are left out. `ordinals`: ascending. */
+  /** Return the rows of `ordinals`, which must be ascending. Omits rows that are not in this version. */
   place(ordinals: Uint32Array): MaybePromise<readonly PlacedRows[]> {
     return runTask(this.#place(ordinals))
   }
@@ -147,7 +151,7 @@ export class SegmentReader<S> {
     const { items } = this.#covered
     const placed: PlacedRows[] = []
     for (let from = 0, to: number; from < ordinals.length; from = to) {
-      // The first item that ends beyond the next ordinal.
+      // Find the first item of the row mapping whose end is greater than the next ordinal.
       const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
       const item = items[next]
       if (item === undefined) break
@@ -175,7 +179,10 @@ export class SegmentReader<S> {
     return arrived(this.#version, readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
   }
 
-  /** Run a task on the open segment, which may read more of its file. */
+  /**
+   * Run a task that may read more of the segment's file. If a read fails, throw the explanation of the source
+   * (`TableSource.explain`).
+   */
   *on<T>(work: Task<T>, signal: AbortSignal | undefined): Task<T> {
     try {
       for (let next = work.next(); ; next = work.next()) {
@@ -189,8 +196,8 @@ export class SegmentReader<S> {
 }
 
 /**
- * Return whether rows `from .. to - 1` of these fragments, piece after piece, are in the order of their ids, as far as
- * the version's manifest tells.
+ * Return whether the row ids ascend over all `pieces`. A piece is the rows `from .. to - 1` of a fragment. Return false
+ * if the version's manifest stores the ids of a fragment in a file: the ids may then ascend, but the file is not read.
  */
 export function areById(
   pieces: Iterable<{ readonly fragment: Fragment; readonly from: number; readonly to: number }>,
@@ -203,11 +210,14 @@ export function areById(
   return true
 }
 
-/** Add rows to `bits`, shifted by `by`. `rows` is numbered without the rows in the second argument, `bits` with them. */
+/**
+ * Add rows to `bits`, shifted by `by`. A compaction may have removed rows of the segment: `starts` and `ranks` are the
+ * runs of these removed rows. The numbers in `rows` do not count the removed rows; the numbers in `bits` count them.
+ */
 function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
   let run = 0
   for (const row of rows.toIndices()) {
-    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
+    // Skip the runs of removed rows before this row. `ranks[run]` is the number of removed rows in the skipped runs.
     while (run < starts.length && starts[run]! - ranks[run]! <= row) run++
     bits.add(by + row + ranks[run]!)
   }

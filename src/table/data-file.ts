@@ -1,4 +1,4 @@
-/** Reads footers and columns of data files. Each piece is one read, and is checked against its checksum. */
+/** Reads footers and columns of data files, and checks all bytes against their checksums. */
 import type { Column } from '../arrow/column.js'
 import type { ColumnRange, DictionaryRange } from '../arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
@@ -16,20 +16,20 @@ import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing
 import { elementKind } from './vector-column.js'
 import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
 
-/** The store to read from, and the engines of other threads that may have read the bytes. */
+/** The store to read from, and the data that engines in other threads share. */
 interface Readable {
   readonly store: BlobStore
   readonly sharing?: Sharing | undefined
 }
 
-/** Also caches dictionaries, which the batches of a file share. */
+/** A store with a cache of dictionaries. All record batches of a file share its dictionaries. */
 interface ReadableColumns extends Readable {
   readonly dictionaries: Keeper<Column>
 }
 
 /**
- * Read the footer of a data file. Throws Internal ("corrupted") when the file is missing, cut off, or not the file that
- * the log names.
+ * Read the footer of a data file. Throws Internal ("corrupted") if the file is missing, shorter than recorded, or does
+ * not have the recorded checksum.
  */
 export function readFooter(
   store: BlobStore,
@@ -40,8 +40,8 @@ export function readFooter(
 }
 
 /**
- * Read all bytes of a small file. Throws Internal ("corrupted") when the file is missing or is not the file that the
- * log names.
+ * Read all bytes of a small file. Throws Internal ("corrupted") if the file is missing, or does not have the recorded
+ * size and checksum.
  */
 export async function readWhole(
   store: BlobStore,
@@ -57,12 +57,12 @@ export async function readWhole(
   )
 }
 
-/** Return the bytes to read for a column, its dictionaries included. */
+/** Return the number of bytes to read for a column, its dictionaries included. */
 export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
   return dictionaries.reduce((sum, { range }) => sum + range.bytes, bytes)
 }
 
-/** A column of a batch of a file. */
+/** The location of one column of one record batch in a file. */
 interface ColumnAddress {
   readonly path: string
   readonly layout: FileLayout
@@ -72,8 +72,8 @@ interface ColumnAddress {
 }
 
 /**
- * Read one column of one batch. The cells of a vector column are read straight into kernel memory. `claim` is called
- * with the bytes that the column will take.
+ * Read one column of one record batch. The elements of a vector column are read directly into memory of the kernels.
+ * Calls `claim` with the number of bytes that the column will take.
  */
 export async function readColumn(
   source: ReadableColumns,
@@ -100,7 +100,7 @@ export async function readColumn(
   )
 }
 
-/** Read the values of the dictionaries that a column needs, by dictionary id. */
+/** Read the dictionaries that a column needs. Returns their values, by dictionary id. */
 export function readDictionaries(
   source: ReadableColumns,
   path: string,
@@ -123,7 +123,7 @@ function* dictionariesOf(
   return dictionaries
 }
 
-/** Read the values of a dictionary. `inner`: the values of dictionaries inside of it, by id. */
+/** Read the values of a dictionary. `inner`: by id, the dictionaries that the values themselves refer to. */
 function readDictionary(
   source: ReadableColumns,
   path: string,
@@ -138,7 +138,10 @@ function readDictionary(
   return source.dictionaries.get(`${path}/dictionary/${id}`, load, path)
 }
 
-/** Read a vector column. `head`: the bytes before the cells. `segment`: the cells, in memory that the kernels can read. */
+/**
+ * Read a vector column. Returns `head`, the bytes before the elements, and `segment`, the elements in memory that the
+ * kernels can read.
+ */
 async function readVectors(
   { store, sharing }: Readable,
   path: string,
@@ -167,7 +170,7 @@ async function readVectors(
   return seen(memory)
 }
 
-/** Read and check a stretch of a file. Throws Internal ("corrupted") when its checksum differs. */
+/** Read and check a byte range of a file. Throws Internal ("corrupted") if its checksum differs. */
 export function readRange(
   { store, sharing }: Readable,
   path: string,

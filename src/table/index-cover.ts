@@ -1,4 +1,4 @@
-/** Tells which rows of a version an index covers, and in which segment. */
+/** Finds the rows of a version that an index covers, and the segment that covers them. */
 import { type CoveredSegment, coverAt } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { type CoverItem, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
@@ -19,13 +19,13 @@ export class IndexCover {
     this.#items = itemsByFragment(this.segments.flatMap(({ items }) => items))
   }
 
-  /** Return the rows of a fragment that any segment covers. Reads nothing. */
+  /** Return the rows of a fragment that the segments cover. Reads nothing. */
   covered({ id, rows }: Fragment): RowSet {
     return rowsOfItems(this.#items.get(id) ?? [], rows)
   }
 }
 
-/** Group cover items by fragment id. */
+/** Group items of a row mapping by fragment id. */
 export function itemsByFragment(items: readonly CoverItem[]): ReadonlyMap<number, readonly CoverItem[]> {
   const byId = new Map<number, CoverItem[]>()
   for (const item of items) {
@@ -36,7 +36,10 @@ export function itemsByFragment(items: readonly CoverItem[]): ReadonlyMap<number
   return byId
 }
 
-/** Return the rows of a fragment that cover items list. `rows`: the number of rows in the fragment. */
+/**
+ * Return the rows of one fragment that items of a row mapping contain. `items`: the items of this fragment. `rows`: the
+ * number of rows in the fragment.
+ */
 export function rowsOfItems(items: readonly CoverItem[], rows: number): RowSet {
   if (items.length === 0) return RowSet.none(rows)
   const bits = new Bitset(rows)

@@ -1,20 +1,23 @@
 /**
- * Min/max statistics of inline rows, computed in memory.
+ * Computes min/max statistics of inline rows, and keeps them in memory.
  *
- * The log records no statistics of inline rows, because they would make every commit longer. But without compaction,
- * thousands of commits may each have added one row. Evaluating a filter on such a row takes ten times as long as
- * testing its statistics. So the first filter that finds the column in the cache computes its statistics. They are kept
- * as long as the manifests in memory that name the blob: a few hundred bytes per column.
+ * The log records no statistics of inline rows, because they would make every commit longer. But before a compaction, a
+ * table may have thousands of commits that each added one row. Evaluating a filter on such a row takes ten times as
+ * long as testing statistics of the row. Therefore the first filter that finds the column in the cache computes its
+ * statistics. They take a few hundred bytes per column, and are freed together with the manifests that list the rows.
  */
 import type { Column } from '../arrow/column.js'
 import type { InlineFile } from '../manifest/layout.js'
 import type { TableField } from '../manifest/table-schema.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 
-/** By field id. The versions in memory share the `InlineFile` objects. */
+/** Statistics by inline blob and field id. The manifests of all versions in memory share the `InlineFile` objects. */
 const zones = new WeakMap<InlineFile, Map<number, Zone | null>>()
 
-/** Return the statistics of an inline column. Null if `inMemory` returns undefined, or if the type has no statistics. */
+/**
+ * Return the statistics of an inline column. `inMemory` returns the column if it is in the cache. Return null if the
+ * column is not in the cache, or if its type has no statistics.
+ */
 export function inlineZone(
   file: InlineFile,
   { id }: TableField,

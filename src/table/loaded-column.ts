@@ -1,20 +1,20 @@
-/** A column in memory, with the kernel memory of its vectors, if any. */
+/** Defines a column in memory, together with the memory of the kernels that contains its vectors. */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 
 export interface LoadedColumn {
   readonly column: Column
-  /** The same rows in kernel memory; null if the column is not a vector column. */
+  /** The vectors of the column, if they were read into memory that the kernels can read. Otherwise null. */
   readonly segment: VectorSegment | null
-  /** The memory that the column takes, bytes. */
+  /** Bytes of memory that the column takes. */
   readonly bytes: number
 }
 
-/** Bytes that a column takes in addition to its buffers, about: measured. */
+/** Approximate bytes that the objects of a column take in addition to its buffers (measured). */
 const objectBytes = 400
 
-/** Wrap a column with the memory that it takes. */
+/** Return a loaded column, with the number of bytes that it takes. */
 export function loadedColumn(column: Column, segment: VectorSegment | null = null): LoadedColumn {
   // `columnBytes` already counts the vectors in kernel memory.
   const outside = segment === null ? 0 : segment.byteLength - segment.bytes.length

@@ -1,2 +1,5 @@
-/** About the fixed cost of a read, in bytes of a long read. Measured on a local disk. */
+/**
+ * Approximate fixed cost of one read, as the number of bytes that a long read transfers in the same time. Measured on a
+ * local disk.
+ */
 export const readCost = 6 * 1024

@@ -1,6 +1,7 @@
 /**
- * Reads some rows of stored columns without loading the columns. Reads the blocks of all columns and files at once, in
- * as many dependent rounds as the most deeply nested column needs.
+ * Reads some rows of stored columns without loading whole columns. Reads in rounds: one round reads blocks of all
+ * requested columns and files in parallel. Strings and lists need several rounds, because the addresses of their values
+ * are known only after their offsets are read.
  */
 import type { Column } from '../arrow/column.js'
 import { ColumnTooLarge } from '../arrow/column-too-large.js'
@@ -17,7 +18,7 @@ import { readCost } from './read-cost.js'
 import type { TableSource } from './table-source.js'
 import { inFile } from './verified-range.js'
 
-/** A column of one batch of a file. */
+/** The location of a column of one record batch in a data file. */
 export interface StoredColumn {
   readonly path: string
   readonly layout: FileLayout
@@ -32,16 +33,19 @@ interface Fetch {
   readonly done: (column: Column) => void
 }
 
-/** Rows that are gathered at once, so that no step blocks the event loop for long. */
+/** Maximum number of rows that are gathered in one step, so that no step blocks the event loop for long. */
 const rowsAtOnce = 1024
-/** Bytes of consecutive rows that are gathered at once, if these are more rows than `rowsAtOnce`. */
+/** Consecutive rows may be more than `rowsAtOnce` in one step, up to this many bytes. */
 const runBytes = 1024 * 1024
-/** Cost limit of rows that are gathered at once, as in `blockCost`: rows of long values are gathered a few at a time. */
+/** Maximum cost (`blockCost`) of the rows that are gathered in one step. Rows with long values take more steps. */
 const costAtOnce = 8 * 1024 * 1024
-/** Bytes of neighbouring blocks that one read takes. */
+/** Maximum bytes of adjacent blocks that one read joins. */
 const joinedBytes = 64 * 1024
 
-/** Estimate the cost of reading rows block by block, in bytes of a read of the whole column. */
+/**
+ * Estimate the cost of reading rows block by block. The unit is one byte of a long read: reading the whole column costs
+ * its size. `rows`: the row numbers in the batch, in any order.
+ */
 export function blockCost(
   { nodes, buffers, blocks, bytes, firstSum }: ColumnRange,
   rows: Uint32Array,
@@ -74,8 +78,9 @@ export class RowFetcher {
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
   #tasks: Fetch[] = []
-  /** How far the next group of rows is filled (1: full), and its cost. */
+  /** The fill level of the rows that the next `finish` reads, from 0 to 1 (full). */
   #filled = 0
+  /** The cost (`blockCost`) of these rows. */
   #cost = 0
 
   constructor(source: TableSource, pacer: Pacer) {
@@ -83,7 +88,10 @@ export class RowFetcher {
     this.#pacer = pacer
   }
 
-  /** Request some rows of a column: `done` is called with them once they are read. Reads if enough rows were requested. */
+  /**
+   * Request some rows of a column. Calls `done` with these rows when they are read. They are read by `finish`, or
+   * earlier when enough rows are requested.
+   */
   *fetch(
     { path, layout, range, field }: StoredColumn,
     rows: Uint32Array,
@@ -97,20 +105,20 @@ export class RowFetcher {
     }
     const bytes = reader.buffersOf(range)
     const pieces: Column[] = []
-    let asked = 0
-    let came = 0
-    let isAll = false
+    let requested = 0
+    let received = 0
+    let isComplete = false
     const most = Math.max(rowsAtOnce, Math.floor((runBytes * range.nodes[0]!) / range.bytes))
     let from = 0
     do {
       const to = endOfPiece(rows, from, most)
       const some = rows.subarray(from, to)
-      const number = asked++
-      isAll = to === rows.length
+      const number = requested++
+      isComplete = to === rows.length
       const arrived = (column: Column) => {
         pieces[number] = column
-        came++
-        if (isAll && came === asked) done(pieces.length === 1 ? column : concatColumns(pieces))
+        received++
+        if (isComplete && received === requested) done(pieces.length === 1 ? column : concatColumns(pieces))
       }
       const gathering = gatherRows(field, range, some, bytes, dictionaries)
       this.#tasks.push({ path, reader, gathering, done: arrived })
@@ -118,18 +126,18 @@ export class RowFetcher {
       this.#cost += blockCost(range, some)
       if (this.#filled >= 1 || this.#cost >= costAtOnce) yield* this.finish()
       from = to
-    } while (!isAll)
+    } while (!isComplete)
   }
 
-  /** Read all rows that were requested. */
+  /** Read all requested rows that are not read yet. */
   *finish(): Task<void> {
-    let left = this.#tasks
+    let running = this.#tasks
     this.#tasks = []
     this.#filled = 0
     this.#cost = 0
-    while (left.length > 0) {
-      left = left.filter(advanced)
-      const readers = new Set(left.map(({ reader }) => reader))
+    while (running.length > 0) {
+      running = running.filter(advanced)
+      const readers = new Set(running.map(({ reader }) => reader))
       const fetching: Promise<void>[] = []
       try {
         for (const reader of readers) {
@@ -147,21 +155,27 @@ export class RowFetcher {
   }
 }
 
-/** Return the end of the next piece: at most `most` consecutive rows, or `rowsAtOnce` others. */
+/**
+ * Return the end of the piece that begins at `from`. A piece of consecutive rows has at most `most` rows; any other
+ * piece has at most `rowsAtOnce` rows.
+ */
 function endOfPiece(rows: Uint32Array, from: number, most: number): number {
   let to = from + 1
   while (to < rows.length && to - from < most && rows[to] === rows[to - 1]! + 1) to++
   return Math.min(rows.length, Math.max(to, from + rowsAtOnce))
 }
 
-/** Advance a task. Returns false when the task has ended. */
+/** Advance a request for rows. Returns false when the request is complete. */
 function advanced({ path, gathering, done }: Fetch): boolean {
   const { done: isDone, value } = next(path, gathering)
   if (isDone === true) done(value)
   return isDone !== true
 }
 
-/** Advance a gathering. `ColumnTooLarge` is not an error of the file, so it does not name the file. */
+/**
+ * Advance a generator of `gatherRows`. Adds the path to its errors, except to `ColumnTooLarge`, because then the file
+ * is not damaged.
+ */
 function next(path: string, gathering: Gathering<Column>): IteratorResult<void, Column> {
   try {
     return gathering.next()

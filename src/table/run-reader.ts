@@ -1,6 +1,6 @@
 /**
- * Reads consecutive rows of a stored column: the blocks with these rows, in long reads. Each read is checked as a
- * whole, against the combined checksum of its blocks.
+ * Reads consecutive rows of a stored column in long reads of adjacent blocks. Checks each read as a whole against a
+ * checksum that is combined from the checksums of its blocks.
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { Column } from '../arrow/column.js'
@@ -14,7 +14,7 @@ import { inFile, readVerified } from './verified-range.js'
 
 /**
  * Read rows `from` to `to - 1` of a column that is cut into blocks. `from` must be a multiple of 8. Throws Internal
- * ("corrupted") when the file is missing, cut off or damaged.
+ * ("corrupted") if the file is missing, shorter than recorded, or damaged.
  */
 export async function readRun(
   source: TableSource,

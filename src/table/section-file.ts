@@ -1,6 +1,6 @@
 /**
- * Opens section files (indexes/sections/section-file.ts). The footer is read at once, sections and parts of sections on
- * demand.
+ * Opens section files (indexes/sections/section-file.ts). Opening reads the footer. Sections and parts of sections are
+ * read when a caller asks for them.
  */
 import { assert, corrupted } from '../errors.js'
 import { parseSectionFooter, type SectionFile } from '../indexes/sections/section-file.js'
@@ -10,8 +10,8 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { readTail, readVerified } from './verified-range.js'
 
 /**
- * Open a section file. Throws Internal ("corrupted") when the file is missing, cut off, or not the file that the log
- * names.
+ * Open a section file. Throws Internal ("corrupted") if the file is missing, shorter than recorded, or does not have
+ * the recorded checksum.
  */
 export async function openSectionFile(
   store: BlobStore,
@@ -23,13 +23,16 @@ export async function openSectionFile(
     name: path,
     footer,
     readInto(section, target) {
-      assert(target.length === section.bytes, `section ${section.name} of ${path} has another size`)
+      assert(
+        target.length === section.bytes,
+        `the target of section ${section.name} of ${path} has ${target.length} bytes, expected ${section.bytes}`,
+      )
       return readVerified(store, path, section, [target])
     },
     async readParts(section, parts, target) {
       const first = parts[0]!
       const start = section.start + first.start
-      // A single part may be long: its checksum is computed in steps.
+      // A single part may be long, so `readVerified` computes its checksum in steps.
       if (parts.length === 1) return readVerified(store, path, { ...first, start }, [target])
       await store.readInto(path, start, target)
       for (const part of parts) {

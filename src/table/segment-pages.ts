@@ -5,12 +5,12 @@ import { readRange } from './data-file.js'
 import type { TableSource } from './table-source.js'
 
 /**
- * Return a reader of the pages of the file at `path`. The cache evicts the pages together with the file. Reading a
+ * Return a reader of the pages of the file at `path`. When the file is deleted, the cache drops its pages. Reading a
  * damaged page throws Internal ("corrupted").
  */
 export function segmentPages(source: TableSource, path: string): PageReader {
   const { pages } = source
-  /** Keys by page number. A string keeps its hash after the first lookup. */
+  /** Cache keys by page number. Keys are kept, because JavaScript hashes a string object only once. */
   const keys: string[] = []
   return {
     page(number, range, signal) {

@@ -1,10 +1,11 @@
 /**
- * Shares loaded data between the engines of one process, each in a thread of its own. One engine reads and checks the
- * data, the others see the same memory.
+ * Shares loaded data between the engines of one process. Each engine runs in its own thread. One engine reads and
+ * checks the data; the others use the same memory.
  *
- * - A key names a stretch of a file. Files are immutable and their names are never reused, so a key always means the
- *   same bytes.
- * - Shared memory is not written to after loading, except the areas of one engine (`workerIndex`).
+ * - A key identifies a byte range of a file. Files are immutable and their names are never reused, so a key always
+ *   identifies the same bytes.
+ * - After loading, no engine writes to the shared data. Each engine writes only to its own scratch area
+ *   (`workerIndex`).
  * - Each engine counts the shared memory that it uses against its own budget, and may release it at any time. The
  *   memory is freed when no engine uses it.
  */
@@ -13,27 +14,30 @@ import type { SharedMemory } from '../kernels/kernel.js'
 /** Memory that threads can share. */
 export type Shareable = SharedArrayBuffer | SharedMemory
 
-/** How the engines of one process share loaded data. */
+/** The access of one engine to the data that the engines of its process share. */
 export interface Sharing {
-  /** The number of engines that share. */
+  /** The number of engines that share data. */
   readonly workerCount: number
-  /** The index of this engine among them, from 0 on. */
+  /** The index of this engine among these engines, from 0 on. */
   readonly workerIndex: number
-  /** Whether this engine records its pins, though it writes nothing else: another engine of the process writes. */
+  /** True if this engine records its own pins. It writes nothing else, because another engine of the process writes. */
   readonly pins: boolean
   /**
-   * Return the memory that an engine has under `key`, or load it for all engines. Rejects with the error of `load`; the
-   * other engines then load for themselves.
+   * Return the memory that an engine loaded under `key`. If there is none, load it for all engines. Rejects with the
+   * error of `load`. After such an error the other engines load the data themselves.
    */
   once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S>
 }
 
-/** Each engine reads smaller stretches for itself, because asking the others takes longer. Bytes. */
+/**
+ * Minimum size in bytes of shared data. Each engine reads smaller ranges itself, because this is faster than sharing
+ * them.
+ */
 export const sharedFrom = 32 * 1024
 
 /**
- * Return `length` bytes that `fill` writes, or wrote in another engine under `key`. Without `sharing` the bytes are
- * private.
+ * Return `length` bytes that `fill` writes. If another engine has already filled bytes under `key`, return those bytes.
+ * Without `sharing`, and below `sharedFrom` bytes, the bytes are private to this engine.
  */
 export async function sharedBytes(
   sharing: Sharing | undefined,

@@ -1,4 +1,7 @@
-/** Reads files of a table's `rows` folder: sets of row numbers. They are read whole, checked and cached. */
+/**
+ * Reads the files of a table's `rows` folder. Each file is a set of row numbers, which is read whole, checked and
+ * cached.
+ */
 import { corrupted } from '../errors.js'
 import { filePath } from '../manifest/file-names.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
@@ -26,8 +29,8 @@ export function readStoredRuns<R extends RunSequence>(
   return runs.get(path, load) as MaybePromise<R>
 }
 
-/** Check decoded numbers. Throws as `readStoredRuns` does. */
+/** Return `read` if it is valid and has `count` numbers. Otherwise throws Internal ("corrupted") with `name`. */
 export function checkedRuns<R extends RunSequence>(read: R | null, name: string, count?: number): R {
   if (read !== null && (count === undefined || read.count === count)) return read
-  throw corrupted(`${name} does not hold the numbers that were written`)
+  throw corrupted(`${name} does not contain the numbers that were written`)
 }

@@ -34,18 +34,19 @@ export interface IndexReader {
   /** The path of the indexed column: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
   /**
-   * Estimate the number of covered rows for which a probe is true, deleted rows included. As exact as
-   * `ScalarSegment.estimate`.
+   * Estimate the number of covered rows for which a probe is true, deleted rows included. `ScalarSegment.estimate` says
+   * how exact the result is.
    */
   estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
-   * Return a value with at least `rank` covered rows before it, or after it if `fromEnd` is set, deleted rows included.
-   * Returns null if there is no such value. Absent if the index does not order values.
+   * Return a value that at least `rank` covered rows precede in the order of values, deleted rows included. With
+   * `fromEnd`, at least `rank` covered rows follow the value. Return null if there is no such value. The method is
+   * absent if the index does not order values.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /**
-   * Find the covered rows for which a probe is true, by fragment id, deleted rows included. Fragments without such rows
-   * are missing.
+   * Return the covered rows for which a probe is true, by fragment id, deleted rows included. The map has no entry for
+   * fragments without matching rows.
    */
   find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>>
   /** Return the rows of a fragment that the index covers. Reads nothing. */
@@ -105,7 +106,10 @@ class TableIndexReader implements IndexReader {
     return estimates.reduce((sum, estimate) => sum + estimate, 0)
   }
 
-  /** Asks the largest segment only: it has at least `rank` rows there, and the other segments may add more. */
+  /**
+   * Return the value that the largest segment alone gives: at least `rank` of its rows precede the value. Rows of other
+   * segments can only add to this number.
+   */
   async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
     const [first, ...others] = this.#cover.segments
     if (first === undefined) return null
@@ -139,7 +143,10 @@ class TableIndexReader implements IndexReader {
     return this.#cover.covered(fragment)
   }
 
-  /** Map rows of a segment to rows of fragments, if they are fewer than the cover items. */
+  /**
+   * Map rows of a segment to rows of fragments, row by row. This is faster if there are fewer rows than items in the
+   * row mapping.
+   */
   *#mapFewRows(
     rows: Uint32Array,
     items: readonly CoverItem[],
@@ -159,7 +166,7 @@ class TableIndexReader implements IndexReader {
     }
   }
 
-  /** Map those of a segment's rows that a cover item lists to rows of its fragment. */
+  /** Map the rows of a segment that belong to one item of the row mapping to rows of the item's fragment. */
   #mapRows(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
@@ -173,7 +180,8 @@ class TableIndexReader implements IndexReader {
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
-    // Skip the runs of gone rows before this row: `ranks[run]` is the number of rows in them.
+    // Skip the runs of rows before this row that a compaction removed. `ranks[run]` is the number of rows in these
+    // runs.
     const { starts, ranks } = left
     for (let i = 0; i < offsets.length; i++) {
       const row = offsets[i]!
@@ -184,7 +192,7 @@ class TableIndexReader implements IndexReader {
     return RowSet.of(length, offsets.subarray(0, kept))
   }
 
-  /** Wait for a read. Garbage collection may delete the file together with the version. */
+  /** Wait for a read. If it fails because the version has expired, throw an error that says so. */
   #arrived<T>(loading: MaybePromise<T>): MaybePromise<T> {
     return arrived(this.#reading, loading, undefined)
   }
@@ -218,7 +226,7 @@ class TableIndexReader implements IndexReader {
   }
 }
 
-/** The file of a segment. Its columns are cached in the memory budget of the root. */
+/** Reads the columns of a segment's file, and caches them in the memory budget of the root. */
 class StoredSegment implements SegmentFile {
   readonly batchRows: readonly number[]
   readonly #source: TableSource
@@ -227,7 +235,7 @@ class StoredSegment implements SegmentFile {
   readonly #layout: FileLayout
   readonly #patience: number
   readonly #width: number
-  /** A string keeps its hash after the first lookup, so keys are built once. */
+  /** Cache keys by batch and column. Keys are kept, because JavaScript hashes a string object only once. */
   readonly #keys: string[] = []
 
   constructor(source: TableSource, reading: ReadVersion, path: string, layout: FileLayout, patience: number) {
@@ -264,7 +272,9 @@ class StoredSegment implements SegmentFile {
     return found
   }
 
-  /** `found`: the columns of the first runs. The task adds the others. */
+  /**
+   * Read the columns of the runs that `found` lacks. `found`: the columns of the first runs, which were in the cache.
+   */
   *#fetched(
     found: ColumnRows[],
     runs: readonly RowRun[],

@@ -2,8 +2,8 @@
  * Reads the columns, row ids and live rows of one version of a table.
  *
  * A **part** is one record batch of one fragment: the unit that is loaded, filtered and searched. Versions, files and
- * parts are immutable, so cached data is right for every reader of every version that shares the file. Callers share
- * loads: the signal of a caller ends the caller's wait, never the load.
+ * parts are immutable, so readers of all versions that contain a file can use the same cached data. Several callers may
+ * wait for the same load. Therefore the signal of a caller ends only the wait of this caller, never the load.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
@@ -70,44 +70,49 @@ import { isLoadedWhole, patienceFor, smallBytes } from './whole-columns.js'
 /** A record batch of a fragment: the unit that is loaded, filtered and searched. */
 export interface Part {
   readonly fragment: Fragment
-  /** The number of the record batch in the fragment's files. */
+  /** The number of the record batch. All files of a fragment have the same record batches. */
   readonly batch: number
   /** Offset of the part's first row in the fragment. */
   readonly first: number
   readonly rows: number
 }
 
-/** Some rows of a part, by row number in the part, in any order. */
+/** Some rows of a part. */
 export interface SomeRows {
   readonly part: Part
+  /** Row numbers in the part, in any order. */
   readonly offsets: Uint32Array
 }
 
-/** Some rows of a column: the rows of `column` with the numbers `rows`. */
+/** Some rows of a column. `rows`: the numbers of these rows in `column`. */
 export interface RowsOfColumn {
   readonly column: Column
   /** As in `LoadedColumn`. */
   readonly segment: VectorSegment | null
   readonly rows: Uint32Array
-  /** Whether `column` has exactly these rows and, except for dictionaries, shares no memory with the cache. */
+  /** True if `column` has exactly these rows and shares no memory with the cache. Dictionaries are always shared. */
   readonly isOwn: boolean
 }
 
 /** Consecutive rows of a part's column. */
 export interface RunOfColumn {
   readonly column: Column
-  /** The number in the part of the column's first row. */
+  /** The number of the first row of `column` in the part. */
   readonly from: number
 }
 
-/** Vectors of some rows: the vectors of `vectors` with the numbers `rows`. */
+/** Vectors of some rows. `rows`: the numbers of these rows in `vectors`. */
 interface VectorsOfRows {
   readonly vectors: Vectors
   readonly rows: Uint32Array
 }
 
-/** The least `share` (see `TableReader.rows`) for rows that are read stretch by stretch: most of them may be read again. */
+/**
+ * The minimum `share` (see `TableReader.rows`) for callers that read a column stretch by stretch. It is large, because
+ * such callers may read most of the rows later again.
+ */
 export const stretchPatience = 1
+
 /** Reads one version of a table. See the head of this file. */
 export class TableReader {
   readonly layout: Layout
@@ -162,7 +167,7 @@ export class TableReader {
   }
 
   /**
-   * List the parts of one fragment, in row order. Returns the same objects every time. Reads the footer of one data
+   * List the parts of one fragment, in row order. Each call returns the same objects. Reads only the footer of one data
    * file.
    */
   partsOf(fragment: Fragment, signal?: AbortSignal): MaybePromise<readonly Part[]> {
@@ -183,7 +188,10 @@ export class TableReader {
     return this.#liveStarts().get(fragment)!
   }
 
-  /** Return the number of the first fragment that has a row with at least `rowOffset` live rows before it. */
+  /**
+   * Return the position, in the version's list of fragments, of the fragment with the live row `rowOffset`. The live
+   * rows of the version are numbered from 0. If there is no such row, return the number of fragments.
+   */
   fragmentAt(rowOffset: number): number {
     const { fragments } = this.layout
     const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
@@ -191,8 +199,8 @@ export class TableReader {
   }
 
   /**
-   * Return the position of a fragment in the version's list of fragments, by fragment id; undefined if it is not
-   * listed.
+   * Return the position of the fragment with this id in the version's list of fragments. Return undefined if the
+   * version does not have the fragment.
    */
   positionOf(id: number): number | undefined {
     this.#positions ??= new Map(this.layout.fragments.map((fragment, position) => [fragment.id, position]))
@@ -219,17 +227,17 @@ export class TableReader {
   }
 
   /**
-   * Return the recorded min/max statistics of a fragment's column; null if none are recorded. The statistics include
-   * deleted rows. Reads nothing.
+   * Return the min/max statistics of a fragment's column that the manifest records, or null if it records none. The
+   * statistics include deleted rows. Reads nothing.
    */
   zone(fragment: Fragment, field: TableField): Zone | null {
     return recordedZone(fragment, field, fileOf(fragment, field))
   }
 
   /**
-   * Return the min/max statistics of a fragment's column as `zone` does, or those of inline rows. Nothing is recorded
-   * of inline rows: their statistics are computed when a filter asks while the column is in the cache. So the result
-   * may change over time.
+   * Return the min/max statistics of a fragment's column as `zone` does. The manifest records no statistics of inline
+   * rows. This method computes them if the column is in the cache; otherwise it returns null. So a later call may
+   * return statistics where an earlier call returned null.
    */
   zoneByNow(fragment: Fragment, field: TableField): Zone | null {
     const file = fileOf(fragment, field)
@@ -238,7 +246,10 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
-  /** Return the min/max statistics of the stretches of a part; null if the file has none. Reads the file's footer. */
+  /**
+   * Return the min/max statistics of the stretches of a part. Return null if the file has none. Reads the file's
+   * footer.
+   */
   stretches(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<StretchZones | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
@@ -250,14 +261,14 @@ export class TableReader {
     })
   }
 
-  /** Return whether a column of a part can be read without reading a data file. */
+  /** Return whether `column` would return this column of a part without reading a data file. */
   holds(part: Part, field: TableField): boolean {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return true
     return this.#source.columns.has(this.#keyOf(file, part, field))
   }
 
-  /** Read a column of one part. The column is all null if the fragment was written before the field existed. */
+  /** Read a column of one part. All its values are null if the fragment was written before the field was added. */
   column(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
@@ -278,8 +289,8 @@ export class TableReader {
   }
 
   /**
-   * Return whether to read columns of a part some rows at a time, because neither the part's nor the table's columns
-   * fit into the cache.
+   * Return whether to read columns of a part in several runs of rows. This is true if the cache has no space for the
+   * columns of the part, and no space for half of the columns of the table.
    */
   isLong(part: Part, fields: readonly TableField[]): boolean {
     const bytes = this.storedBytes(part, fields)
@@ -288,8 +299,8 @@ export class TableReader {
   }
 
   /**
-   * Read rows `from` to `to - 1` of a part's column. Returns the whole column if it is in the cache, or is so small
-   * that it is read whole.
+   * Read rows `from` to `to - 1` of a part's column. Returns the whole column if it is in the cache, is inline, or has
+   * at most `smallBytes` bytes.
    */
   run(
     part: Part,
@@ -328,11 +339,11 @@ export class TableReader {
   }
 
   /**
-   * Read some rows of parts. Returns for each part the rows of each field.
+   * Read some rows of parts. Returns an array for each element of `some`, with one element per field.
    *
-   * A column that is in the cache, is small, or would be read almost whole is loaded whole. Of other columns only the
-   * blocks with the rows are read. `share`: the least share of a column's loading cost that is spent on reading blocks
-   * before the column is loaded whole. Default 0.
+   * A column is loaded whole if it is small, or if reading the blocks with the rows would cost as much. Otherwise only
+   * the blocks with the rows are read. When the cost of such reads reaches a share of the cost of loading the column,
+   * the column is loaded whole too (`patienceFor`). `share`: the minimum of this share, default 0.
    */
   rows(
     some: readonly SomeRows[],
@@ -359,7 +370,7 @@ export class TableReader {
     }
   }
 
-  /** Return a column of a part if it is in the cache, or null. */
+  /** Return a column of a part if it is in the cache or consists of nulls. Otherwise return null. */
   #inMemory(part: Part, field: TableField): Pick<LoadedColumn, 'column' | 'segment'> | null {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return { column: nullColumn(field.type, part.rows), segment: null }
@@ -393,7 +404,7 @@ export class TableReader {
           })
         }
       }
-      // One part at a time, so that the columns of all parts are never in memory together.
+      // Finish one part before the next, so that the columns of all parts are never in memory together.
       for (const { to, loading } of whole) {
         const { column } = yield* wait(loading)
         own[to] = {
@@ -409,7 +420,7 @@ export class TableReader {
     return found
   }
 
-  /** Start reading the footers that columns of a part need. */
+  /** Start reading the footers of the files that contain columns of a part. */
   #prefetchFooters({ fragment }: Part, fields: readonly TableField[]): void {
     for (const field of fields) {
       const file = fileOf(fragment, field)
@@ -419,7 +430,10 @@ export class TableReader {
     }
   }
 
-  /** Return where to read rows of a column from; null if the column is to be loaded whole. */
+  /**
+   * Return the location of a column whose rows are to be read in blocks. Return null if the column is to be loaded
+   * whole.
+   */
   *#storedRows(
     part: Part,
     field: TableField,
@@ -434,7 +448,7 @@ export class TableReader {
     return { path: this.#path(file.file), layout, range, field }
   }
 
-  /** Return the size of columns of the whole table, bytes. */
+  /** Estimate the stored size in bytes of columns, for all fragments of the table. */
   #bytesOf(fields: readonly TableField[]): number {
     let sum = 0
     for (const field of fields) {
@@ -453,8 +467,8 @@ export class TableReader {
   }
 
   /**
-   * Return the stored size of a part's columns, bytes. If the footer of a file was not read yet, an estimate: the
-   * columns' share of the file.
+   * Return the stored size of a part's columns in bytes. If the footer of a file is not in the cache, the size is an
+   * estimate: all columns of the file count as equally large.
    */
   storedBytes(part: Part, fields: readonly TableField[]): number {
     const { fragment, batch, rows } = part
@@ -470,7 +484,7 @@ export class TableReader {
     return bytes
   }
 
-  /** Start loading columns of a part for later calls, if the cache has room for them. */
+  /** Start to load columns of a part for later calls, if the cache has space for them and has their footers. */
   prefetch(part: Part, fields: readonly TableField[]): void {
     let bytes = 0
     for (const field of fields) {
@@ -479,7 +493,7 @@ export class TableReader {
       const range = this.#source.footers.peek(this.#path(file.file))?.batches[part.batch]?.columns[
         file.fields.indexOf(field.id)
       ]
-      // The call that reads the footer can read the column too.
+      // The footer is not in the cache. A later call must read it, and can then read the column.
       if (range === undefined) return
       bytes += bytesToRead(range)
     }
@@ -516,7 +530,7 @@ export class TableReader {
     return whenResolved(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
   }
 
-  /** Read vectors of some rows of parts into memory that the kernels can read. Reads as `rows` does. */
+  /** Read vectors of some rows of parts into memory that the kernels can read. Reads columns as `rows` does. */
   vectorsOf(
     some: readonly SomeRows[],
     field: VectorField,
@@ -541,7 +555,7 @@ export class TableReader {
     return found
   }
 
-  /** Return the live rows of a part, by offset in the part; null if all are live. */
+  /** Return the live rows of a part, as offsets in the part. Return null if all rows are live. */
   live(part: Part, signal?: AbortSignal): MaybePromise<Bitset | null> {
     const { dead } = part.fragment
     if (dead.count === 0) return null
@@ -553,7 +567,10 @@ export class TableReader {
     )
   }
 
-  /** `last`: the last part of the fragment's deletion vector that the set of live rows includes. */
+  /**
+   * Return the cache key of a set of live rows. `last`: the newest part of the fragment's deletion vector that the set
+   * takes into account.
+   */
   #liveKey({ fragment, batch }: Part, last: RunsPlace): string {
     return `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
   }
@@ -572,7 +589,7 @@ export class TableReader {
     return RowSet.ofBits(bits)
   }
 
-  /** Return the number of live rows of a part's fragment before the part. */
+  /** Return the number of live rows that precede a part in its fragment. */
   liveBefore({ fragment, first }: Part, signal?: AbortSignal): MaybePromise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
     return whenResolved(this.#arrived(this.#deadOffsets(fragment), signal), dead =>
@@ -580,7 +597,7 @@ export class TableReader {
     )
   }
 
-  /** Return the ids of all rows of a fragment by offset, including deleted rows. */
+  /** Return the row ids of a fragment, in the order of the rows. Includes deleted rows. */
   rowIds(fragment: Fragment, signal?: AbortSignal): MaybePromise<RunSequence> {
     const { ids, rows } = fragment
     if ('row0' in ids) {
@@ -602,7 +619,7 @@ export class TableReader {
 
   async #loadLive(part: Part): Promise<Bitset> {
     const { parts } = part.fragment.dead
-    // If the live rows before the last commits are cached, read only the deletions of these commits.
+    // If the live rows before the newest commits are cached, read only the rows that these commits deleted.
     for (let after = parts.length - 1; after > 0; after--) {
       const before = this.#source.live.peek(this.#liveKey(part, parts[after - 1]!))
       if (before !== undefined) return before.clone().andNot(await this.marked(part, parts.slice(after)))
@@ -610,7 +627,10 @@ export class TableReader {
     return (await this.marked(part, parts)).not()
   }
 
-  /** Return the rows of a part, by offset in it, that `addresses` list by offset in the fragment. */
+  /**
+   * Return the rows of a part that stored sets of rows contain, as offsets in the part. `addresses`: the stored sets,
+   * which contain offsets in the fragment.
+   */
   async marked(part: Part, addresses: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
@@ -623,7 +643,9 @@ export class TableReader {
     return marked
   }
 
-  /** Return the offsets of a fragment's deleted rows, one set per commit. The sets are disjoint. */
+  /**
+   * Return the offsets of a fragment's deleted rows, one set per part of its deletion vector. The sets are disjoint.
+   */
   #deadOffsets(fragment: Fragment): Promise<readonly NumberRuns[]> {
     return this.#offsetsAt(fragment, fragment.dead.parts)
   }
@@ -641,8 +663,8 @@ export class TableReader {
 
   /**
    * Read a set of row numbers from a file or an inline blob. `decode` decodes a file, `decodeInline` a blob. Throws
-   * Internal ("corrupted") when the bytes are not those that were written, or do not hold `count` numbers if `count` is
-   * given.
+   * Internal ("corrupted") if the bytes are damaged, or if they do not contain `count` numbers. `count` undefined: any
+   * number of numbers.
    */
   async #runs<R extends RunSequence>(
     address: RunsPlace,
@@ -665,7 +687,7 @@ export class TableReader {
       first += rows
     }
     if (first !== fragment.rows) {
-      throw corrupted(`fragment ${fragment.id} holds ${first} rows, its record says ${fragment.rows}`)
+      throw corrupted(`fragment ${fragment.id} has ${first} rows, but its record says ${fragment.rows}`)
     }
     return parts
   }
@@ -686,12 +708,12 @@ export class TableReader {
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
 
-  /** The key of the blob that contains a file of columns. */
+  /** Return the key of the blob that contains columns: a data file, or the slot of inline rows. */
   #blobKey(file: DataFile): string {
     return 'slot' in file ? slotKey(file.slot) : this.#path(file.file)
   }
 
-  /** The key of the blob that contains a set of row numbers. */
+  /** Return the key of the blob that contains a set of row numbers: a file, or a slot. */
   #blobKeyOfRuns(address: RunsPlace): string {
     return 'file' in address ? `${this.#location}/${filePath('rows', address.file)}` : slotKey(address.slot)
   }
@@ -719,8 +741,8 @@ export class TableReader {
       lastInline.set(slots, last)
     }
     const column: Column | undefined = last.batch.columns[file.fields.indexOf(field.id)]
-    assert(column !== undefined, `slot ${file.slot} lacks field ${field.id}`)
-    // A view would keep the whole slot in memory.
+    assert(column !== undefined, `slot ${file.slot} has no column of field ${field.id}`)
+    // Copy the column, because a view of the slot would keep the whole slot in memory.
     return loadedColumn(withOwnDictionary(takeColumn(column, ascendingTo(column.length))))
   }
 
@@ -728,18 +750,23 @@ export class TableReader {
     const { schema, earlier } = this.layout
     const written = file.schema === schema.id ? schema : earlier.find(({ id }) => id === file.schema)
     const fields = file.fields.map(id => written?.fields.find(known => known.id === id))
-    assert(!fields.includes(undefined), `slot ${file.slot} holds a field that is in no schema`)
+    assert(
+      !fields.includes(undefined),
+      `slot ${file.slot} has a column of a field that is not in schema ${file.schema}`,
+    )
     return decodeBatch(bytes, arrowSchema({ id: 0, fields: fields as TableField[] }))
   }
 }
 
 /**
- * Per log, the batch of inline rows that was decoded last: its columns are usually read one after the other. A batch
- * views its slot's memory, so only one is kept.
+ * For each log, the batch of inline rows that was decoded last. Callers usually read its columns one after the other.
+ * Only one batch is kept, because a batch keeps the memory of its whole slot.
  */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
 
-/** Give a column the type of its field. Versions may name the fields of a struct differently and share the same bytes. */
+/**
+ * Give a column the type of its field. Two versions may share a column but have different names for fields of a struct.
+ */
 function asOfType(loaded: LoadedColumn, { type }: TableField): LoadedColumn {
   if (equalTypes(loaded.column.type, type)) return loaded
   return { ...loaded, column: retyped(loaded.column, type) }
@@ -749,7 +776,10 @@ function keyOfInline({ slot, blob }: InlineFile, { id }: Pick<TableField, 'id'>)
   return `${slot}/${blob}/${id}`
 }
 
-/** `file`: the file of the fragment that holds `field`. */
+/**
+ * Read recorded statistics from a manifest. `file`: the file of the fragment with `field`; undefined: all values are
+ * null.
+ */
 function recordedZone(
   { rows, zones }: Fragment,
   { id, type }: TableField,
@@ -760,19 +790,19 @@ function recordedZone(
   return record === undefined ? null : readZone(record, type)
 }
 
-/** Return the newest file of a fragment that holds `field`. */
+/** Return the newest file of a fragment with the column of `field`. Return undefined if no file has the column. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
   return fragment.files.findLast(file => file.fields.includes(field.id))
 }
 
-/** About the bytes of a field in a file of a fragment; at most the size of the file. */
+/** Estimate the bytes of a field in a file of a fragment. The result is at most the size of the file. */
 function bytesOfField(file: DataFile, { rows }: Fragment, { type }: TableField): number {
   const { bytes } = file
   const row = bytesOfRow(type)
   return row === null ? bytes : Math.min(bytes, rows * row)
 }
 
-/** Bytes per row of a type whose rows are equally long; null for other types. */
+/** Return the bytes per row of a type whose rows are equally long. Return null for other types. */
 function bytesOfRow(type: DataType): number | null {
   switch (type.kind) {
     case 'null':
@@ -787,7 +817,7 @@ function bytesOfRow(type: DataType): number | null {
   }
 }
 
-/** Decode a blob of deleted rows: ascending u32 row offsets. */
+/** Decode a blob of deleted rows, which consists of ascending u32 row offsets. Return null if the blob is invalid. */
 function readOffsets(bytes: Uint8Array): NumberRuns | null {
   if (bytes.length % 4 !== 0) return null
   const { buffer, byteOffset } = aligned(bytes, 4, bytes.length / 4)

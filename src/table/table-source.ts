@@ -1,4 +1,4 @@
-/** The store, caches and analyzers that all tables of a root share, so that one memory budget covers all of them. */
+/** Defines the store, caches and analyzers that all tables of a root share. One memory budget limits all caches. */
 import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { columnBytes } from '../arrow/layout.js'
@@ -22,28 +22,31 @@ export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
   /**
-   * Return the error to throw instead of `error`, with which reading a version failed: the version may have expired.
-   * Absent: throw `error`.
+   * Return the error to throw when reading a version failed with `error`. For example, the version may have expired.
+   * Absent: throw `error` itself.
    */
   readonly explain?: (table: string, version: number, error: unknown) => Promise<unknown>
   readonly memory: Memory
   readonly columns: PassingKeeper<LoadedColumn>
-  /** Dictionaries of data files, by file: all batches share them. */
+  /** Dictionaries of data files. All record batches of a file share its dictionaries. */
   readonly dictionaries: Partition<Column>
-  /** Blocks of columns of which only some rows are read. */
+  /** Single blocks of columns that are not loaded whole. */
   readonly blocks: BlockCache
   /** Checksums of blocks. */
   readonly checksums: ChecksumPages
-  /** Vectors that were converted for the kernels. */
+  /** Vectors that were converted to a format of the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
   readonly footers: Partition<FileLayout>
   /** Row ids of fragments, and deletion vectors. */
   readonly runs: Partition<RunSequence>
-  /** Live rows of batches with deleted rows; live ordinals of segments of vector and text indexes. */
+  /**
+   * Sets of live rows, by record batch with deleted rows. Also sets of live ordinals, by segment of a vector or text
+   * index.
+   */
   readonly live: Partition<Bitset>
-  /** Segments of vector indexes. An IVF segment holds all of its lists, or memory for one list. */
+  /** Segments of vector indexes. An IVF segment contains all of its lists, or only a buffer for one list. */
   readonly segments: Partition<VectorIndexSegment>
-  /** Lists of IVF segments that do not hold all of their lists. */
+  /** Lists of those IVF segments that contain only a buffer for one list. */
   readonly lists: Partition<StoredList>
   /** Segments of text indexes, without their postings. */
   readonly textSegments: Partition<TextSegment>
@@ -55,7 +58,7 @@ export interface TableSource {
   readonly sharing: Sharing | undefined
 }
 
-/** Create the source of a root. `memory`: the memory budget of its caches. */
+/** Create the source of a root. `memory`: the cache of the root, whose budget all partitions share. */
 export function createTableSource(
   store: BlobStore,
   slots: SlotReader,
@@ -91,14 +94,17 @@ export function createTableSource(
 }
 
 /**
- * Return a source for a single pass over much data, such as a compaction. The source uses cached data. New data takes a
- * bounded part of the cache, and never evicts data that is used repeatedly (primitives/memory).
+ * Return a source for reading much data once, for example in a compaction. The source uses cached data. Data that it
+ * loads takes a bounded part of the cache and never evicts data that is used repeatedly (primitives/memory).
  */
 export function passingBy(source: TableSource): TableSource {
   return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
 }
 
-/** About the memory of a footer, bytes. Measured: objects for each field, and for each column of each batch. */
+/**
+ * Estimate the memory of a footer in bytes. The constants were measured. They are the bytes of the objects for a field,
+ * a batch, a column and its statistics.
+ */
 function footerBytes({ schema, batches }: FileLayout): number {
   let bytes = 600 + 300 * schema.fields.length
   for (const { columns } of batches) {

@@ -1,4 +1,4 @@
-/** Columns of texts and of lists of texts, the input of text indexes. */
+/** Functions for columns of texts and of lists of texts, which are the input of text indexes. */
 import { bitmapBytes, copyBits, countBits, setBits } from '../arrow/bits.js'
 import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
@@ -15,7 +15,7 @@ function isText(type: DataType): boolean {
   return type.kind === 'utf8' || (type.kind === 'dictionary' && type.value.kind === 'utf8')
 }
 
-/** Decode the dictionaries of a text column. */
+/** Replace dictionary-encoded texts of a column by plain texts. Returns other columns unchanged. */
 export function plainTexts(column: Column): Column {
   const { type, dictionary } = column
   if (type.kind === 'list') {
@@ -31,7 +31,7 @@ export function plainTexts(column: Column): Column {
   return takeColumn(dictionary, entries)
 }
 
-/** Return the column with null for each row `i` for which `kept` lacks `from + i`. */
+/** Return a copy of a column in which row `i` is null if `kept` does not contain `from + i`. */
 export function onlyRows(column: Column, kept: Bitset, from: number): Column {
   const { length } = column
   const validity = new Uint8Array(bitmapBytes(length))
@@ -43,7 +43,7 @@ export function onlyRows(column: Column, kept: Bitset, from: number): Column {
   return { ...column, validity, nullCount: length - countBits(validity, length) }
 }
 
-/** Return the bytes of the texts before a row of a plain column, null rows included. */
+/** Return the total bytes of the texts in the rows before `row` of a plain column. Null rows count too. */
 export function bytesBefore({ offsets, children }: Column, row: number): number {
   assert(offsets !== null, 'texts have offsets')
   const at = offsets[row]!

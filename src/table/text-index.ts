@@ -1,4 +1,4 @@
-/** A text index of a table at one version: its segments, and the rows of fragments that their ordinals stand for. */
+/** A text index of a table at one version: its segments, and the mapping from their ordinals to rows of fragments. */
 import { SheafError } from '../errors.js'
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
@@ -27,9 +27,9 @@ export interface TextIndexReader {
   /** The path of the indexed field. */
   readonly path: readonly string[]
   readonly options: TextOptions
-  /** The segments that cover rows of this version and were built by an analyzer equal to this process's. */
+  /** The segments that cover rows of this version and were built by the analyzer that this process uses. */
   readonly segments: readonly SegmentReader<TextSegment>[]
-  /** Why some segments are not used; null if all are used. */
+  /** The reason why this process does not use some segments. Null if it uses all segments. */
   readonly reason: string | null
   /** Return the analyzer. Throws InvalidInput when its tokenizer is not registered in this process. */
   analyzer(): Analyzer
@@ -37,7 +37,7 @@ export interface TextIndexReader {
   covered(fragment: Fragment): RowSet
 }
 
-/** Return readers of a version's text indexes whose columns hold texts. */
+/** Return readers of a version's text indexes. Skips an index if its column no longer contains texts. */
 export function textIndexReaders(
   source: TableSource,
   location: string,
@@ -68,7 +68,9 @@ class TableTextIndex implements TextIndexReader {
   readonly options: TextOptions
   readonly #version: IndexedVersion
   readonly #index: TableIndex
-  /** Computed on first use: queries without a text search do not need it. */
+  /**
+   * The usable segments. They are computed at the first use, because queries without a text search do not need them.
+   */
   #usable: Usable | undefined
 
   constructor(version: IndexedVersion, index: TableIndex, options: TextOptions, path: readonly string[]) {
@@ -115,13 +117,13 @@ interface Usable extends Pick<TextIndexReader, 'segments' | 'reason'> {
 
 interface UsableSegments {
   readonly segments: readonly IndexSegment[]
-  /** Why other segments are not used; null if all are used. */
+  /** The reason why this process does not use the other segments. Null if it uses all segments. */
   readonly reason: string | null
 }
 
 /**
- * Return the segments of an index that this process can use. Segments of a text index must have been built by an
- * analyzer equal to this process's. Rows of other segments count as unindexed.
+ * Return the segments of an index that this process can use. A process uses a segment of a text index only if its
+ * analyzer has the same identity as the analyzer that built the segment. Rows of other segments count as unindexed.
  */
 export function usableSegments(
   { segments, text }: Pick<TableIndex, 'segments' | 'text'>,
@@ -135,11 +137,12 @@ export function usableSegments(
   if (usable.length === segments.length) return { segments, reason: null }
   return {
     segments: usable,
-    reason: 'another version of the analyzer built a part of the index: ns.optimize() rebuilds that part',
+    reason:
+      'another version of the analyzer built a part of the index. Call ns.optimize() to rebuild this part',
   }
 }
 
-/** Open segments: terms are loaded whole, postings on demand. */
+/** Return a function that opens segments. It loads all terms; postings are read on demand. */
 function opening(source: TableSource): OpenSegment<TextSegment> {
   const { store, textSegments } = source
   return (path, { bytes, crc, rows }) =>

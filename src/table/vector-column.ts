@@ -1,4 +1,6 @@
-/** Vector columns for the kernels: dense rows of float32 or uint8, and which rows hold a vector. */
+/**
+ * Converts vector columns for the kernels: to dense rows of float32 or uint8, and a set of the rows that have a vector.
+ */
 import { type Column, isValid } from '../arrow/column.js'
 import { fromFloat16 } from '../arrow/float16.js'
 import type { DataType } from '../arrow/types.js'
@@ -11,20 +13,20 @@ import { Bitset } from '../primitives/bitset.js'
 /** Vectors of a column in memory that the kernels can read. */
 export interface Vectors {
   readonly segment: VectorSegment
-  /** Vectors that are neither null nor have null elements; null if all are. */
+  /** The vectors that are not null and have no null elements. Null if this is true of all vectors. */
   readonly present: Bitset | null
   /** The vectors of each row if rows hold lists of vectors. Null if row `i` has vector `i`. */
   readonly lists: VectorLists | null
 }
 
-/** Row `i` has the vectors `offsets[i] .. offsets[i + 1] - 1`. */
+/** The vectors of rows that hold lists of vectors. Row `i` has the vectors `offsets[i]` to `offsets[i + 1] - 1`. */
 interface VectorLists {
   readonly offsets: Int32Array
-  /** Rows that are not null; null if no row is null. */
+  /** The rows that are not null. Null if no row is null. */
   readonly valid: Bitset | null
 }
 
-/** Return the number of rows. */
+/** Return the number of rows. If rows hold lists of vectors, each list is one row. */
 export function rowsOf({ segment, lists }: Vectors): number {
   return lists === null ? segment.rows : lists.offsets.length - 1
 }
@@ -68,7 +70,7 @@ export function vectorFields(schema: TableSchema): readonly VectorField[] {
 
 type VectorType = DataType & { readonly kind: 'fixed_size_list' }
 
-/** Return whether a type is a vector. */
+/** Return whether a type is a vector: a fixed-size list of floats or of 8-bit integers. */
 function holdsVectors(type: DataType): type is VectorType {
   if (type.kind !== 'fixed_size_list' || type.size === 0) return false
   const { type: element } = type.child
@@ -80,13 +82,13 @@ export function holdsVectorLists(type: DataType): boolean {
   return type.kind === 'list' && holdsVectors(type.child.type)
 }
 
-/** Return the vector type of a column of vectors or of lists of vectors; null for any other column. */
+/** Return the vector type of a column of vectors or of lists of vectors. Return null for any other column. */
 export function vectorType(type: DataType): VectorType | null {
   const inner = type.kind === 'list' ? type.child.type : type
   return holdsVectors(inner) ? inner : null
 }
 
-/** Return the element kind that the kernels store exactly as Arrow does; null if the vectors must be converted. */
+/** Return the element kind if the kernels use the same bytes as Arrow. Return null if the vectors must be converted. */
 export function elementKind(type: DataType): ElementKind | null {
   if (type.kind !== 'fixed_size_list') return null
   const child = type.child.type
@@ -100,7 +102,7 @@ export function vectorsOf(column: Column): Column {
   return column.type.kind === 'list' ? column.children[0]! : column
 }
 
-/** Return the lists of vectors of a column; null for a column of vectors. */
+/** Return the lists of vectors of a column. Return null for a column of vectors. */
 export function vectorLists({ offsets, validity, nullCount, length }: Column): VectorLists | null {
   if (offsets === null) return null
   return {
@@ -110,16 +112,16 @@ export function vectorLists({ offsets, validity, nullCount, length }: Column): V
 }
 
 /**
- * Copy the vectors of a few rows into ordinary memory, for plain loops: for few rows, opening kernel memory takes
- * longer.
+ * Copy the vectors of a few rows into ordinary memory, which is searched without the WebAssembly kernels. For few rows
+ * this is faster than opening memory of the kernels.
  */
 export function plainVectors(column: Column): VectorSegment {
   return vectorSegment(column, Number.POSITIVE_INFINITY)
 }
 
 /**
- * Copy a column's vectors into kernel memory. Converts float16, float64 and int8 to float32. `kernelFrom`: as in
- * `VectorSegment.allocate`.
+ * Copy a column's vectors into memory that the kernels can read. Converts float16, float64 and int8 to float32.
+ * `kernelFrom`: see `VectorSegment.allocate`.
  */
 export function vectorSegment(column: Column, kernelFrom?: number): VectorSegment {
   const { type } = column
@@ -142,7 +144,7 @@ export function copyElements(elements: Column, count: number, target: Float32Arr
   }
 }
 
-/** Return the rows with a vector that has no null elements; null if all rows have. */
+/** Return the rows with a vector that has no null elements. Return null if all rows have such a vector. */
 export function presentVectors(column: Column): Bitset | null {
   const { type } = column
   assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')

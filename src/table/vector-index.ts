@@ -1,4 +1,4 @@
-/** A vector index of a table at one version: its segments, and the rows of fragments that their ordinals stand for. */
+/** A vector index of a table at one version: its segments, and the mapping from their ordinals to rows of fragments. */
 
 import type { VectorKind } from '../indexes/vector/kind.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
@@ -23,7 +23,7 @@ import { vectorType } from './vector-column.js'
 export interface VectorIndexReader {
   readonly name: string
   readonly kind: VectorKind
-  /** The metric of its distances. */
+  /** The metric by which the index measures distances. */
   readonly metric: Metric
   /** Id of the indexed field. */
   readonly field: number
@@ -57,7 +57,7 @@ export function vectorIndexReaders(
 
 const opener = lazyImport(() => import('../indexes/vector/open.js'))
 
-/** Open segments: graphs are loaded whole, IVF lists on demand. */
+/** Return a function that opens segments. It loads graphs whole; the lists of IVF segments are read on demand. */
 function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
   return (path, { bytes, crc, rows }) =>
     source.segments.get(path, async claim => {
@@ -67,7 +67,10 @@ function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegme
     })
 }
 
-/** Return the memory for the segment at `path`: shared with other engines, unless the segment is too small for that. */
+/**
+ * Return the memory for the segment at `path`. It is shared with other engines, except for files below `sharedFrom`
+ * bytes.
+ */
 function memoryOf(
   { memory, sharing, lists }: TableSource,
   path: string,
@@ -76,7 +79,7 @@ function memoryOf(
 ): SegmentMemory {
   const { workerCount, workerIndex, open } =
     fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
-  /** Keys by IVF partition. A string keeps its hash after the first lookup. */
+  /** Cache keys by IVF partition. Keys are kept, because JavaScript hashes a string object only once. */
   const keys: string[] = []
   return {
     workerCount,
@@ -95,7 +98,7 @@ function memoryOf(
   }
 }
 
-/** Return memory in which all sharing engines see the segment at `path`. */
+/** Return memory for the segment at `path` that all engines of the process share. */
 function sharedMemory(
   sharing: Sharing,
   path: string,

@@ -1,23 +1,26 @@
-/** Reads a stretch of a file into given memory, and checks it while it is read. */
+/** Reads a byte range of a file into given buffers. Checks the bytes that were read while the next bytes are read. */
 import { assert, corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
-/** Bytes read from the end of a file at first, in the hope that they contain the footer. */
+/** Bytes of the first read from the end of a file. Most footers are shorter, so one read is enough. */
 const tailGuess = 64 * 1024
-/** Reads and checksums are done in pieces of this size, so that no step blocks the event loop for long. */
+/** Bytes of a piece. Ranges are read and checked piece by piece, so that no step blocks the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
-/** Pieces that are read ahead while a piece is checked: enough to keep two cores busy with copying. */
+/** Number of pieces that are read ahead while one piece is checked. Two reads in parallel keep two cores busy. */
 const readAhead = 2
 
-/** A stretch of a file with a checksum of its own. */
+/** A byte range of a file that has its own checksum. */
 export interface CheckedRange {
   readonly start: number
   readonly bytes: number
   readonly crc: number
 }
 
-/** Read a range into `targets`, which together have its size. Throws Internal ("corrupted") when the checksum differs. */
+/**
+ * Read a range into `targets`, whose sizes add up to the size of the range. Throws Internal ("corrupted") if the
+ * checksum differs.
+ */
 export async function readVerified(
   store: BlobStore,
   path: string,
@@ -40,7 +43,10 @@ export async function readVerified(
     await reads[i]
     crc = crc32(piece, crc)
   }
-  assert(at === range.start + range.bytes, `the targets of a stretch of ${path} do not have its size`)
+  assert(
+    at === range.start + range.bytes,
+    `the targets for a range of ${path} have ${at - range.start} bytes, expected ${range.bytes}`,
+  )
   if (crc === range.crc) return
   throw corrupted(
     `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, expected ${crcHex(range.crc)}`,
@@ -48,8 +54,9 @@ export async function readVerified(
 }
 
 /**
- * Read the footer of a file. `parse` gets the end of the file; it returns the footer, or how many bytes it needs.
- * Throws Internal ("corrupted") when the file is missing, cut off, or not the file that the log names.
+ * Read the footer of a file. `parse` gets the last bytes of the file. It returns the footer, or the number of bytes
+ * that it needs (`need`). Throws Internal ("corrupted") if the file is missing, shorter than recorded, or if `parse`
+ * throws.
  */
 export async function readTail<F extends object>(
   store: BlobStore,
@@ -67,7 +74,7 @@ export async function readTail<F extends object>(
   }
 }
 
-/** Run `work`, and name the file in its errors. They become Internal ("corrupted"). */
+/** Run `work`. If it throws, throw Internal ("corrupted") with the path and the message of the error. */
 export function inFile<T>(path: string, work: () => T): T {
   try {
     return work()

@@ -13,12 +13,13 @@ import { readFooter } from './data-file.js'
 import { openSectionFile } from './section-file.js'
 import type { CheckedRange } from './verified-range.js'
 
-/** Bytes read and checked at a time. */
+/** Number of bytes that are read and checked in one step. */
 const pieceBytes = 1024 * 1024
 
 /**
- * Check a data file, and return the number of rows of each batch. `fields` is absent if the file holds no columns of
- * the table. Throws Internal ("corrupted") when the file is missing, has another size, or differs in any byte.
+ * Check a data file, and return the number of rows of each record batch. `file`: the record of the file in the
+ * manifest; `fields` is absent for files of scalar indexes. Throws Internal ("corrupted") if the file is missing, has
+ * another size, or if any byte differs.
  */
 export async function verifyFile(
   store: BlobStore,
@@ -31,10 +32,10 @@ export async function verifyFile(
   const { schema, batches } = layout
   const { fields } = file
   if (fields !== undefined && schema.fields.length !== fields.length) {
-    throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${fields.length}`)
+    throw corrupted(`${path} has ${schema.fields.length} columns, but its record lists ${fields.length}`)
   }
   const sums = new BlockSums()
-  /** Start positions of the dictionaries that were checked: the batches share them. */
+  /** Start addresses of the dictionaries that are already checked. All batches share them. */
   const checkedDictionaries = new Set<number>()
   for (const { columns } of batches) {
     for (const range of columns) {
@@ -75,7 +76,7 @@ export async function verifySections(
 }
 
 /**
- * Add the bytes of a column's buffers in `piece` to the checksums of blocks. `at`: where the piece begins in the
+ * Add the bytes of a column's buffers in `piece` to the checksums of blocks. `at`: the offset of the piece in the
  * column.
  */
 function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uint8Array, at: number): void {
@@ -87,7 +88,10 @@ function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uin
   }
 }
 
-/** Check bytes that have no checksum. The footer implies their contents, and the blocks imply the pages of checksums. */
+/**
+ * Check bytes that have no checksum of their own. Their expected contents were computed from the footer, or from the
+ * blocks of the columns for checksum pages.
+ */
 async function verifyPiece(
   store: BlobStore,
   path: string,
@@ -99,7 +103,7 @@ async function verifyPiece(
   await pacer.turn()
   if (Buffer.compare(found, bytes) === 0) return
   const where = `bytes ${start} to ${start + bytes.length} of ${path}`
-  throw corrupted(`${where} are not what its footer and its columns imply`)
+  throw corrupted(`${where} differ from the bytes that its footer and its columns require`)
 }
 
 async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {
@@ -108,7 +112,9 @@ async function verifySize(store: BlobStore, path: string, bytes: number, pacer: 
   if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, expected ${bytes}`)
 }
 
-/** `onPiece` is called with each piece and its offset in the range. */
+/**
+ * Check a byte range against its checksum. Calls `onPiece` with each piece and the offset of the piece in the range.
+ */
 async function verifyRange(
   store: BlobStore,
   path: string,
@@ -127,8 +133,8 @@ async function verifyRange(
 }
 
 /**
- * Return a function that checks the parts of a section, in order, against their checksums. `start`: where the section
- * begins.
+ * Return a function that checks the parts of a section against their checksums. It must be called with the pieces of
+ * the section in order. `start`: the address of the section in the file.
  */
 function checkingParts(
   path: string,
@@ -136,7 +142,7 @@ function checkingParts(
   parts: readonly SectionPart[] = [],
 ): (piece: Uint8Array, at: number) => void {
   let next = 0
-  /** Checksum of the current part's bytes so far. */
+  /** Checksum of the bytes of the current part that were seen so far. */
   let partial = 0
   return (piece, at) => {
     const end = at + piece.length

@@ -1,18 +1,23 @@
-/** Decides whether to load a column whole when only some of its rows are read. */
+/** Decides whether a query that needs some rows of a column loads the whole column. */
 import type { ColumnRange } from '../arrow/file-layout.js'
 import type { Memory } from '../primitives/memory.js'
 import { blockCost } from './row-fetcher.js'
 
-/** A column of at most this many bytes is read whole: several small reads take as long. */
+/** Maximum size in bytes of columns that are always read whole, because several small reads take as long. */
 export const smallBytes = 16 * 1024
 
-/** By column: the cost of reading some of its rows since it was last loaded whole, and the number of such loads. */
+/**
+ * By column. `spent`: the cost of the row reads since the column was last loaded whole. `loads`: the number of
+ * times that it was loaded whole.
+ */
 const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
 
 /**
- * Return the share of a column's loading cost that is spent on its rows before the column is loaded whole. The share is
- * smaller the more memory remains next to all the columns that are read together. If these columns take more than half
- * of the memory budget, they are never loaded whole. `bytes`: of all these columns.
+ * Return the limit for reading single rows of a column, as a share of the cost of loading the column. When the cost of
+ * row reads reaches this share, the column is loaded whole. The less of the memory budget the columns of a query take,
+ * the smaller the share. If they take more than half of the budget, the share is infinite: they are never loaded whole.
+ *
+ * `bytes`: the size of all columns that the query reads, for the whole table.
  */
 export function patienceFor(bytes: number, memory: Memory): number {
   if (memory.canHold(16 * bytes)) return 1 / 64
@@ -21,21 +26,25 @@ export function patienceFor(bytes: number, memory: Memory): number {
 }
 
 /**
- * Return the share for pages of an index. A lookup reads one block of a page, and the block is cached. So if memory is
- * scarce, a page is loaded whole when about half of its blocks were read.
+ * Return the share of `patienceFor` for pages of a scalar index. A lookup reads one block of a page and caches this
+ * block. Therefore the share is larger if memory is scarce: a page is loaded whole when lookups have read about half of
+ * its blocks.
  */
 export function pagePatienceFor(bytes: number, memory: Memory): number {
   const patience = patienceFor(bytes, memory)
   return memory.canHold(16 * bytes) ? patience : 32 * patience
 }
 
-/** Return whether to load a column whole for `rows`. If not, the cost of the rows counts as spent. */
+/**
+ * Return whether to load a column whole to read `rows`. If not, add the cost of these rows to the column's spent cost.
+ * `patience`: the result of `patienceFor`.
+ */
 export function isLoadedWhole(range: ColumnRange, rows: Uint32Array, patience: number): boolean {
   if (range.bytes <= smallBytes) return true
   const cost = blockCost(range, rows)
   if (cost >= range.bytes) return true
   const { spent, loads } = spentOn.get(range) ?? { spent: 0, loads: 0 }
-  // After each eviction, loading the column again requires twice the cost.
+  // Each load doubles the limit for the next load, so that evicted columns are not loaded too often.
   const isEnough = spent + cost >= range.bytes * patience * 2 ** loads
   spentOn.set(range, isEnough ? { spent: 0, loads: loads + 1 } : { spent: spent + cost, loads })
   return isEnough

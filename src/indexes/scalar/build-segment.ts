@@ -8,12 +8,13 @@ import { maxSegmentRows } from './segment-schema.js'
 import { sortedPages } from './sorted-pages.js'
 
 /**
- * Build the batches of a segment, with schema `segmentSchema(kind, values.type)`. Each batch is built when the consumer asks for it.
+ * Build the record batches of a segment, with the schema `segmentSchema(kind, values.type)`. Each batch is built when
+ * the consumer requests it.
  *
- * - `values`: the indexed column, at most `maxSegmentRows` rows. The row number is the ordinal.
- * - `order`: the non-null rows, ascending by value; equal values ascend by row. For a LABEL_LIST: the non-null elements of
- *   the concatenated lists. write/sort-column returns `order` and `sorted`.
- * - `sorted`: the values in the order of `order`; null (the default): the builder looks them up.
+ * - `values`: the indexed column, with at most `maxSegmentRows` rows. The row number is the ordinal.
+ * - `order`: the non-null rows, ascending by value; equal values ascend by row. For a LABEL_LIST: the non-null elements
+ *   of the concatenated lists. write/sort-column returns `order` and `sorted`.
+ * - `sorted`: the values in the order of `order`. Null (default): the builder looks up the values.
  */
 export function buildSegment(
   kind: ScalarKind,
@@ -22,7 +23,10 @@ export function buildSegment(
   pacer: Pacer,
   sorted: Column | null = null,
 ): AsyncGenerator<Batch> {
-  assert(values.length <= maxSegmentRows, `${values.length} rows in one segment`)
+  assert(
+    values.length <= maxSegmentRows,
+    `a segment of ${values.length} rows, at most ${maxSegmentRows} are allowed`,
+  )
   const isList = kind === 'LABEL_LIST'
   const ordered = { values: isList ? values.children[0]! : values, order, sorted }
   return kind === 'BTREE' ? sortedPages(ordered, pacer) : postingPages(ordered, isList ? values : null, pacer)

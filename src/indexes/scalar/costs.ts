@@ -1,9 +1,12 @@
-/** Thresholds at which another algorithm for the same rows is cheaper. */
+/** Defines the thresholds from which another algorithm with the same result is faster. */
 
-/** Maximum number of values that an estimate looks up one by one. For more values, it counts whole strides or pages. */
+/**
+ * Maximum number of values that an estimate looks up one by one. For more values, an estimate counts whole strides or
+ * pages.
+ */
 export const exactMembers = 1024
 
-/** Whether sorting `count` of `length` rows is faster than filling and reading a bitmap of all rows. */
+/** Return whether sorting `count` row numbers is faster than filling and reading a bitmap of all `length` rows. */
 export function fewRows(count: number, length: number): boolean {
   return count * 1024 <= length || count <= 64
 }

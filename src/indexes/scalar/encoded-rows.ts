@@ -1,10 +1,12 @@
 /**
- * Encodes sets of rows as bytes. A tag byte names the encoding; the encoder picks the shortest one:
+ * Encodes sets of rows as bytes. The first byte of a set (the tag) identifies the encoding. The encoder picks the
+ * shortest encoding:
  *
- * - 0, gaps: for each row, a varint with the number of rows between the previous row and this row
+ * - 0, gaps: for each row, a varint with the number of rows between the previous row and this row.
  * - 1, runs: for each run of consecutive rows, a varint with the number of rows between the previous run and this run,
- *   then a varint with the length of the run minus one
- * - 2, bits: a varint with the number of omitted leading zero bytes, then an Arrow bitmap up to the byte of the last row
+ *   then a varint with the length of the run minus one.
+ * - 2, bits: a varint with the number of omitted leading zero bytes, then an Arrow bitmap up to the byte of the last
+ *   row.
  *
  * The number of rows is stored separately.
  */
@@ -20,11 +22,13 @@ const bitsTag = 2
 export class RowsEncoder {
   #rows: Uint32Array
   #count = 0
-  /** The last row of the set; -1 while the set is empty. */
+  /** The last row of the set. -1 while the set is empty. */
   #last = -1
+  /** Encoded size of the set as gaps, in bytes. */
   #gapBytes = 0
+  /** Encoded size of the set as runs, in bytes, without the length of the last run. */
   #runBytes = 0
-  /** First row of the last run. */
+  /** The first row of the last run. */
   #runFrom = 0
 
   /** `length`: exclusive upper bound of the rows. */
@@ -37,7 +41,7 @@ export class RowsEncoder {
     return this.#count
   }
 
-  /** Add a row that is not less than the last row. Adding the last row again has no effect. */
+  /** Add a row. It must not be less than the last row. Adding the last row again has no effect. */
   add(row: number): void {
     const last = this.#last
     if (row === last) return
@@ -53,14 +57,14 @@ export class RowsEncoder {
     this.#last = row
   }
 
-  /** Return an upper bound of the encoded size, in bytes. */
+  /** Return an upper bound of the encoded size of the current set, in bytes. */
   bound(): number {
     return 1 + this.#gapBytes
   }
 
   /**
-   * Write the current set at `at` and begin the next set. The set has at least one row, and `out` has room for `bound()` bytes.
-   * Return the position after the set.
+   * Write the current set to `out` from index `at` on, and begin the next set. The set must have at least one row, and
+   * `out` must have space for `bound()` bytes. Return the index after the set.
    */
   write(out: Uint8Array, at: number): number {
     const rows = this.#rows.subarray(0, this.#count)
@@ -123,15 +127,15 @@ function writeBits(rows: Uint32Array, skipped: number, out: Uint8Array, from: nu
   return end
 }
 
-/** Bytes that contain encoded sets, and the exclusive upper bound of their rows. */
+/** Bytes that contain encoded sets, and the exclusive upper bound of the rows in the sets (`length`). */
 export interface EncodedRows {
   readonly bytes: Uint8Array
   readonly length: number
 }
 
 /**
- * Decode the set in the bytes `from` to `to - 1`, of `count` rows, and add the rows to `bits`.
- * @throws Internal if the bytes are not a valid set of `count` rows.
+ * Decode the set in the bytes `from` to `to - 1`, and add its rows to `bits`. Throws Internal if the bytes are not a
+ * valid set of `count` rows.
  */
 export function addRows(rows: EncodedRows, from: number, to: number, count: number, bits: Bitset): void {
   if (rows.bytes[from] === bitsTag) addBits(rows, from, to, count, bits)
@@ -139,8 +143,8 @@ export function addRows(rows: EncodedRows, from: number, to: number, count: numb
 }
 
 /**
- * Decode a set like `addRows`, but write the rows to `out` at `at`, ascending. `out` must have room for `count` rows.
- * @throws Internal if the bytes are not a valid set of `count` rows.
+ * Decode a set like `addRows`, but write its rows in ascending order to `out` from index `at` on. `out` must have space
+ * for `count` rows. Throws Internal if the bytes are not a valid set of `count` rows.
  */
 export function writeRows(
   rows: EncodedRows,
@@ -154,14 +158,14 @@ export function writeRows(
   else decode(rows, from, to, count, { bits: null, out, start: at })
 }
 
-/** Where decoded rows go: into a bitmap, or into `out` from index `start` on if `bits` is null. */
+/** The destination of decoded rows: the bitmap `bits`, or if `bits` is null the array `out` from index `start` on. */
 interface Target {
   readonly bits: Bitset | null
   readonly out: Uint32Array | null
   readonly start: number
 }
 
-/** Decode gaps or runs. */
+/** Decode a set that is encoded as gaps or runs. */
 function decode(rows: EncodedRows, from: number, to: number, count: number, target: Target): void {
   const tag = rows.bytes[from]
   if (from >= to || (tag !== gapsTag && tag !== runsTag)) throw damaged()
@@ -184,7 +188,7 @@ function decodeGaps(
     const [first, second] = [bytes[at]!, bytes[at + 1]!]
     let gap: number
     if (at + 1 < to && (first & second) < 128) {
-      // Decodes one or two bytes without a branch, because the branch would be unpredictable.
+      // Decode one or two bytes without a branch, because the CPU could not predict this branch.
       const isLong = first >>> 7
       gap = (first & 127) | ((second * isLong) << 7)
       at += 1 + isLong
@@ -194,7 +198,7 @@ function decodeGaps(
       at = varints.at
     }
     row += gap + 1
-    // Negated so that NaN is rejected too.
+    // The comparison is negated so that NaN is rejected too.
     if (!(row < length) || end - start === count) throw damaged()
     if (words === null) out![end] = row
     else words[row >>> 5]! |= 1 << (row & 31)
@@ -218,7 +222,7 @@ function decodeRuns(
     const begin = next + varints.next()
     const end = begin + 1 + varints.next()
     left -= end - begin
-    // Negated so that NaN is rejected too.
+    // The comparison is negated so that NaN is rejected too.
     if (!(end <= length && left >= 0)) throw damaged()
     if (bits === null) for (let row = begin; row < end; row++) out![at++] = row
     else bits.addRange(begin, end)
@@ -227,19 +231,25 @@ function decodeRuns(
   if (left !== 0) throw damaged()
 }
 
-/** Return the position of the bitmap and the row of its first bit. Throws Internal if the bitmap is empty or too long. */
+/**
+ * Return the index of the bitmap's first byte, and the row of its first bit. Throws Internal if it is empty or too
+ * long.
+ */
 function bitmapAt({ bytes, length }: EncodedRows, from: number, to: number): { at: number; row: number } {
   const varints = new VarintReader(bytes, from + 1, to)
   const skipped = varints.next()
   const { at } = varints
   const last = bytes[to - 1]!
   const end = 8 * (skipped + to - at) - Math.clz32(last) + 24
-  // Negated so that NaN is rejected too.
+  // The comparison is negated so that NaN is rejected too.
   if (at >= to || last === 0 || !(end <= length)) throw damaged()
   return { at, row: 8 * skipped }
 }
 
-/** Add a bitmap in one pass: whole words of `bits` at once, and single bytes before the first and after the last whole word. */
+/**
+ * Add a bitmap to `bits`. Adds four bytes in one step where they form a word of `bits`, and single bytes before and
+ * after.
+ */
 function addBits(rows: EncodedRows, from: number, to: number, count: number, { words }: Bitset): void {
   const { at, row } = bitmapAt(rows, from, to)
   const { bytes } = rows
@@ -258,7 +268,10 @@ function addBits(rows: EncodedRows, from: number, to: number, count: number, { w
   if (found !== count) throw damaged()
 }
 
-/** Add single bytes to the bitmap `words`, from its byte `target` on. Return the number of set bits. */
+/**
+ * Add the bytes `from` to `to - 1` to the bitmap `words`, from its byte `target` on. Return the number of their set
+ * bits.
+ */
 function addBytes(bytes: Uint8Array, from: number, to: number, words: Uint32Array, target: number): number {
   let found = 0
   for (let i = from, at = target; i < to; i++, at++) {

@@ -1,7 +1,7 @@
 /**
- * Finds values in the sorted pages of a segment. A page is a record batch of the file and consists of strides. A lookup searches the
- * directory, which has the first value of each stride, and then reads one stride. An entry is a row of a page; entries are
- * numbered over all pages.
+ * Finds values in the sorted pages of a scalar segment. A page is a record batch of the file, and consists of strides.
+ * A lookup searches the directory, which has the first value of each stride, and then reads one stride. An entry is a
+ * row of a page. Entries are numbered consecutively over all pages.
  */
 import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
@@ -16,26 +16,26 @@ import type { ProbeEnd } from './probe.js'
 import type { ColumnRows, RowRun, SegmentFile } from './segment.js'
 import { ordinalAt } from './segment-schema.js'
 
-/** Entries `from` to `to - 1`. */
+/** The entries `from` to `to - 1`. */
 export interface Run {
   readonly from: number
   readonly to: number
 }
 
-/** A segment keeps a directory of at most this many bytes, in addition to the cache. */
+/** Maximum bytes of a directory that a segment keeps in memory even if the cache evicts it. */
 const keptDirectoryBytes = 256 * 1024
 
-/** Keys whose strides are read together. */
+/** Maximum number of keys whose strides are read together. */
 const keysAtOnce = 256
 
 /** The first value and the first entry of each stride. */
 interface Directory {
   readonly firsts: Column
-  /** Ordinals: the number of entries before each stride. Null if each page is one stride. */
+  /** The number of entries before each stride, stored as ordinals (`ordinalAt`). Null if each page is one stride. */
   readonly starts: Uint8Array | null
 }
 
-/** The values of a stride: rows `from` to `to - 1` of `column`. */
+/** The values of a stride. They are the rows `from` to `to - 1` of `column`. */
 interface Stride {
   readonly column: Column
   readonly from: number
@@ -44,22 +44,22 @@ interface Stride {
   readonly first: number
 }
 
-/** The pages of one segment, and lookups in them. */
+/** Looks up values in the pages of one segment. */
 export class Pages {
   readonly #file: SegmentFile
   readonly #stridesPerPage: number
-  /** Number of strides. Each stride has a row in the directory. */
+  /** Number of strides. The directory has one row per stride. */
   readonly strides: number
   /** Number of pages of values. The pages of nulls follow. */
   readonly count: number
   /** Number of entries before each page; the last element is the number of all entries. */
   readonly #starts: Uint32Array
-  /** The directory, if it is small enough to keep: every lookup needs it first. */
+  /** The directory, if it is small enough to be kept in memory. Every lookup begins with it. */
   #directory: Directory | null = null
 
   /**
-   * `stridesPerPage`: strides of each page of values except the last. If it is 1, the directory has no start entries.
-   * @throws Internal if the batches cannot be pages and their directory.
+   * `stridesPerPage`: number of strides in each page of values except the last. If it is 1, the directory has no column
+   * of start entries. Throws Internal if the batch sizes of the file do not fit a segment.
    */
   constructor(file: SegmentFile, stridesPerPage = 1) {
     this.#file = file
@@ -95,7 +95,7 @@ export class Pages {
     return this.#file.column(page, column, pacer.signal)
   }
 
-  /** Read runs of rows of a column. The result of each run has at least the requested rows. */
+  /** Read several runs of rows of a column together. The result has, for each run, at least the requested rows. */
   rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
     return this.#file.rows(runs, column, pacer)
   }
@@ -155,7 +155,7 @@ export class Pages {
     return { batch, from: first - begin, to: end - begin }
   }
 
-  /** Return the entries whose values are between two bounds. A null bound is unbounded. */
+  /** Return the entries whose values are between two bounds. A null bound does not limit the values. */
   between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): MaybePromise<Run> {
     return runTask(this.#between(low, high, pacer))
   }
@@ -186,7 +186,9 @@ export class Pages {
     return { from, to: Math.max(from, to) }
   }
 
-  /** Return the entries equal to any of `values`: one run for each value that exists, ascending. */
+  /**
+   * Return the entries equal to any of `values`. The result has one run for each value that the segment has, ascending.
+   */
   equalTo(values: readonly Scalar[], pacer: Pacer): MaybePromise<Run[]> {
     return runTask(this.#equalTo(values, pacer))
   }
@@ -205,7 +207,7 @@ export class Pages {
     return runs
   }
 
-  /** Append the runs equal to `keys`, which ascend. */
+  /** Append to `runs` the runs of the entries that are equal to `keys`. The keys must ascend. */
   *#addEqual(directory: Directory, keys: readonly Key[], runs: Run[], pacer: Pacer): Task<void> {
     const { firsts } = directory
     /** For each key, the first and the last stride that may contain the key. */
@@ -237,14 +239,14 @@ export class Pages {
       }
       const stride = strideOf(ends[i]!)
       const to = endOfEqual(stride.column, key, ends[i] === begins[i] ? begin : stride.from, stride.to)
-      // If two keys are equal (0 and -0), the second key adds nothing.
+      // If two keys are equal (0 and -0), the second key must not add the same entries again.
       from = Math.max(from, runs.at(-1)?.to ?? 0)
       const end = entryOf(stride, to)
       if (from < end) runs.push({ from, to: end })
     }
   }
 
-  /** Return the strides that may contain any of `values`, judged by the directory alone. */
+  /** Return the strides that may contain any of `values`. Reads only the directory. */
   async stridesWith(values: readonly Scalar[], pacer: Pacer): Promise<number[]> {
     const { firsts } = await this.#opened(pacer)
     const { type } = firsts
@@ -277,12 +279,15 @@ export class Pages {
     return pieces
   }
 
-  /** Return the last stride whose first value is less than the key (with `after`: not greater); -1 if there is none. */
+  /**
+   * Return the last stride whose first value is less than the key. With `after`, return the last stride whose first
+   * value is not greater than the key. Return -1 if there is no such stride.
+   */
   #strideOf({ firsts }: Directory, key: Key, after: boolean): number {
     return placeOf(firsts, key, after, 0, this.strides) - 1
   }
 
-  /** Return the page of an entry. The page is not before page `least`. */
+  /** Return the page of an entry. `least`: a page before which the entry cannot be. */
   #pageAt(entry: number, least: number): number {
     const starts = this.#starts
     return least + partitionPoint(starts.length - 1 - least, i => starts[least + i + 1]! <= entry)

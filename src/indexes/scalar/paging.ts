@@ -8,13 +8,16 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { decoded } from '../../sql/kernels/dictionary.js'
 import { valueType } from '../../sql/values/types.js'
 
-/** Maximum size of a piece: a number of values, or for texts also a number of bytes. */
+/** Maximum size of a piece of sorted values: a number of values, and for texts also a number of bytes. */
 export interface Cut {
   readonly rows: number
   readonly textBytes: number
 }
 
-/** Minimum number of texts in a piece, however long they are: the directory stores one text of each piece. */
+/**
+ * Minimum number of texts in a piece, also if they are long. The directory has one text per piece, so larger pieces
+ * keep it small.
+ */
 const fewestTexts = 16
 
 /** A column and its sort order. */
@@ -22,7 +25,7 @@ export interface Ordered {
   readonly values: Column
   /** The non-null rows, ascending by value; equal values ascend by row. */
   readonly order: Uint32Array
-  /** The values in that order; null: they must be looked up. */
+  /** The values in the order of `order`. Null: they must be looked up in `values`. */
   readonly sorted: Column | null
 }
 
@@ -46,12 +49,12 @@ export function valuesBetween({ values, order, sorted }: Ordered, from: number, 
   return sorted === null ? valuesOf(values, order.subarray(from, to)) : sliceColumn(sorted, from, to - from)
 }
 
-/** Return the values of some rows, without dictionary encoding. */
+/** Return the values of `rows`, without dictionary encoding. */
 export function valuesOf(values: Column, rows: Uint32Array): Column {
   return decoded(takeColumn(values, rows))
 }
 
-/** Return the rows below `length` that are not in `order`: the rows with a null value. */
+/** Return the rows below `length` that are not in `order`. They are the rows with a null value. */
 export async function rowsNotIn(order: Uint32Array, length: number, pacer: Pacer): Promise<Uint32Array> {
   if (order.length === length) return new Uint32Array(0)
   const missing = Bitset.full(length)

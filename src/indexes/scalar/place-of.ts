@@ -1,4 +1,4 @@
-/** Binary search in a sorted column without nulls. */
+/** Searches sorted columns without nulls by binary search. */
 import type { Column } from '../../arrow/column.js'
 import { fromFloat16 } from '../../arrow/float16.js'
 import type { DataType } from '../../arrow/types.js'
@@ -11,7 +11,7 @@ import { isWide, scalarAt } from '../../sql/values/vector.js'
 /** A constant, converted to the representation of the column's values. */
 export type Key = number | bigint | Uint8Array | boolean
 
-/** Convert a constant to a key. `value`: not null, of the column's type. */
+/** Convert a constant to a key. `value` must not be null, and must have the type of the column. */
 export function keyOf(type: DataType, value: Scalar): Key {
   if (typeof value === 'string') return Buffer.from(value)
   if (typeof value === 'bigint' && type.kind !== 'decimal' && !isWide(type)) return Number(value)
@@ -19,8 +19,8 @@ export function keyOf(type: DataType, value: Scalar): Key {
 }
 
 /**
- * Return the first of the rows `from` to `to - 1` whose value is not less than `key` (with `after`: greater than `key`);
- * `to` if there is none.
+ * Return the first of the rows `from` to `to - 1` whose value is not less than `key`. With `after`, return the first
+ * row whose value is greater than `key`. Return `to` if there is no such row.
  */
 export function placeOf(column: Column, key: Key, after: boolean, from: number, to: number): number {
   const { type, values, offsets } = column
@@ -45,15 +45,18 @@ export function placeOf(column: Column, key: Key, after: boolean, from: number, 
   }
 }
 
-/** Return the end of the values equal to `key`, which begin at `from`. Tries the next two rows first, because most runs are short. */
+/**
+ * Return the end of the run of values that are equal to `key`. The run begins at `from`. Checks the next two rows
+ * first, because most runs are short.
+ */
 export function endOfEqual(column: Column, key: Key, from: number, to: number): number {
   const near = Math.min(to, from + 2)
   const end = placeOf(column, key, true, from, near)
   return end < near ? end : placeOf(column, key, true, near, to)
 }
 
-// The same binary search for each array type, so that each loop stays monomorphic. NaN compares as neither less nor equal,
-// which is right because NaN sorts after all numbers.
+// The functions below are the same binary search for different array types, so that each loop stays monomorphic. A
+// value NaN is neither less than nor equal to a key. This gives the right result, because NaN sorts after all numbers.
 
 function placeAmongNumbers(
   values: Int32Array | Float64Array,

@@ -1,10 +1,10 @@
 /**
  * Writes the file of a BITMAP or LABEL_LIST segment, as record batches ("pages"):
  *
- * - Pages of distinct values, ascending, each with its rows as an encoded set and the number of its rows.
- * - BITMAP only: one page with null and the rows without a value, if there are any.
- * - Last, the directory: the first value of every page of values, without rows, and the row count of the whole page.
- *   A row of a LABEL_LIST can have several values, so the count is capped at the number of rows of the segment.
+ * - Pages of distinct values, ascending. Each value is stored with the set of its rows and the number of these rows.
+ * - BITMAP only: one page with null and the rows whose value is null, if there are such rows.
+ * - Last, the directory. For every page of values it has the first value and the sum of the row counts, but no set of
+ *   rows. A row of a LABEL_LIST can have several values, so the sum is limited to the number of rows of the segment.
  */
 import { type Batch, type Column, isValid } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
@@ -24,13 +24,19 @@ import {
 } from './paging.js'
 import { segmentSchema } from './segment-schema.js'
 
-/** Maximum number of values of a page. Each page adds a few hundred bytes to the footer, which every open reads. */
+/**
+ * Maximum number of values in a page. Smaller pages would make the footer longer: each page adds a few hundred bytes,
+ * and every open reads the footer.
+ */
 const pageRows = 1024
 const cut: Cut = { rows: pageRows, textBytes: 16 * 1024 }
-/** A page is full when its encoded sets reach this many bytes. */
+/** Minimum bytes of the encoded sets at which a page is full. */
 const setBytes = 64 * 1024
 
-/** Write the pages of a segment. `lists`: the lists that contain the values (LABEL_LIST); null for a BITMAP. */
+/**
+ * Write the pages of a segment. `lists`: for a LABEL_LIST, the column of lists that contain the values; null for a
+ * BITMAP.
+ */
 export async function* postingPages(
   ordered: Ordered,
   lists: Column | null,
@@ -45,7 +51,7 @@ export async function* postingPages(
   const counts: number[] = []
   for (let from = 0; from < order.length; ) {
     const to = endOfPiece(ordered, from, cut)
-    // One more value, to see whether the last value continues in the next piece.
+    // Compare one more value, to find out whether the last value of this piece also begins the next piece.
     const isEqual = equalNeighbours(valuesBetween(ordered, from, Math.min(order.length, to + 1)))
     for (let at = from; at < to; at++) {
       page.addRow(rowOf === null ? order[at]! : rowOf[order[at]!]!)
@@ -83,10 +89,10 @@ export async function* postingPages(
   yield { schema, length: firsts.length, columns }
 }
 
-/** Marks an element without a row. */
+/** The row number of a list element that belongs to no row. */
 const noRow = 0xffffffff
 
-/** Return the row of each list element; `noRow` for elements under a null list. */
+/** Return, by list element, the row that contains it. An element of a null list has the row `noRow`. */
 async function rowsOfElements(lists: Column, pacer: Pacer): Promise<Uint32Array> {
   const offsets = listOffsetsOf(lists)
   const rows = new Uint32Array(lists.children[0]!.length)
@@ -101,7 +107,7 @@ async function rowsOfElements(lists: Column, pacer: Pacer): Promise<Uint32Array>
 class PostingPage {
   readonly #schema: Schema
   readonly #encoder: RowsEncoder
-  /** For each value, a row or list element with that value. */
+  /** For each value, the number of a row or list element that has this value. */
   #samples = new Uint32Array(pageRows)
   #counts = new Uint32Array(pageRows)
   #offsets = new Int32Array(pageRows + 1)
@@ -119,7 +125,7 @@ class PostingPage {
     return this.length === pageRows || this.#offsets[this.length]! >= setBytes
   }
 
-  /** A row or list element with the first value. */
+  /** The number of a row or list element that has the first value of the page. */
   get first(): number {
     return this.#samples[0]!
   }
@@ -128,7 +134,10 @@ class PostingPage {
     if (row !== noRow) this.#encoder.add(row)
   }
 
-  /** End a value: the rows added since the previous value have the value of `sample`. Ignores a value without rows. */
+  /**
+   * End a value. The rows that were added since the previous value have this value. Ignores a value without rows.
+   * `sample`: the number of a row or list element with the value.
+   */
   endValue(sample: number): void {
     const { count } = this.#encoder
     if (count === 0) return

@@ -13,7 +13,10 @@ import type { ScalarSegment, SegmentFile } from './segment.js'
 
 const countColumn = 1
 const rowsColumn = 2
-/** If all sets together have few rows, up to this many sets are united pairwise; more sets are concatenated and sorted. */
+/**
+ * Maximum number of sets that are united one after the other, if all sets together have few rows. More sets are
+ * concatenated and then sorted.
+ */
 const fewSets = 4
 
 /** An opened BITMAP or LABEL_LIST segment. */
@@ -74,7 +77,7 @@ export class PostingSegment implements ScalarSegment {
     return [{ from: this.#pages.values, to: this.#pages.entries }]
   }
 
-  /** Sum the row counts of all entries of some runs. A row with several of the values counts several times. */
+  /** Sum the row counts of all entries in `runs`. A row that has several of their values counts several times. */
   async #count(runs: readonly Run[], pacer: Pacer): Promise<number> {
     let rows = 0
     let whole: Uint32Array | null = null
@@ -94,7 +97,10 @@ export class PostingSegment implements ScalarSegment {
     return rows
   }
 
-  /** Sum the row counts of all pages that may contain `values`: an upper bound, without looking up each value. */
+  /**
+   * Sum the row counts of all pages that may contain `values`. The result is an upper bound of the matching rows. This
+   * is faster than looking up each value.
+   */
   async #countOfPages(values: readonly Scalar[], pacer: Pacer): Promise<number> {
     const counts = (await this.#pages.directory(countColumn, pacer)).values as Uint32Array
     let rows = 0
@@ -110,7 +116,7 @@ export class PostingSegment implements ScalarSegment {
     const isSorted = sets <= fewSets
     const numbers = (isSorted ? RowSet.areFew : fewRows)(count, length) ? new Uint32Array(count) : null
     const bits = numbers === null ? new Bitset(length) : null
-    // If `isSorted`: the start of each set in `numbers`.
+    // The start of each set in `numbers`. Used only if `isSorted`.
     const starts: number[] = []
     let at = 0
     let loaded = -1
@@ -128,7 +134,7 @@ export class PostingSegment implements ScalarSegment {
         if (bits !== null) addRows(encoded, offsets[i]!, offsets[i + 1]!, counts[i]!, bits)
         else {
           if (at + counts[i]! > numbers!.length)
-            throw corrupted('an index segment counts fewer rows than it has')
+            throw corrupted('an index segment records fewer rows for a value than it has')
           if (isSorted) starts.push(at)
           writeRows(encoded, offsets[i]!, offsets[i + 1]!, counts[i]!, numbers!, at)
           at += counts[i]!
@@ -144,9 +150,9 @@ export class PostingSegment implements ScalarSegment {
     return union
   }
 
-  /** Intersect the rows of all values, rarest value first, so that the intermediate sets are small. */
+  /** Return the rows that have all values. Begins with the rarest value, so that the intermediate sets are small. */
   async #intersection(values: readonly Scalar[], pacer: Pacer): Promise<RowSet> {
-    assert(values.length > 0, 'a probe for all of no values')
+    assert(values.length > 0, 'a probe of kind "all" has no values')
     const found: { readonly runs: readonly Run[]; readonly count: number }[] = []
     for (const value of values) {
       const runs = await this.#pages.equalTo([value], pacer)

@@ -1,7 +1,7 @@
-/** Lookups that a scalar index supports. */
+/** Defines the kinds of scalar indexes and the conditions that they can look up. */
 import type { Scalar } from '../../sql/values/scalar.js'
 
-/** BTREE and BITMAP index single values; LABEL_LIST indexes the elements of lists. */
+/** A kind of scalar index. BTREE and BITMAP index single values; LABEL_LIST indexes the elements of lists. */
 export type ScalarKind = 'BTREE' | 'BITMAP' | 'LABEL_LIST'
 
 /** A bound of a range. */
@@ -11,10 +11,11 @@ export interface ProbeEnd {
 }
 
 /**
- * A condition on the values of one column. Constants have the column's value type (for a list column: its element type). They are
- * distinct and not null. Values compare as in filters (sql/values/scalar-order).
+ * A condition on the values of one column. The constants have the value type of the column, or the element type of a
+ * list column. They are distinct and not null. Values compare as in filters (sql/values/scalar-order).
  *
- * - `range`: values between two bounds; a null bound is unbounded. Without bounds, all non-null values match.
+ * - `range`: values between two bounds. A null bound does not limit the range. Without bounds, all non-null values
+ *   match.
  * - `members`: values equal to any of `values`.
  * - `null`: rows whose value is null.
  * - `any`, `all` (LABEL_LIST only): lists that contain at least one, or all, of `values`.

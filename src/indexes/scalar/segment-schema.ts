@@ -1,33 +1,36 @@
-/** Which columns a scalar index supports, and the schema of its files. */
+/** Defines the column types that scalar indexes support, and the schema of their files. */
 import type { DataType, Schema } from '../../arrow/types.js'
 import { assert } from '../../errors.js'
 import { elementType, isOrdered, valueType } from '../../sql/values/types.js'
 import type { ScalarKind } from './probe.js'
 
-/** Strides per page of BTREE values. The last page may have fewer. */
+/** Number of strides in a page of BTREE values. The last page may have fewer. */
 export const stridesPerPage = 64
-/** Maximum number of values of a stride. A stride of 64-bit values is one block of the file. */
+/** Maximum number of values in a stride. A stride of 64-bit values is one block of the file. */
 export const strideRows = 128
-/** Rows per page of BTREE nulls. The last page may have fewer. */
+/** Number of rows in a page of BTREE nulls. The last page may have fewer. */
 export const nullsPerPage = stridesPerPage * strideRows
-/** Bytes of an ordinal (little-endian). */
+/** Number of bytes of a stored ordinal, which is little-endian. */
 export const ordinalBytes = 3
+
 /** Return ordinal `i` of a column of ordinals. */
 export function ordinalAt(bytes: Uint8Array, i: number): number {
   const at = ordinalBytes * i
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)
 }
 
-/** Maximum number of rows of a segment. Ordinals fit three bytes, and a bitmap of all rows takes 1 MiB. */
+/** Maximum number of rows of a segment. Therefore ordinals fit in three bytes, and a bitmap of all rows takes 1 MiB. */
 export const maxSegmentRows = 2 ** 23
 
-/** Whether a column of this type can have an index of this kind. */
+/** Return whether a column of this type can have an index of this kind. */
 export function indexableBy(kind: ScalarKind, type: DataType): boolean {
   const probed = kind === 'LABEL_LIST' ? elementType(type) : type
   return probed !== null && isOrdered(probed)
 }
 
-/** Return the type of the constants in probes: the value type, or the element type for a LABEL_LIST. */
+/**
+ * Return the type of the constants in probes. It is the value type of the column, or for a LABEL_LIST of its elements.
+ */
 function probedType(kind: ScalarKind, type: DataType): DataType {
   const probed = kind === 'LABEL_LIST' ? elementType(type) : type
   assert(probed !== null && isOrdered(probed), `a ${kind} index of ${type.kind}`)

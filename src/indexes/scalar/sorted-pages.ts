@@ -1,8 +1,8 @@
 /**
  * Writes the file of a BTREE segment, as record batches ("pages"):
  *
- * - Pages of values, ascending, each with the ordinal of its row; equal values ascend by ordinal. A page has 64 strides; a lookup
- *   reads one stride.
+ * - Pages of values. Each value is stored with the ordinal of its row. The values ascend; equal values ascend by
+ *   ordinal. A page has 64 strides. A lookup reads one stride.
  * - Pages of nulls.
  * - Last, the directory: the first value of every stride, and the number of values before the stride.
  */

@@ -16,7 +16,10 @@ import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } fro
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages
-  /** Runs of the last probe. A caller usually calls `estimate` and then `find` with the same probe. */
+  /**
+   * The runs of the previous probe. They are kept because callers usually call `estimate` and then `find` with one
+   * probe.
+   */
   #last: { readonly probe: ScalarProbe; readonly runs: readonly Run[] } | null = null
 
   constructor(rows: number, file: SegmentFile) {
@@ -133,7 +136,7 @@ export class SortedSegment implements ScalarSegment {
   }
 }
 
-/** Pieces whose ordinals are read together. */
+/** Maximum number of pieces whose ordinals are read together. */
 const piecesAtOnce = 256
 
 function damaged(what: string) {
@@ -146,7 +149,7 @@ function rowsIn(runs: readonly Run[]): number {
   return rows
 }
 
-/** Return the entries below `length` that are in none of the runs. */
+/** Return the entries below `length` that are not in `runs`, as runs. */
 function between(runs: readonly Run[], length: number): Run[] {
   const others: Run[] = []
   let from = 0
@@ -162,7 +165,10 @@ function copyOrdinals(ordinals: Uint8Array, from: number, to: number, out: Uint3
   for (let i = from; i < to; i++) out[start + i - from] = ordinalAt(ordinals, i)
 }
 
-/** Add ordinals to a bitmap and return the largest ordinal. Ignores ordinals beyond the bitmap; the caller checks the largest. */
+/**
+ * Add ordinals to a bitmap, and return the largest ordinal. Ignores ordinals beyond the bitmap. The caller must check
+ * the largest ordinal.
+ */
 function addOrdinals(ordinals: Uint8Array, from: number, to: number, words: Uint32Array): number {
   const end = to * ordinalBytes
   let largest = 0

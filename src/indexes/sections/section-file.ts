@@ -1,16 +1,17 @@
 /**
- * Writes and reads segment files: named sections, each with a checksum, and a footer that lists the sections. A reader loads whole
- * sections directly into the memory where they are used. It can also load parts of a section if another section has their checksums.
- * Format: docs/format.md, "Vector indexes" (text indexes use the same format).
+ * Writes and reads section files, the files of vector and text index segments. A section file has named sections, each
+ * with a checksum, and a footer that lists the sections. A reader loads whole sections directly into the memory in
+ * which they are used. It can also load parts of a section if another section contains the checksums of the parts. The
+ * format is described in docs/format.md, "Vector indexes".
  */
 import { corrupted, quote } from '../../errors.js'
 import { crc32, crcHex } from '../../primitives/checksum.js'
 import type { Pacer } from '../../primitives/pacer.js'
 
-/** A value in a footer. */
+/** A JSON value in a footer. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** A section, as the footer lists it. */
+/** The entry of a section in the footer. */
 export interface Section {
   readonly name: string
   /** Offset in the file; a multiple of 64. */
@@ -22,12 +23,12 @@ export interface Section {
 /** The parsed footer of a file. */
 export interface SectionFooter {
   readonly format: number
-  /** Metadata that the writer of the segment needs to interpret the sections. */
+  /** Metadata of the segment, with which its reader interprets the sections. */
   readonly head: Json
   readonly sections: readonly Section[]
 }
 
-/** A byte range of a section with its own checksum. */
+/** A byte range of a section that has its own checksum. */
 export interface SectionPart {
   /** Offset in the section. */
   readonly start: number
@@ -37,36 +38,39 @@ export interface SectionPart {
 
 /** A file whose footer was read and checked. */
 export interface SectionFile {
-  /** Name of the file in error messages. */
+  /** The name of the file for error messages. */
   readonly name: string
   readonly footer: SectionFooter
   /** Read a section into `target`, which has the length of the section. Throws Internal if the checksum differs. */
   readInto(section: Section, target: Uint8Array): Promise<void>
   /**
-   * Read the bytes from the start of the first part to the end of the last part into `target`, in one read, and check each part.
-   * `parts`: at least one, in file order, without overlap. Throws Internal if a checksum differs.
+   * Read the bytes from the start of the first part to the end of the last part into `target`, in one read, and check
+   * each part. `parts`: at least one, in file order, without overlap. Throws Internal if a checksum differs.
    */
   readParts(section: Section, parts: readonly SectionPart[], target: Uint8Array): Promise<void>
 }
 
-/** Content of a section to write. A function is called after all earlier sections are written. */
+/**
+ * The name and the content of a section to write. If the content is a function, it is called after earlier sections are
+ * written.
+ */
 interface SectionContent {
   readonly name: string
   readonly bytes: Uint8Array | readonly Uint8Array[] | (() => Promise<Uint8Array>)
 }
 
-/** Bytes of a file in write order. Call `end` only after all chunks are consumed. */
+/** The bytes of a new file, in order. Call `end` only after all chunks are consumed. */
 export interface SegmentBytes {
   readonly chunks: AsyncIterable<Uint8Array>
   end(): { readonly bytes: number; readonly footerCrc: number }
 }
 
-/** Version of the file format. Readers reject other versions. */
+/** The version of the file format. Readers reject files with other versions. */
 const sectionFormat = 1
 
 const magic = 'SHEAFIVF'
 const alignment = 64
-/** Length of the tail: the footer length (u32), four zeros, and the magic word. */
+/** Length of the end of a file: the footer length (u32), four zeros, and the magic word. */
 const tailBytes = 16
 /** Bytes per checksum step, so that no step blocks the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
@@ -108,8 +112,8 @@ export function sectionFile(head: Json, sections: readonly SectionContent[], pac
 }
 
 /**
- * Return the bytes of a file that no checksum covers, in file order: the magic word, and the zeros before each section and the footer.
- * Throws Internal if sections overlap.
+ * Return the bytes of a file that no checksum covers, in file order. They are the magic word, and the zeros before each
+ * section and before the footer. Throws Internal if sections overlap.
  */
 export function* sectionFrame({ sections }: SectionFooter): Generator<{
   readonly start: number
@@ -119,7 +123,7 @@ export function* sectionFrame({ sections }: SectionFooter): Generator<{
   let at = alignment
   for (const { start, bytes } of sections) {
     if (start < at)
-      throw corrupted(`a section begins at byte ${start}, before the end of the previous one at ${at}`)
+      throw corrupted(`a section begins at byte ${start}, but the previous section ends at byte ${at}`)
     yield { start: at, bytes: new Uint8Array(start - at) }
     at = start + bytes
   }
@@ -133,9 +137,11 @@ function padded(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Parse the footer of a file of `fileBytes` bytes. `tail`: the last bytes of the file; if they are too few, return how many are needed.
- * `crc`: checksum from the first byte of the footer to the end of the file.
- * @throws Internal if the checksum differs, the file is cut off, or the format is unknown.
+ * Parse the footer of a file of `fileBytes` bytes. If `tail` does not contain the whole footer, return the number of
+ * bytes that are needed. Throws Internal if the checksum differs, the file is incomplete, or the format is unknown.
+ *
+ * - `tail`: the last bytes of the file, any number of them.
+ * - `crc`: the recorded checksum of the bytes from the start of the footer to the end of the file.
  */
 export function parseSectionFooter(
   tail: Uint8Array,
@@ -146,24 +152,30 @@ export function parseSectionFooter(
   if (tail.length < tailBytes) return { need: tailBytes }
   const end = Buffer.from(tail.buffer, tail.byteOffset + tail.length - tailBytes, tailBytes)
   const closing = end.toString('latin1', 8)
-  if (closing !== magic) throw corrupted(`an index file ends with ${quote(closing)}, not ${magic}: cut off`)
+  if (closing !== magic)
+    throw corrupted(`an index file is cut off: it ends with ${quote(closing)}, not ${magic}`)
   const need = end.readUInt32LE() + tailBytes
   if (need > fileBytes) throw corrupted(`an index file of ${fileBytes} bytes claims a footer of ${need}`)
   if (tail.length < need) return { need }
   const footer = tail.subarray(tail.length - need)
   const found = crc32(footer)
   if (found !== crc) {
-    throw corrupted(`the footer of an index file has checksum ${crcHex(found)}, written was ${crcHex(crc)}`)
+    throw corrupted(`the footer of an index file has checksum ${crcHex(found)}, expected ${crcHex(crc)}`)
   }
   // The checksum matches, so the JSON is what the writer wrote.
   const parsed: SectionFooter = JSON.parse(Buffer.from(footer.subarray(0, -tailBytes)).toString())
   if (parsed.format !== sectionFormat) {
-    throw corrupted(`an index file has format ${parsed.format}, supported is ${sectionFormat}`)
+    throw corrupted(
+      `an index file has format ${parsed.format}, but only format ${sectionFormat} is supported`,
+    )
   }
   return parsed
 }
 
-/** Return the section `name`. Throws Internal if it is missing, or if `bytes` is given and the section has another size. */
+/**
+ * Return the section `name`. Throws Internal if it is missing or does not have `bytes` bytes. `bytes` undefined: any
+ * size.
+ */
 export function sectionOf({ name: file, footer }: SectionFile, name: string, bytes?: number): Section {
   const section = footer.sections.find(known => known.name === name)
   if (section === undefined) throw corrupted(`${file} has no section ${quote(name)}`)
@@ -173,7 +185,10 @@ export function sectionOf({ name: file, footer }: SectionFile, name: string, byt
   return section
 }
 
-/** Read a section of u32s. Throws Internal if the section is missing or damaged, or if `count` is given and differs. */
+/**
+ * Read a section of u32s. Throws Internal if the section is missing or damaged, or does not have `count` numbers.
+ * `count` undefined: any number of numbers.
+ */
 export async function numbersOf(file: SectionFile, name: string, count?: number): Promise<Uint32Array> {
   const section = sectionOf(file, name, count === undefined ? undefined : 4 * count)
   const numbers = new Uint32Array(section.bytes / 4)

@@ -13,10 +13,10 @@ import { PageWriter } from './page-table.js'
 import type { TextFacts } from './segment.js'
 import { type TermSections, TermsWriter } from './terms.js'
 
-/** Phases of a build. The rows of `writing` are an estimate from the share of postings written. */
+/** A phase of a build. In `writing`, the progress in rows is estimated from the number of postings written. */
 type TextBuildPhase = 'reading' | 'writing'
 
-/** Progress callback. `done`: rows finished in the phase so far. */
+/** A callback for progress. `done`: number of rows finished in the phase so far. */
 type TextBuildProgress = (done: number, phase: TextBuildPhase) => void
 
 /** The metadata in the footer of a segment. */
@@ -36,23 +36,27 @@ interface TextSegmentBytes extends SegmentBytes {
 export const maxTextSegmentRows = 2 ** 21
 
 /**
- * A segment ends with the row that reaches this number of term occurrences. In addition to its file and the distinct terms, a build
- * needs at most 9 bytes per occurrence, and 8 more with positions: typically 300 MiB, or 550 MiB with positions.
+ * Maximum number of term occurrences: a segment ends with the row that reaches this number. It bounds the memory of a
+ * build. Besides the file and the distinct terms, a build needs at most 9 bytes per occurrence, or 17 bytes with
+ * positions. Typically this is 300 MiB, or 550 MiB with positions.
  */
 const tokensMax = 2 ** 25
-/** A segment also ends with the row at which the distinct terms reach this many bytes. */
+/** Maximum bytes of the distinct terms: a segment also ends with the row that reaches this number. */
 const termBytesMax = 512 * 1024 * 1024
 /** Terms read between two checks of the clock. */
 const tokensAtOnce = 512
 /** Distinct terms processed between two checks of the clock. */
 const termsAtOnce = 2048
-/** A term in at least this many rows begins a new page, so that readers of rare terms need not read its postings. */
+/**
+ * Minimum number of rows of a frequent term. It begins a new page, so that readers of rare terms do not read its
+ * postings.
+ */
 const frequentDocs = 16 * 1024
 
 /**
- * Build a segment over the first rows of the input: as many as fit one segment, at least one unless the input is empty. The caller
- * builds further segments over the remaining rows.
- * @throws the reason of the pacer's abort signal.
+ * Build a segment over the first rows of the input. The segment takes rows until it is full, and at least one row
+ * unless the input is empty. The caller builds further segments over the remaining rows. Throws the reason of the
+ * pacer's signal if it is aborted.
  */
 export async function buildTextSegment(
   input: TextInput,
@@ -139,7 +143,7 @@ interface Written {
   readonly sections: TermSections
 }
 
-/** Write the postings of all terms in order. `done`: number of postings written so far. */
+/** Write the postings of all terms in `order`. Calls `progress` with the number of postings written so far. */
 async function writeTerms(
   { bytes, offsets }: ByteRows,
   order: Uint32Array,

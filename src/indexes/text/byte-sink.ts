@@ -1,4 +1,4 @@
-/** A growing byte buffer. */
+/** Provides a byte buffer that grows when it is full. */
 import { varintBytes, writeVarint } from '../../primitives/varint.js'
 
 /** Initial capacity in bytes. */
@@ -40,7 +40,7 @@ export class ByteSink {
     this.skip(-this.length & 3)
   }
 
-  /** Append `bytes` zeros. Return their start. */
+  /** Append `bytes` zeros. Return the offset of the first zero. */
   skip(bytes: number): number {
     this.reserve(bytes)
     const from = this.length

@@ -5,7 +5,7 @@ import type { TermNumbering } from './analysis/analyzer.js'
 import { elementGap, storedPosition } from './input.js'
 import { WordStream } from './word-stream.js'
 
-/** Collects terms, and writes them to streams for `inverted`. */
+/** Collects the terms of rows, and writes them to streams, which `inverted` reads. */
 export class Collector {
   /** By row: number of term occurrences, and number of distinct terms. */
   readonly lengths: Uint32Array
@@ -14,16 +14,24 @@ export class Collector {
   rows = 0
   docs = 0
   longest = 0
-  /** Number of term occurrences, number of pairs of row and distinct term, and the highest frequency of a term in a row. */
+  /**
+   * Number of term occurrences, number of pairs of row and distinct term, and the highest frequency of a term in a row.
+   */
   tokens = 0
   postings = 0
   mostFrequent = 0
-  /** The distinct terms of each row: term number * 2, plus 1 if the frequency follows (otherwise it is 1). */
+  /**
+   * For each distinct term of each row: term number * 2, plus 1 if the next word is the frequency of the term.
+   * Otherwise the frequency is 1.
+   */
   readonly stream = new WordStream()
-  /** The positions of each term, in the same order; null: not stored. */
+  /** The positions of the terms, in the same order as `stream`. Null if positions are not stored. */
   readonly positions: WordStream | null
   readonly #numbering: TermNumbering
-  /** By term number: number of rows, number of occurrences (0 without positions), and the number of its last posting, from 1. */
+  /**
+   * By term number. `termDocs`: number of rows. `termTokens`: number of occurrences, or 0 without positions. `#seen`:
+   * the number of the term's last posting, from 1.
+   */
   termDocs = new Uint32Array(1024)
   termTokens = new Uint32Array(1024)
   #seen = new Uint32Array(1024)
@@ -33,6 +41,7 @@ export class Collector {
   /** For each token of the current row: its index in `#terms`, and its position. */
   #tokenTerms = new Uint32Array(256)
   #tokenPositions = new Uint32Array(256)
+  /** Number of distinct terms, and of tokens, of the current row so far. */
   #rowTerms = 0
   #rowTokens = 0
 
@@ -43,7 +52,7 @@ export class Collector {
     this.#numbering = numbering
   }
 
-  /** Read the next row, which is row `row` of the column. Return its number of term occurrences. */
+  /** Read row `row` of a column as the next row of the segment. Return its number of term occurrences. */
   read(column: Column, row: number): number {
     const { kind } = column.type
     assert(kind === 'utf8' || kind === 'list', `a text index of ${kind}`)
@@ -73,7 +82,7 @@ export class Collector {
     this.#reserve(count)
     const seen = this.#seen
     const counts = this.#counts
-    // Postings of earlier rows have numbers up to this one.
+    // Postings of earlier rows have numbers up to `before`, so a greater number in `seen` means a term of this row.
     const before = this.postings
     let distinct = this.#rowTerms
     for (let i = 0; i < count; i++) {
@@ -137,7 +146,7 @@ export class Collector {
   #writePositions(out: WordStream, tokens: number, distinct: number): void {
     const counts = this.#counts
     out.reserve(tokens)
-    // From here on, `counts` has the index of the next position of each term instead of its frequency.
+    // From here on, `counts` no longer has frequencies. It has, for each term, the index of the next position to write.
     let next = out.at
     for (let i = 0; i < distinct; i++) {
       const count = counts[i]!
@@ -152,7 +161,7 @@ export class Collector {
     out.at = next
   }
 
-  /** Reserve space for `more` tokens of the row. */
+  /** Reserve space for `more` tokens of the current row, and for new terms. */
   #reserve(more: number): void {
     const terms = this.#numbering.terms.length
     if (terms > this.#seen.length) {

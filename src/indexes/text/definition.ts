@@ -40,12 +40,14 @@ export const textFields: readonly (keyof CreateIndexRequest)[] = [
   ...(Object.keys(ignoredFields) as (keyof CreateIndexRequest)[]),
 ]
 
-/** Defaults for n-grams: parts of words have no stems, and equality with a stop word would be accidental. */
+/**
+ * Defaults for n-grams. Because n-grams are parts of words, they have no stems, and equal a stop word only by chance.
+ */
 const ngramDefaults: Partial<TextOptions> = { stem: false, removeStopWords: false }
 
 /**
- * Resolve all options of a request. The index stores the result, so that later changes of the defaults do not affect existing indexes.
- * Throws InvalidInput for an unsupported value of an ignored field.
+ * Resolve all options of a request. The index stores the result, so that later changes of the defaults do not affect
+ * existing indexes. Throws InvalidInput for an unsupported value of an ignored field.
  */
 export function textDefinition(request: CreateIndexRequest): TextOptions {
   for (const [name, accepted] of Object.entries(ignoredFields)) {
@@ -54,7 +56,7 @@ export function textDefinition(request: CreateIndexRequest): TextOptions {
     throw invalidInput(
       `${name} of an ${textKind} index must be ${accepted.join(' or ')}, got ${quote(value)}`,
       {
-        hint: 'leave it out',
+        hint: `leave out ${name}`,
       },
     )
   }
@@ -69,25 +71,25 @@ export function textDefinition(request: CreateIndexRequest): TextOptions {
 /** Return the InvalidInput error for a column type that text indexes do not support. */
 export function holdsNoText(column: string, type: DataType): SheafError {
   return invalidInput(
-    `column ${quote(column)} is of type ${typeName(type)}: no ${textKind} index is made of it`,
+    `column ${quote(column)} is of type ${typeName(type)}: an ${textKind} index cannot be built on it`,
     {
-      hint: `${textKind} indexes are for utf8 and large_utf8, in dictionaries or not, and for lists of those`,
+      hint: `${textKind} indexes are for texts (utf8 or large_utf8, also dictionary-encoded) and for lists of texts`,
     },
   )
 }
 
-/** Whether two indexes have equal text options, or both are not text indexes. */
+/** Return whether two indexes have equal text options. `undefined` stands for an index that is not a text index. */
 export function isSameText(a: TextOptions | undefined, b: TextOptions | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return optionNames.every(name => JSON.stringify(a[name]) === JSON.stringify(b[name]))
 }
 
-/** Return the options as clients read them, in `index_details`. */
+/** Return the options in the form in which `index_details` returns them to clients. */
 export function textJson(options: TextOptions): Readonly<Record<string, unknown>> {
   return Object.fromEntries(optionNames.map(name => [jsonNames[name] ?? textWireNames[name], options[name]]))
 }
 
-/** Names that differ from the names in requests. */
+/** Names of options in `index_details` that differ from the names in requests. */
 const jsonNames: { readonly [name in keyof TextOptions]?: string } = {
   ngramMin: 'min_ngram_length',
   ngramMax: 'max_ngram_length',

@@ -5,38 +5,46 @@ import { ByteSink } from './byte-sink.js'
 import { pack, packedWords, widthOf } from './packed.js'
 import { blockDocs } from './segment.js'
 
-/** The postings of terms, term by term. */
+/** The postings of several terms, one term after the other. */
 export interface TermRows {
   /** Rows of each term; ascending within a term. */
   readonly ordinals: Uint32Array
   /** Frequency of the term in each row, at least 1. */
   readonly frequencies: Uint8Array | Uint16Array | Uint32Array
-  /** Positions of the term in each row, ascending; as many as the frequency. Null: not stored. */
+  /**
+   * Positions of the term in each row, ascending. A row has as many positions as its frequency. Null if positions are
+   * not stored.
+   */
   readonly positions: Uint32Array | null
   /** Number of term occurrences of each row, by ordinal. */
   readonly lengths: Uint8Array | Uint16Array | Uint32Array
 }
 
-/** Blocks per step. */
+/** Maximum number of blocks that one step encodes. */
 const stepBlocks = 64
 
 /** Scratch buffers for one block, shared by all encoders. */
 const gaps = new Uint32Array(blockDocs)
 const rests = new Uint32Array(blockDocs)
 
-/** Encodes one term after the other. A frequent term takes several steps, between which the caller may yield to the event loop. */
+/**
+ * Encodes the postings of one term after the other. A frequent term takes several steps. Between two steps the caller
+ * may yield to the event loop.
+ */
 export class PostingsEncoder {
   readonly #rows: TermRows
   readonly #postings: ByteSink
   readonly #positions: ByteSink
+  /** Index of the next row to encode, and the index after the last row of the term. */
   #at = 0
   #to = 0
-  /** The row before index `#at`; -1 if there is none. */
+  /** The ordinal of the row before index `#at`. -1 at the first row of a term. */
   #before = -1
-  /** Index of the next row's first position. */
+  /** Index of the first position of the next row. */
   #positionAt = 0
+  /** Start of the term's positions in the output. */
   #positionsStart = 0
-  /** Offsets of the positions of the term's blocks, except the first. */
+  /** For each block of the term except the first: the offset of its positions from `#positionsStart`. */
   readonly #blockOffsets = new ByteSink()
 
   /** `postings`, `positions`: the outputs. `positions` stays empty if the rows have no positions. */
@@ -47,8 +55,8 @@ export class PostingsEncoder {
   }
 
   /**
-   * Begin a term with the rows at indexes `from` to `to - 1`, which follow those of the previous term. Postings with a full block are
-   * aligned to four bytes. Return the offset where the postings begin.
+   * Begin a term. Its rows are at the indexes `from` to `to - 1`, directly after the rows of the previous term.
+   * Postings with a full block are aligned to four bytes. Return the offset where the postings begin.
    */
   begin(from: number, to: number): number {
     this.#at = from
@@ -61,7 +69,7 @@ export class PostingsEncoder {
     return start
   }
 
-  /** Write the next rows. Return whether there are more. */
+  /** Write the next rows of the term. Return whether the term has more rows. */
   step(): boolean {
     const start = this.#at
     for (let blocks = 0; blocks < stepBlocks && this.#at < this.#to; blocks++) {
@@ -98,7 +106,7 @@ export class PostingsEncoder {
 /** The encoded postings of one term. */
 export interface EncodedPostings {
   readonly postings: Uint8Array
-  /** Null: not stored. */
+  /** Null if positions are not stored. */
   readonly positions: Uint8Array | null
 }
 

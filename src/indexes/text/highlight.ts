@@ -1,4 +1,4 @@
-/** Highlights the matching words of a text, in the whole text or in its best snippets. */
+/** Marks the matching words of a text. The result is the whole text, or the snippets with the most matching words. */
 import { invalidInput, quote } from '../../errors.js'
 import type { Analyzer } from './analysis/analyzer.js'
 
@@ -10,13 +10,16 @@ interface TextRange {
 
 /** Options for highlighting matching words. */
 export interface HighlightOptions {
-  /** Text inserted before each match, never escaped. Default `<b>`. */
+  /** The text inserted before each match. It is never escaped. Default `<b>`. */
   readonly pre?: string | undefined
-  /** Text inserted after each match, never escaped. Default `</b>`. */
+  /** The text inserted after each match. It is never escaped. Default `</b>`. */
   readonly post?: string | undefined
-  /** `html`: write the characters `& < > " '` of the text as entities. Default `none`: leave the text unchanged. */
+  /** Escaping of the text. `html` replaces the characters `& < > " '` by entities. Default `none`: no change. */
   readonly escape?: 'none' | 'html' | undefined
-  /** Return snippets of at most this many UTF-16 units each, not counting `pre` and `post`. At least 1. Default: the whole text. */
+  /**
+   * Maximum length of a snippet in UTF-16 units, without `pre` and `post`. At least 1. Default: no snippets, but the
+   * whole text.
+   */
   readonly snippetLength?: number | undefined
   /** Maximum number of snippets, 1 to 100. Ignored without `snippetLength`. Default 1. */
   readonly snippets?: number | undefined
@@ -39,9 +42,9 @@ interface Match extends TextRange {
 /**
  * Mark the tokens of a text whose terms satisfy `matches`.
  *
- * Snippets begin and end at token boundaries. The best snippet has the most distinct matching terms, then the most matches, then comes
- * first in the text. Its matches are centered. Without matches, the snippet is the start of the text.
- * Throws InvalidInput for invalid snippet options.
+ * Snippets begin and end at token boundaries. The best snippet has the most distinct matching terms. Ties are broken by
+ * the number of matches, then by the position in the text. The matches are in the middle of the snippet if possible. If
+ * nothing matches, the snippet is the start of the text. Throws InvalidInput for invalid snippet options.
  */
 export function highlighted(
   text: string,
@@ -65,10 +68,13 @@ export function highlighted(
   return { text: marked(text, ranges, shown, options), ranges }
 }
 
-/** Maximum number of snippets: each one takes another pass over the rest of the text. */
+/** Maximum number of snippets. The limit bounds the time, because each snippet takes another pass over the matches. */
 const snippetsMax = 100
 
-/** Check the snippet options. Throws InvalidInput if the length is not a positive integer, or the number is not from 1 to 100. */
+/**
+ * Check the snippet options. Throws InvalidInput if the length is not a positive integer, or the number is not from 1
+ * to 100.
+ */
 export function checkHighlighting({ snippetLength = 1, snippets = 1 }: HighlightOptions): void {
   if (!(Number.isInteger(snippetLength) && snippetLength > 0)) {
     throw invalidInput(`snippetLength must be a positive integer, got ${quote(snippetLength)}`)
@@ -96,7 +102,7 @@ function bestSnippets(
   most: number,
 ): TextRange[] {
   const chosen: TextRange[] = []
-  /** The best window of each part of the text between the chosen snippets, in text order. */
+  /** The chosen snippets divide the text into parts. These are the best windows of all parts, in text order. */
   let windows = windowsIn({ start: 0, end: text.length }, found, length)
   while (chosen.length < most && windows.length > 0) {
     const best = windows.reduce((a, b) => (isBetter(b, a) ? b : a))
@@ -116,13 +122,14 @@ function bestSnippets(
   return chosen.sort((a, b) => a.start - b.start)
 }
 
-/** The matches `first` to `last` of `inside`, the matches in one part of the text. */
+/** A range of consecutive matches in one part of the text, which may become a snippet. */
 interface Window {
   readonly part: TextRange
+  /** All matches in `part`. The window has the matches from `first` to `last`. */
   readonly inside: readonly Match[]
   readonly first: Match
   readonly last: Match
-  /** Number of distinct matching terms, and number of matches. */
+  /** Number of distinct matching terms in the window, and number of matches. */
   readonly terms: number
   readonly matches: number
 }
@@ -131,7 +138,10 @@ function isBetter(a: Pick<Window, 'terms' | 'matches'>, b: Pick<Window, 'terms' 
   return a.terms > b.terms || (a.terms === b.terms && a.matches > b.matches)
 }
 
-/** Return the best window of at most `length` UTF-16 units; none if the part has no matches. A longer match is a window by itself. */
+/**
+ * Return an array with the best window of `part` that has at most `length` UTF-16 units. The array is empty if the part
+ * has no matches. A match that is longer than `length` is a window of its own.
+ */
 function windowsIn(part: TextRange, found: readonly Match[], length: number): readonly Window[] {
   const inside = found.filter(({ start, end }) => part.start <= start && end <= part.end)
   let best: Window | null = null
@@ -152,7 +162,10 @@ function windowsIn(part: TextRange, found: readonly Match[], length: number): re
   return best === null ? [] : [best]
 }
 
-/** Extend a window to as many surrounding tokens as fit. Half of the free space goes before the window. */
+/**
+ * Extend a window by surrounding tokens up to `length` UTF-16 units. About half of the free space goes before the
+ * window.
+ */
 function widened(
   text: string,
   tokens: readonly TextRange[],
@@ -168,7 +181,10 @@ function widened(
   return { start, end: lastEnd(text, tokens, token, start, Math.min(start + length, part.end)) }
 }
 
-/** Return the last token end up to `limit`, starting at token `from`. If there is none, return `limit`, which cuts a token. */
+/**
+ * Return the end of the last token that ends at or before `limit`. Tokens before index `from` do not count. If there is
+ * no such token, return `limit`, so that the snippet ends inside a token.
+ */
 function lastEnd(
   text: string,
   tokens: readonly TextRange[],

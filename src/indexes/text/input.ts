@@ -1,14 +1,14 @@
-/** The interface through which a caller passes texts to a segment build. */
+/** Defines the interface through which a caller passes texts to a segment build. */
 import type { Column } from '../../arrow/column.js'
 
-/** Consecutive rows. */
+/** The texts of consecutive rows. */
 export interface TextPiece {
-  /** Number of the first row. */
+  /** Number of the first row of the piece. */
   readonly first: number
   /**
-   * utf8 or large_utf8, or lists of these; the caller decodes dictionaries. The elements of a list form one text. The positions of an
-   * element begin `elementGap` after the last position of the previous element, also if an element has no terms.
-   * A null row or element has no terms.
+   * A column of utf8 or large_utf8, or of lists of these types, without dictionaries. The elements of a list form one
+   * text. Between two elements, positions increase by `elementGap`, also if an element has no terms. A null row or
+   * element has no terms.
    */
   readonly column: Column
 }
@@ -20,12 +20,12 @@ export interface TextInput {
   pieces(): AsyncIterable<TextPiece>
 }
 
-/** Positions between two elements of a list, so that no phrase spans two elements. */
+/** Number of positions that are skipped between two elements of a list, so that no phrase spans two elements. */
 export const elementGap = 100
 
 const lastPosition = 2 ** 32 - 1
 
-/** Return the stored position of a token at `position` of a text that begins at position `start`. Capped at the largest u32. */
+/** Return the position to store for a token at `position` of a text that begins at `start`. It is at most 2^32 - 1. */
 export function storedPosition(start: number, position: number): number {
   return Math.min(start + position, lastPosition)
 }

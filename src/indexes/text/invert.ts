@@ -1,4 +1,4 @@
-/** Inverts the collected terms: from the terms of each row to the rows of each term. */
+/** Inverts the collected terms: computes the rows of each term from the terms of each row. */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Collector } from './collect.js'
 import type { TermRows } from './encode-postings.js'
@@ -7,7 +7,9 @@ import { numbersUpTo } from './narrow.js'
 /** Rows and terms processed between two checks of the clock. */
 const atOnce = 16 * 1024
 
-/** Invert the collected terms. `order`: term numbers, in the order of the result. Consumes `collected`. */
+/**
+ * Invert the collected terms. Consumes `collected`. `order`: the term numbers in the order that the result must have.
+ */
 export async function inverted(collected: Collector, order: Uint32Array, pacer: Pacer): Promise<TermRows> {
   const { rows, postings, tokens, mostFrequent, longest, stream, positions } = collected
   const lengths = numbersUpTo(longest, rows)
@@ -43,7 +45,7 @@ export async function inverted(collected: Collector, order: Uint32Array, pacer: 
   return out
 }
 
-/** Return the start of each term's entries, by term number. */
+/** Return, by term number, the index of the term's first entry. `counts`: number of entries of each term. */
 async function startsOf(counts: Uint32Array, order: Uint32Array, pacer: Pacer): Promise<Uint32Array> {
   const starts = new Uint32Array(order.length)
   let start = 0

@@ -1,4 +1,4 @@
-/** The kind of text indexes, which find rows by the terms of a text. */
+/** The kind of all text indexes, which find rows by the terms of their texts. */
 export const textKind = 'FTS'
 export type TextKind = typeof textKind
 

@@ -1,4 +1,6 @@
-/** Opens a segment from its file. Terms and row lengths stay in memory; postings are read on demand. */
+/**
+ * Opens a text segment from its file. Terms and row lengths stay in memory. Postings are read when a query needs them.
+ */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type MaybePromise, type Task, whenResolved } from '../../primitives/task.js'
@@ -11,12 +13,12 @@ import { openPostings, type TermBytes } from './postings.js'
 import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
 import { Terms } from './terms.js'
 
-/** Number of cached term lookups at which the cache is cleared. */
+/** Maximum number of cached term lookups. When the cache is full, it is cleared. */
 const mostLookups = 64
 
 /**
- * Open a segment: read everything except postings and positions into memory.
- * @throws Internal if the file is damaged or is not a text segment over `rows` rows.
+ * Open a segment: read everything except postings and positions into memory. Throws Internal if the file is damaged or
+ * is not a text segment over `rows` rows.
  */
 export async function openTextSegment(
   file: SectionFile,
@@ -50,7 +52,7 @@ class StoredTextSegment implements TextSegment {
   readonly #postings: PageTable
   readonly #positions: PageTable
   readonly #pages: PageReader
-  /** Recent term lookups: every query looks up each term twice, for its weight and for its postings. */
+  /** Cache of term lookups. Every query looks up each term twice: for its weight and for its postings. */
   readonly #lookups = new Map<string, TermEntry | null>()
 
   constructor(

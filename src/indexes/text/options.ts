@@ -1,15 +1,20 @@
-/** The options of text indexes and their defaults (rule A-085). */
+/** Defines the options of text indexes and their defaults (rule A-085). */
 import type { Language } from '../../protocol/index-shapes.js'
 
-/** The options that determine the terms of a text. `Analyzer.identity` has the versions of the algorithms. */
+/**
+ * The options of a text index. All except `positions` determine the terms of a text, together with `Analyzer.identity`.
+ */
 export interface TextOptions {
-  /** Whether the index stores the positions of terms, which phrase queries need. Default false. */
+  /** True if the index stores the positions of terms, which phrase queries need. Default false. */
   readonly positions: boolean
   /** `simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or the name of a registered tokenizer. */
   readonly baseTokenizer: string
   /** Language of stemmer and stop words. Default English. */
   readonly language: Language
-  /** Tokens with at least this many bytes of UTF-8 are dropped, directly after the base tokenizer. Null: none. Default 40. */
+  /**
+   * Tokens with at least this many bytes of UTF-8 are dropped directly after the base tokenizer. Null: no token is
+   * dropped. Default 40.
+   */
   readonly maxTokenLength: number | null
   readonly lowerCase: boolean
   readonly stem: boolean

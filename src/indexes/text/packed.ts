@@ -1,6 +1,7 @@
 /**
- * Bit-packed blocks of 128 numbers, each with the bits of the greatest number. Numbers are interleaved in four lanes: number
- * `4 i + lane` is number `i` of its lane, and word `4 k + lane` is word `k` of its lane. The bit position of a number is therefore
+ * Packs and unpacks blocks of 128 numbers. All numbers of a block have the same number of bits (its width), which is
+ * enough for the greatest number. The numbers are interleaved in four lanes. Number `4 i + lane` of the block is number
+ * `i` of its lane. Word `4 k + lane` of the block is word `k` of its lane. Therefore the bit position of a number is
  * computed once for four lanes.
  */
 
@@ -8,12 +9,12 @@
 const blockNumbers = 128
 const lanes = 4
 
-/** Return the number of bits of a number. */
+/** Return the width of a block: the number of bits of its greatest number. */
 export function widthOf(greatest: number): number {
   return 32 - Math.clz32(greatest)
 }
 
-/** Return the number of words of a block. */
+/** Return the number of 32-bit words of a block. `width`: bits per number. */
 export function packedWords(width: number): number {
   return lanes * width
 }
@@ -30,7 +31,7 @@ export function pack(numbers: Uint32Array, width: number, words: Uint32Array, at
   }
 }
 
-/** Unpack a block, and add 1 to each number. */
+/** Unpack a block of `width` bits per number from word `at` on into `out`, and add 1 to each number. */
 export function unpackFromOne(words: Uint32Array, at: number, width: number, out: Uint32Array): void {
   if (width === 0) {
     out.fill(1)
@@ -71,7 +72,10 @@ export function unpackFromOne(words: Uint32Array, at: number, width: number, out
   }
 }
 
-/** Unpack a block of gaps to ascending numbers: each number is the previous one (`before` for the first) plus the gap plus 1. */
+/**
+ * Unpack a block of gaps to ascending numbers. Each number is the previous number plus the gap plus 1. `before`: the
+ * number before the first.
+ */
 export function unpackAscending(
   words: Uint32Array,
   at: number,

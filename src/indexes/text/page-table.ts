@@ -6,7 +6,7 @@ import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file
 import { ByteSink } from './byte-sink.js'
 import type { PageRange } from './pages.js'
 
-/** A page with at least this many bytes is full. */
+/** Minimum size of a full page in bytes. */
 const pageBytes = 64 * 1024
 
 /** Collects bytes and splits them into pages. */
@@ -19,7 +19,7 @@ export class PageWriter {
   readonly #isAligned: boolean
   readonly #table: number[] = []
 
-  /** `isAligned`: pages begin and end at multiples of four bytes. */
+  /** `isAligned`: whether pages begin and end at multiples of four bytes. */
   constructor(isAligned: boolean) {
     this.#isAligned = isAligned
   }
@@ -29,7 +29,7 @@ export class PageWriter {
     return this.before + this.page.length
   }
 
-  /** End the page if it is full. Call after each term. */
+  /** End the page if it is full. Call this after each term. */
   cutIfFull(): void {
     if (this.page.length >= pageBytes) this.cut()
   }
@@ -65,7 +65,10 @@ export class PageTable {
     this.#starts = starts
   }
 
-  /** Read the page table of a section. `first`: number of its first page in the file. Throws Internal if the table is damaged. */
+  /**
+   * Read the page table of a section. `first`: number of its first page in the file. Throws Internal if the table is
+   * damaged.
+   */
   static async read(file: SectionFile, name: string, table: string, first: number): Promise<PageTable> {
     const section = sectionOf(file, name)
     const numbers = await numbersOf(file, table)
@@ -73,7 +76,7 @@ export class PageTable {
     for (let i = 0; i + 1 < starts.length; i++) starts[i + 1] = starts[i]! + numbers[2 * i]!
     if (starts.at(-1) !== section.bytes) {
       throw corrupted(
-        `the pages of ${name} in ${file.name} have ${starts.at(-1)} bytes, not ${section.bytes}`,
+        `the pages of ${name} in ${file.name} have ${starts.at(-1)} bytes, expected ${section.bytes}`,
       )
     }
     return new PageTable(first, section.start, numbers, starts)
@@ -87,7 +90,10 @@ export class PageTable {
     return this.#table.byteLength + this.#starts.byteLength
   }
 
-  /** Return the page with byte `at` of the section: its number, its range in the file, and the offset of the byte in the page. */
+  /**
+   * Return the page with byte `at` of the section: its number, its range in the file, and the offset of the byte in the
+   * page.
+   */
   pageOf(at: number): { readonly number: number; readonly range: PageRange; readonly offset: number } {
     const starts = this.#starts
     const page = partitionPoint(this.count, i => starts[i]! <= at) - 1

@@ -1,9 +1,10 @@
 /**
  * Decodes the postings of a term, which encode-postings.ts writes (docs/format.md, "Text indexes").
  *
- * Rows form packed blocks of 128 (packed.ts). The remaining rows form a last block of varints. Postings with a full block begin with a
- * header. It has the statistics and the position of every block, so that blocks can be decoded individually. Shorter postings have no
- * header; opening them decodes the rows to compute the statistics.
+ * Every 128 rows form a packed block (packed.ts). The remaining rows form a last block of varints, the tail. Postings
+ * with at least one packed block begin with a header. The header has the statistics and the sizes of all blocks, so
+ * that blocks can be decoded individually. Shorter postings have no header: opening them decodes the rows to compute
+ * the statistics.
  */
 import { assert } from '../../errors.js'
 import { packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
@@ -16,7 +17,7 @@ import {
   type TextSegment,
 } from './segment.js'
 
-/** A range of immutable bytes that belongs to a term. */
+/** A byte range with the postings or the positions of a term. The bytes must not change. */
 export interface TermBytes {
   readonly bytes: Uint8Array
   readonly at: number
@@ -25,8 +26,9 @@ export interface TermBytes {
 }
 
 /**
- * Open the postings of a term with `docs` rows. If there are at least `blockDocs` rows, `postings` must be aligned to four bytes in
- * their buffer. `lengths`: number of term occurrences of each row. `positions`: null if not needed.
+ * Open the postings of a term with `docs` rows. If there are at least `blockDocs` rows, `postings` must be aligned to
+ * four bytes in their buffer. `lengths`: number of term occurrences of each row. `positions`: null if the caller needs
+ * none.
  */
 export function openPostings(
   docs: number,
@@ -50,7 +52,7 @@ class PackedPostings implements Postings {
   /** For each full block: bits per gap between rows, and index of its first word. */
   readonly gapWidths: Uint8Array
   readonly wordAt: Uint32Array
-  /** The bytes of the postings; the last, shorter block begins at `tailAt`. */
+  /** The bytes of the postings. The tail, which is the last, shorter block, begins at `tailAt`. */
   readonly bytes: Uint8Array
   readonly tailAt: number
   readonly positions: TermBytes | null
@@ -87,7 +89,7 @@ class PackedPostings implements Postings {
     return new PackedCursor(this, buffer)
   }
 
-  /** Read the header. Return the position after it. */
+  /** Read the header. Return the offset after the header. */
   #readHeader(reader: Reader, full: number): number {
     const { last, mostFrequent, shortest, gapWidths, wordAt } = this
     let before = -1
@@ -127,7 +129,7 @@ class PackedCursor implements PostingCursor {
   count = 0
   readonly docs: Uint32Array
   readonly #frequencies: Uint32Array
-  /** Whether the frequencies of the block are unpacked. */
+  /** True if the frequencies of the block are unpacked. */
   #isCounted = false
   readonly #postings: PackedPostings
   readonly #tail: Reader
@@ -198,7 +200,7 @@ class PositionReader {
   readonly #start: number
   /** Offsets of the positions of all blocks except the first, relative to `#start` (u32). */
   readonly #offsets: DataView
-  /** The reader is at the positions of this row of the block. */
+  /** The row of the block whose positions the reader reads next. */
   #row = 0
   #blockAt = 0
   #positions = new Uint32Array(16)
@@ -236,7 +238,7 @@ class PositionReader {
   }
 }
 
-/** Reads varints of up to five bytes. Checks nothing, because the checksum of the page has verified the bytes. */
+/** Reads varints of up to five bytes. Does not validate them, because the checksum of the page was already verified. */
 class Reader {
   readonly #bytes: Uint8Array
   at: number
@@ -261,7 +263,7 @@ class Reader {
     return value + bytes[this.at++]! * 2 ** 28
   }
 
-  /** Read the row after row `before`, and set `frequency`. */
+  /** Read the next row of the tail, and set `frequency`. `before`: the previous row; -1 if there is none. */
   row(before: number): number {
     const code = this.next()
     const isOne = code % 2

@@ -1,9 +1,18 @@
-/** Queries of a segment, and BM25. The caller has looked up the terms in all segments and computed their weights. */
+/**
+ * Defines the queries of a text segment and the functions of BM25. Before a caller queries segments, it looks up the
+ * terms in all of them and computes the weights.
+ */
 
-/** Constants of BM25 (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009), equal to those of Lucene and Lance. */
+/**
+ * Constants of BM25 (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009), equal to those of Lucene and
+ * Lance.
+ */
 export const bm25 = { k1: 1.2, b: 0.75 } as const
 
-/** A term and its weight, an upper bound of a row's score for the term: (k1 + 1) * idf * boost. Finite, at least 0. */
+/**
+ * A term and its weight `(k1 + 1) * idf * boost`, which is finite and at least 0. The score of a row for the term is
+ * at most the weight.
+ */
 export interface WeightedTerm {
   readonly term: string
   readonly weight: number
@@ -16,13 +25,14 @@ type TermGroup = readonly WeightedTerm[]
 interface TermsQuery {
   readonly kind: 'terms'
   readonly groups: readonly TermGroup[]
-  /** True: a row must contain a term of every group. False: of any group. */
+  /** True: a row must contain a term of every group. False: a term of at least one group. */
   readonly all: boolean
 }
 
 /**
- * Finds rows that contain the terms in this order. From each term to the next, `position - offset` must not decrease, and may increase
- * by at most `slop`. The score is the sum over all terms.
+ * Finds rows that contain the terms in the order of the phrase. From each term to the next, `position - offset` must
+ * not decrease, and may increase by at most `slop`. `position` is the position in the row, `offset` the position in the
+ * phrase. The score of a row is the sum of the scores of all terms.
  */
 export interface PhraseQuery {
   readonly kind: 'phrase'
@@ -32,18 +42,23 @@ export interface PhraseQuery {
 
 export type SegmentQuery = TermsQuery | PhraseQuery
 
-/** Statistics over all segments. */
+/** Statistics over all segments of an index. */
 export interface Corpus {
   /** Average number of terms of a row. */
   readonly averageLength: number
 }
 
-/** Return the inverse document frequency of a term: `ln(1 + (N - n + 0.5) / (n + 0.5))`. */
+/**
+ * Return the inverse document frequency of a term: `ln(1 + (N - n + 0.5) / (n + 0.5))`, with `N` = docs, `n` =
+ * docsWith.
+ */
 export function inverseFrequency(docsWith: number, docs: number): number {
   return Math.log(1 + (docs - docsWith + 0.5) / (docsWith + 0.5))
 }
 
-/** Return the share of a term's weight that a row of `length` terms gets if the row contains the term `frequency` times. */
+/**
+ * Return the share of a term's weight that a row of `length` terms gets if the row contains the term `frequency` times.
+ */
 export function saturation(frequency: number, length: number, corpus: Corpus): number {
   return frequency / (frequency + lengthNorm(length, corpus))
 }
@@ -57,6 +72,6 @@ export function lengthNorm(length: number, { averageLength }: Corpus): number {
 /** Rows of a segment and their scores. */
 export interface ScoredRows {
   readonly ordinals: Uint32Array
-  /** Sum over the terms in query order, computed in float64 and rounded to float32. */
+  /** Scores: sums over the terms in query order, computed in float64 and rounded to float32. */
   readonly scores: Float32Array
 }

@@ -1,6 +1,7 @@
 /**
- * A segment of a text index: an inverted index over an immutable set of rows. The segment numbers its rows from 0 (ordinals).
- * table/text-index maps ordinals to table rows and excludes deleted rows; the segment knows neither.
+ * Defines a segment of a text index: an inverted index over an immutable set of rows. The segment numbers its rows from
+ * 0 (ordinals). table/text-index maps ordinals to table rows and excludes deleted rows. The segment itself contains no
+ * information about table rows or deleted rows.
  */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { MaybePromise, Task } from '../../primitives/task.js'
@@ -13,7 +14,7 @@ export interface TextFacts {
   readonly tokens: number
   /** Number of distinct terms. */
   readonly terms: number
-  /** Whether the segment stores positions. */
+  /** True if the segment stores positions. */
   readonly positions: boolean
   /** `Analyzer.identity` of the analyzer that built the segment. */
   readonly identity: string
@@ -28,11 +29,11 @@ export interface TermEntry {
   readonly docs: number
 }
 
-/** A condition on the code points of a term, such as an edit distance from a word. */
+/** A condition for terms of a fuzzy search: the maximum edit distance from a word. */
 export interface TermMatcher {
   /** Common prefix of all matching terms. */
   readonly prefix: string
-  /** Return the edit distance of a term from the word; null: the term does not match. */
+  /** Return the edit distance of a term from the word. Return null if the term does not match. */
   distance(term: string): number | null
 }
 
@@ -46,12 +47,12 @@ export interface NearTerm {
 export interface TextSegment {
   /** Number of rows. */
   readonly rows: number
-  /** Bytes of memory, without postings. */
+  /** Bytes of memory that the segment takes, without postings. */
   readonly bytes: number
   readonly facts: TextFacts
   /** Number of term occurrences in each row. */
   readonly lengths: Uint8Array | Uint16Array | Uint32Array
-  /** Return the entry of a term; null if no row has the term. */
+  /** Return the entry of a term. Return null if no row has the term. */
   find(term: string): TermEntry | null
   /** Return all matching terms. */
   near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]>
@@ -62,23 +63,27 @@ export interface TextSegment {
   postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings>
 }
 
-/** Rows per full block of postings. */
+/** Number of rows in a full block of postings. */
 export const blockDocs = 128
 
-/** The rows with a term, ascending, in blocks of `blockDocs` rows. The last block has the remaining rows. */
+/** The rows with a term, ascending, in blocks of `blockDocs` rows. The last block may have fewer rows. */
 export interface Postings {
+  /** Number of rows with the term. */
   readonly docs: number
+  /** Number of blocks. */
   readonly blocks: number
   /** Last row of each block. */
   readonly last: Uint32Array
-  /** For each block: the highest frequency of the term in a row, and the length of its shortest row in terms. */
+  /**
+   * For each block: the highest frequency of the term in one of its rows, and the number of terms in its shortest row.
+   */
   readonly mostFrequent: Uint32Array
   readonly shortest: Uint32Array
-  /** Open a cursor. `buffer`: reserved for the cursor while it is in use; default: a new buffer. */
+  /** Open a cursor. `buffer`: memory that only this cursor uses; default: a new buffer. */
   cursor(buffer?: BlockBuffer): PostingCursor
 }
 
-/** Arrays into which a cursor unpacks a block: `blockDocs` numbers each. */
+/** Two arrays of `blockDocs` numbers into which a cursor unpacks a block. */
 export interface BlockBuffer {
   readonly docs: Uint32Array
   readonly frequencies: Uint32Array
@@ -90,20 +95,22 @@ export function newBlockBuffer(): BlockBuffer {
 
 /** Reads postings, one block at a time. */
 export interface PostingCursor {
-  /** The loaded block; -1 before the first `load`. */
+  /** The number of the loaded block. -1 before the first `load`. */
   readonly block: number
-  /** Number of rows of the block. */
+  /** Number of rows in the loaded block. */
   readonly count: number
   /**
-   * Ordinals of the block's rows, and the frequency of the term in each row. Only the first `count` numbers are defined. Get both
-   * properties again after each `load`: frequencies are unpacked at the first access, because unpacking them is almost half of the work.
+   * Ordinals of the block's rows, and the frequency of the term in each row. Only the first `count` numbers are valid.
+   * Read both properties again after each `load`. The cursor unpacks frequencies at the first access after `load`,
+   * because this is almost half of the work and not every caller needs them.
    */
   readonly docs: Uint32Array
   readonly frequencies: Uint32Array
   load(block: number): void
   /**
-   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are defined, until the
-   * next call. Fastest for ascending `i`. Requires postings that were read with positions.
+   * Return the positions of the term in row `i` of the block, ascending. Only the first `frequencies[i]` numbers are
+   * valid, and only until the next call. Calls with ascending `i` are fastest. Requires postings that were read with
+   * positions.
    */
   positions(i: number): Uint32Array
 }

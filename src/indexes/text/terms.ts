@@ -1,7 +1,7 @@
 /**
- * The dictionary of a segment: its terms in the order of their UTF-8 bytes. A block has 32 terms. The first term of a block is stored
- * whole, each other term without the prefix that it shares with the previous term. The entries of terms are in a separate section, so
- * that scans over terms need not read them.
+ * Writes and reads the dictionary of a text segment: its terms in the order of their UTF-8 bytes. A block has 32 terms.
+ * The first term of a block is stored whole. Each other term is stored without the prefix that it shares with the
+ * previous term. The entries of the terms are in a separate section, so that a scan over the terms need not read them.
  */
 
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
@@ -14,7 +14,9 @@ import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
 
 /** Terms per block. */
 const blockTerms = 32
-/** Numbers per block: its offsets in `terms` and `entries`, and the offsets of its first term in postings and positions. */
+/**
+ * Numbers per block: its offsets in `terms` and `entries`, and the offsets of the first term's postings and positions.
+ */
 const blockNumbers = 4
 /** Blocks scanned between two checks of the clock. */
 const turnBlocks = 16
@@ -24,10 +26,14 @@ export interface TermSections {
   readonly terms: Uint8Array
   /** For each term: number of rows, bytes of its postings, and bytes of its positions if positions are stored. */
   readonly entries: Uint8Array
+  /** For each block: `blockNumbers` numbers. */
   readonly blocks: Uint32Array
 }
 
-/** Number of rows of a term, and the ranges of its postings and positions. `end` is where the next term begins. */
+/**
+ * Number of rows of a term, and the address of its postings and positions in their sections. The ends are exclusive:
+ * the next term begins there.
+ */
 interface TermAddress {
   readonly docs: number
   readonly at: number
@@ -43,7 +49,7 @@ export class TermsWriter {
   readonly #blocks: Uint32Array
   readonly #hasPositions: boolean
   #count = 0
-  /** The previous term. Its entry is written when the start of the next term's postings is known. */
+  /** The previous term. Its entry is written by the next call, because the entry needs the end of its postings. */
   #term: Uint8Array = new Uint8Array(0)
   #docs = 0
   #at = 0
@@ -75,7 +81,9 @@ export class TermsWriter {
     this.#count++
   }
 
-  /** Finish the dictionary. `end`, `positionsEnd`: ends of the last term's postings and positions. */
+  /**
+   * Finish the dictionary, and return its sections. `end`, `positionsEnd`: the ends of the last postings and positions.
+   */
   take(end: number, positionsEnd: number): TermSections {
     this.#endTerm(end, positionsEnd)
     return { terms: this.#terms.take(), entries: this.#entries.take(), blocks: this.#blocks }
@@ -95,7 +103,7 @@ export class Terms {
   readonly count: number
   readonly #sections: TermSections
   readonly #hasPositions: boolean
-  /** The terms of the last block read, concatenated, and the end of each. */
+  /** The terms of the block that was read last, concatenated, and the end of each term. */
   #text = Buffer.alloc(1024)
   readonly #ends = new Uint32Array(blockTerms)
 
@@ -117,14 +125,16 @@ export class Terms {
     const { terms, blocks } = this.#sections
     const count = Math.min(blockTerms, this.count - block * blockTerms)
     const reader = new VarintReader(terms, blocks[block * blockNumbers])
-    /** Number of leading bytes that the wanted term shares with the previous term of the block, which is smaller. */
+    /**
+     * Length of the common prefix of `term` and the previous term of the block. The previous term is less than `term`.
+     */
     let common = 0
     for (let i = 0; i < count; i++) {
       const shared = i === 0 ? 0 : reader.next()
       const end = shared + reader.next()
       const at = reader.at - shared
       reader.at = at + end
-      // This term differs from the wanted term at the same byte as the previous term.
+      // This term and the previous term differ from `term` at the same byte, so this term is less than `term` too.
       if (shared > common) continue
       if (shared < common) return null
       while (common < end && common < bytes.length && terms[at + common] === bytes[common]) common++
@@ -141,7 +151,7 @@ export class Terms {
     const found: NearTerm[] = []
     const first = Buffer.from(prefix)
     const blocks = Math.ceil(this.count / blockTerms)
-    // The terms with the prefix are one run, after all terms that are less than the prefix.
+    // The terms with the prefix are consecutive. They follow all terms that are less than the prefix.
     for (let block = Math.max(0, this.#blockOf(first)); block < blocks; block++) {
       if (block % turnBlocks === 0 && pacer.due()) yield pacer.pause()
       const count = this.#readBlock(block)
@@ -161,7 +171,7 @@ export class Terms {
     return found
   }
 
-  /** Return the number of rows and the byte ranges of the term `number`. */
+  /** Return the number of rows and the addresses of the term `number`. */
   locate(number: number): TermAddress {
     const { entries, blocks } = this.#sections
     const block = Math.floor(number / blockTerms)
@@ -183,7 +193,7 @@ export class Terms {
     return { number, term, docs: this.locate(number).docs }
   }
 
-  /** Return the last block whose first term is not greater than `term`; -1 if all terms are greater. */
+  /** Return the last block whose first term is not greater than `term`. Return -1 if all terms are greater. */
   #blockOf(term: Buffer): number {
     const { terms, blocks } = this.#sections
     const reader = new VarintReader(terms)
@@ -234,7 +244,7 @@ export class Terms {
     let at = 0
     for (let i = 0; i < count; i++) {
       for (; at < this.#ends[i]!; at++) {
-        // Counts each character at its first byte. A character of four bytes is two UTF-16 units.
+        // Count each character at its first byte. A character of four bytes has two UTF-16 units.
         if ((bytes[at]! & 0xc0) !== 0x80) units += bytes[at]! < 0xf0 ? 1 : 2
       }
       ends[i] = units

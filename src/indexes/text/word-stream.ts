@@ -1,6 +1,8 @@
-/** A stream of 32-bit numbers, written once and then read once, in order. Memory is released as soon as it has been read. */
+/**
+ * Provides a stream of 32-bit numbers that is written once and then read once, in order. Reading releases its memory.
+ */
 
-/** Words per chunk. Chunks are never copied; the unused rest of a chunk is small compared to its size. */
+/** Number of words in a chunk. Chunks are never copied, so a stream grows without moving its words. */
 const chunkWords = 64 * 1024
 
 interface Chunk {
@@ -33,7 +35,7 @@ export class WordStream {
     this.at = 0
   }
 
-  /** Move to the next contiguous words. Call before reading the words of each `reserve`. */
+  /** Move to the next contiguous words. Call this before reading the words that were reserved together. */
   advance(): void {
     if (this.#next > 0 && this.at < this.#chunks[this.#next - 1]!.used) return
     this.words = this.#chunks[this.#next]!.words

@@ -1,12 +1,13 @@
 /**
- * Candidates among apart rows: rows whose vector lies outside the segment's space (space.ts). All apart rows are equally distant from a
- * query, or farther than all other rows, so the first of them stand for all.
+ * Adds apart rows to the candidates of a search. An apart row has a vector outside the segment's space (space.ts). All
+ * apart rows are equally far from a query, or farther than all other rows. So it is enough to propose the apart rows
+ * with the lowest ordinals.
  */
 import type { Bitset } from '../../primitives/bitset.js'
 
 /**
- * Return the first `count` allowed apart rows, followed by the candidates `found`. Apart rows come first because they have no
- * approximate distance and must be measured.
+ * Return the first `count` allowed apart rows, followed by the candidates `found`. The apart rows come first, so that
+ * the caller measures them: the segment has no approximate distance of them. `allowed`: null allows all rows.
  */
 export function withApart(
   found: Uint32Array,

@@ -1,4 +1,7 @@
-/** All lists of a segment in one arena, each at a fixed address. A list of a file is read when a search needs it for the first time. */
+/**
+ * Provides the lists of a segment that fits into memory. All lists are in one arena, each at a fixed address. A list is
+ * read from the file when a search needs it for the first time.
+ */
 import type { Arena } from '../../kernels/arena.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { type ListPlaces, mapPartition } from './list-places.js'
@@ -6,23 +9,29 @@ import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
 import type { StoredList } from './stored-list.js'
 
-/** Bytes copied per step: less than a millisecond. */
+/** Number of bytes copied per step. Copying them takes less than a millisecond. */
 const stepBytes = 4 * 1024 * 1024
 
-/** Lists and view in one: all searches see the same arena. */
+/** The lists of a segment. The object is also the view of every search, because all searches use the same arena. */
 export class ArenaLists implements Lists, ListView {
   readonly arena: Arena
   readonly places: ListPlaces
   readonly bytes: number
   readonly #counts: Uint32Array
   readonly #reader: ListReader | null
-  /** By partition: 1 after its whole list is in the arena. Visible to all threads that share the arena. */
+  /**
+   * By partition: 1 after the whole list of the partition is in the arena. All threads that share the arena read these
+   * numbers.
+   */
   readonly #isLoaded: Int32Array
   readonly #partitionOf: Uint32Array
-  /** Reads in progress, by partition. */
+  /** The running reads of this thread, by partition. */
   readonly #reads = new Map<number, Promise<void>>()
 
-  /** `reader`: reads the lists from a file; null: the arena already has all lists and the map from rows to partitions. */
+  /**
+   * `reader`: reads the lists from a file. Null: the arena already contains all lists and the map from rows to
+   * partitions.
+   */
   constructor(
     arena: Arena,
     places: ListPlaces,
@@ -70,7 +79,8 @@ export class ArenaLists implements Lists, ListView {
     const lists = await reader.read(run)
     const pacer = new Pacer()
     for (const [i, p] of run.entries()) {
-      // Another thread may have written the list already. A concurrent thread writes the same bytes, so the race is harmless.
+      // Skip lists that another thread has already written. If another thread writes the list now, it writes the same
+      // bytes.
       if (this.#isMissing(p)) await this.#put(p, lists[i]!, pacer)
     }
   }

@@ -1,4 +1,4 @@
-/** Builds and extends segments whose partitions are HNSW graphs. */
+/** Builds and extends vector segments whose partitions are HNSW graphs. */
 import { assert } from '../../errors.js'
 import { openArena } from '../../kernels/arena.js'
 import { trainCentroids } from '../../kernels/clusters.js'
@@ -28,16 +28,19 @@ import {
 import { placedRows, type Survey, someOf } from './survey.js'
 import { type Question, questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Rows processed per step. */
+/** Number of rows processed between two turns of the event loop. */
 const stepRows = 2048
 /** Target duration of one kernel call, in milliseconds. */
 const callMs = 4
 /** Minimum number of rows for which several threads insert. */
 const threadedRows = 20_000
-/** Fewer rows than this are inserted by the calling thread, even in a large segment: starting threads takes longer. */
+/**
+ * Minimum number of rows of one insertion by threads. The calling thread inserts fewer rows itself, because starting
+ * threads takes longer.
+ */
 const leastThreaded = 4096
 
-/** Called with the number of rows that a phase has just finished. */
+/** A callback that gets the number of rows that a phase has just finished. */
 type OnRows = (rows: number) => void
 
 interface GraphOptions {
@@ -51,7 +54,7 @@ interface GraphOptions {
 export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
   const { space, settings } = survey
   const { codec: name, partitions, m, efConstruction } = settings
-  assert(name !== 'binary' && name !== 'bits', 'graphs do not support codecs of bits')
+  assert(name !== 'binary' && name !== 'bits', `graphs do not support the codec ${name}`)
   const codec = await nodeCodec(name, survey, pacer)
   const plan = { space, codec, m, efConstruction }
   if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
@@ -77,7 +80,7 @@ async function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Pro
   return trainNodeCodec(settings, some, some.length / dim, pacer)
 }
 
-/** Build a segment over the rows of `input` and return the bytes of its file. */
+/** Build a segment over the rows of `input`, and return the bytes of its file. */
 export async function newGraph(
   plan: GraphPlan,
   input: VectorInput,
@@ -87,7 +90,7 @@ export async function newGraph(
 ): Promise<SegmentBytes> {
   const tuning = await questionsFor(plan, input.rows, survey, pacer)
   const { truth } = tuning
-  // PQ codes are too coarse to choose edges by, so the graph is built over scalar codes.
+  // PQ codes are too inexact for choosing edges. So build the graph over scalar codes, and then copy its edges.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
   const built = await emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads, pacer)
@@ -96,7 +99,7 @@ export async function newGraph(
     ? { ...(await emptyGraph(plan, input.rows, 1, pacer)), entries: built.entries }
     : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
-  // The rows of sampled queries are inserted last: during tuning, no edge may lead to them.
+  // Insert the rows from which questions were made only after tuning, because during tuning no edge may lead to them.
   const leftOut = new Uint32Array(input.rows).fill(noPartition)
   for (const row of truth.rows) {
     leftOut[row] = partitionOf[row]!
@@ -115,18 +118,20 @@ export async function newGraph(
   return graphFile(plan, result, { apart, facts, effort, ends: input.ends }, pacer)
 }
 
-/** The sampled queries that tune a graph during its build. */
+/** The questions (sampled queries, truth.ts) that tune a graph during its build, and the cells for their filters. */
 interface TuningQuestions {
   readonly truth: Truth
-  /** Assigns rows to cells. Filtered questions exclude the rows of some cells. */
+  /** Assigns rows to cells. The filter of a question excludes the rows of some cells. */
   readonly cells: Divider
-  /** The cell of each row; `noPartition` for rows without a cell and for rows of questions. */
+  /**
+   * The cell of each row. It is `noPartition` for rows that are not nodes, and for rows from which questions were made.
+   */
   readonly cellOf: Uint32Array
 }
 
-/** Maximum number of cells. A filtered question excludes a tenth of the cells. */
+/** Maximum number of cells. The filter of a question excludes a tenth of the cells (truth.ts). */
 const cellsMax = 40
-/** Sampled rows per cell. */
+/** Number of sampled rows per cell. */
 const cellRows = 50
 
 async function questionsFor(
@@ -156,7 +161,10 @@ function copyLinks(from: BuiltGraph, to: BuiltGraph): void {
   }
 }
 
-/** Append the rows of `input` to the segment in `file`, and return the bytes of the new file. Throws Internal if `file` is damaged. */
+/**
+ * Return the bytes of a new segment with the rows of the segment in `file` and those of `input`. Throws Internal if
+ * `file` is damaged.
+ */
 export async function extendedGraph(
   file: SectionFile,
   input: VectorInput,
@@ -181,14 +189,14 @@ export async function extendedGraph(
   )
 }
 
-/** The rows that the filter of a question allows. */
+/** The rows that the filter of a question allows, and their number. */
 interface AllowedRows {
   readonly bits: Bitset
   readonly count: number
 }
 
 interface GrowingGraph extends BuiltGraph {
-  /** Null: the calling thread inserts. */
+  /** The memory that insert threads share. Null: the calling thread inserts. */
   readonly crew: Crew | null
 }
 
@@ -198,7 +206,7 @@ async function emptyGraph(
   threads: number,
   pacer: Pacer,
 ): Promise<GrowingGraph> {
-  // Each of the steps between the turns takes about ten milliseconds per million rows.
+  // Yield between the steps, because each step takes about ten milliseconds per million rows.
   const shape = shapeOf(plan, rows)
   await pacer.turn()
   const places = graphPlaces(shape)
@@ -212,16 +220,17 @@ async function emptyGraph(
 }
 
 interface Read {
-  /** The partition of each row of the input; `noPartition` for a row that is not a node. */
+  /** The partition of each row of the input. It is `noPartition` for rows that are not nodes. */
   readonly partitionOf: Uint32Array
+  /** Number of rows that became nodes. */
   readonly placed: number
   readonly apart: Uint32Array
 }
 
-/** Partition of a row that is not a node. */
+/** The partition number of rows that are not nodes, because they have no vector or are apart. */
 const noPartition = 0xffff_ffff
 
-/** Encode the rows of the input as nodes, and return their partitions. */
+/** Encode the rows of the input as nodes of the graph, without edges. Return their partitions and the apart rows. */
 async function readNodes(
   { space, codec, centroids, partitions }: GraphPlan,
   input: VectorInput,
@@ -234,7 +243,8 @@ async function readNodes(
   const partitionOf = new Uint32Array(input.rows).fill(noPartition)
   const apart: number[] = []
   const divider = await Divider.open({ count: partitions, dim, values: centroids }, pacer)
-  // A codec reads from and writes to the same arena.
+  // A codec must read and write in one arena, so an additional arena contains the vectors and the encoded nodes of a
+  // step.
   const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
   const nodes = stepRows * dim * 4
   let placed = 0
@@ -263,8 +273,9 @@ async function readNodes(
 }
 
 /**
- * Return the rows of each partition, in a scattered order. If sorted input were inserted in order, the first rows would link only to
- * similar rows, and pruning would remove the edges between clusters.
+ * Return the rows of each partition, in a scattered order. If sorted input were inserted in its order, the first rows
+ * would link only to similar rows, and pruning would remove the edges between clusters. `first`: the ordinal of the
+ * first row of `partitionOf`.
  */
 async function rowsByPartition(
   partitionOf: Uint32Array,
@@ -286,7 +297,10 @@ async function rowsByPartition(
   return rows
 }
 
-/** Return a step that is coprime to `length`, near 0.618 times `length`: stepping modulo `length` visits every row once. */
+/**
+ * Return a number near `0.618 * length` that is coprime to `length`. With such a step, steps modulo `length` visit
+ * every row once.
+ */
 function coprimeStep(length: number): number {
   let step = Math.max(1, Math.round(length * 0.618))
   while (step > 1 && greatestCommonDivisor(step, length) !== 1) step--
@@ -336,8 +350,8 @@ async function insert(
 }
 
 /**
- * Search efforts to try, cheapest first, until one reaches the wanted recall. A larger `ef` finds the last neighbours of queries that
- * resemble rows; a larger `factor` finds those of other queries.
+ * Search efforts to try, cheapest first. Queries that resemble rows need a larger `ef` to find their last neighbours;
+ * other queries need a larger `factor`.
  */
 const steps: readonly WalkEffort[] = [
   { ef: 16, factor: 3 },
@@ -352,10 +366,13 @@ const steps: readonly WalkEffort[] = [
   { ef: 512, factor: 4 },
 ]
 
-/** If no effort suffices with the usual blur, larger blurs are tried: first with the effort of this step, then with the last step. */
+/**
+ * If no effort suffices with the default blur, larger blurs are tried: first with this step of `steps`, then with the
+ * last step.
+ */
 const blurredStep = 6
 
-/** Return the trials in order: first all efforts with the usual blur, then larger blurs. */
+/** Return the trials in order: first all efforts with the default blur, then larger blurs (saturation.ts). */
 function trialsOf({ kind }: NodeCodec): readonly Trial[] {
   const [usual, ...others] = kind === 'f32' ? [blurs[kind]] : blursFrom(blurs[kind])
   const trial = (effort: number, blur: Blur) => ({ effort, blur, first: enoughWork(blur, truthDepth) })
@@ -365,7 +382,7 @@ function trialsOf({ kind }: NodeCodec): readonly Trial[] {
   ]
 }
 
-/** Tune the search effort with questions whose rows are not inserted yet. */
+/** Tune the search effort. The rows from which questions were made must not be inserted yet. */
 async function tuned(
   plan: GraphPlan,
   { arena, shape, graph, entries }: BuiltGraph,
@@ -378,7 +395,7 @@ async function tuned(
   const { vectors } = known
   const guess = { ...known, partitions, rowBytes: codec.stride }
   const everything = { ...guess, recall: null, measured: vectors }
-  // The caller may limit the partitions of a search. A quarter of the partitions is a sufficient default.
+  // By default, a walk starts in a quarter of the partitions, which is sufficient.
   const probes = Math.max(1, Math.ceil(partitions / 4))
   if (truth.rows.size === 0) {
     return {
@@ -432,7 +449,10 @@ function rowsOutside(cells: ReadonlySet<number>, cellOf: Uint32Array): AllowedRo
   return { bits, count }
 }
 
-/** Return facts and effort after `added` vectors. With every doubling of the rows, a walk measures about a quarter more. */
+/**
+ * Return the facts and the effort of a segment to which `added` vectors were added. When the number of rows doubles, a
+ * walk measures about a quarter more rows.
+ */
 function grown(
   { facts, effort }: GraphRecord,
   added: number,

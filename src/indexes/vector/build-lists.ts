@@ -1,4 +1,4 @@
-/** Builds and extends segments whose partitions are lists. */
+/** Builds and extends vector segments whose partitions are lists. */
 import { type Arena, openArena } from '../../kernels/arena.js'
 import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import { Bitset } from '../../primitives/bitset.js'
@@ -21,14 +21,14 @@ import { type BuiltLists, type ListPlan, listsFile, type StoredLists } from './s
 import { type Survey, someOf } from './survey.js'
 import { questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Rows of a sample processed per step. */
+/** Number of sampled rows processed per step. */
 const stepRows = 2048
-/** Slots per worker: while the worker processes one slot, the calling thread fills another. */
+/** Number of slots per worker. While the worker processes one slot, the calling thread fills another. */
 const slotsEach = 2
-/** Rows copied into lists between two checks of the clock. */
+/** Number of rows copied into lists between two checks of the clock. */
 const listedRows = 512
 
-/** Called with the number of rows that a phase has just finished. */
+/** A callback that gets the number of rows that a phase has just finished. */
 type OnRows = (rows: number) => void
 
 /** Train centroids and codec on a sample of the rows. */
@@ -74,17 +74,22 @@ async function residualsOf(
   return residuals
 }
 
-/** The rows of a segment. */
+/** The input of a build. */
 interface ListRows {
   readonly plan: ListPlan
   readonly input: VectorInput
-  /** A segment to extend, whose rows come first; null: none. */
+  /** The segment to extend, whose rows come first. Null: build a new segment. */
   readonly base: StoredLists | null
-  /** Given for a new segment, whose search effort is tuned. Null for an extended segment, which keeps the effort of `base`. */
+  /**
+   * The survey of a new segment, whose search effort is tuned. Null for an extended segment, which keeps the effort of
+   * `base`.
+   */
   readonly survey: Survey | null
 }
 
-/** Build a segment over the rows of `base`, if any, and the rows of `input`; return the bytes of its file. */
+/**
+ * Build a segment over the rows of `base`, if it is not null, and the rows of `input`. Return the bytes of its file.
+ */
 export async function storedLists(
   { plan, input, base, survey }: ListRows,
   workers: ListWorkers,
@@ -134,7 +139,7 @@ function openSlots(
   })
 }
 
-/** The rows to assign and encode, and the slots and workers that do it. */
+/** The rows to assign and encode, and the slots and workers for this work. */
 interface SlotWork {
   readonly plan: ListPlan
   readonly input: VectorInput
@@ -143,17 +148,20 @@ interface SlotWork {
   readonly pacer: Pacer
 }
 
-/** One step of the work on all rows. */
+/**
+ * The functions of one step, for example assigning partitions. The step applies them to all rows of the input, slot by
+ * slot.
+ */
 interface SlotStep<T> {
-  /** Initialize the partitions of a slot. */
+  /** Initialize the partitions of a slot whose vectors are already set. */
   fill(slot: OwnSlot, first: number, rows: number, present: Bitset | null): void
-  /** Hand the slot to a free worker. */
+  /** Let a free worker process the slot. */
   work(slot: OwnSlot, first: number, rows: number): Promise<T>
-  /** Consume a result. Called in row order. */
+  /** Use the result of a slot. Called in the order of rows. */
   take(slot: OwnSlot, first: number, rows: number, result: T): Promise<void>
 }
 
-/** Pass all rows of the input through slots. */
+/** Apply a step to all rows of the input, slot by slot. */
 async function processInSlots<T>(
   { input: { dim, pieces }, slots, pacer }: SlotWork,
   { fill, work, take }: SlotStep<T>,
@@ -175,7 +183,7 @@ async function processInSlots<T>(
       slot.values.set(values.subarray(from * dim, (from + rows) * dim))
       fill(slot, first, rows, present?.slice(from, from + rows) ?? null)
       const result = work(slot, first, rows)
-      // `takeOldest` awaits the promise and reports its failure; this only prevents an unhandled rejection.
+      // `takeOldest` awaits the promise and reports its failure. This line only prevents an unhandled rejection.
       result.catch(() => {})
       begun.push({ slot, first, rows, result })
       await pacer.turn()
@@ -184,7 +192,10 @@ async function processInSlots<T>(
   while (begun.length > 0) await takeOldest()
 }
 
-/** Assign every row of the input to a partition. */
+/**
+ * Assign every row of the input to a partition. Return the partition of each row of the input, and the row counts and
+ * apart rows of the whole segment.
+ */
 async function assignRows(
   work: SlotWork,
   base: StoredLists | null,
@@ -212,7 +223,10 @@ async function assignRows(
   return { partitionOf, counts, apart: Uint32Array.from(apart) }
 }
 
-/** Copy the lists of `base` to the beginnings of the longer lists. Return the number of rows that each list had. */
+/**
+ * Copy each list of `base` to the start of the same list in the arena, which is longer. Return the number of copied
+ * rows by list.
+ */
 function copyLists(
   { counts: before, ordinals, lists, places: old }: StoredLists,
   codec: Codec,
@@ -231,7 +245,10 @@ function copyLists(
   return before
 }
 
-/** Encode the rows of the input and append them to the lists. `next`: number of rows that each list has so far. */
+/**
+ * Encode the rows of the input and append them to the lists. `next`: by list, the number of rows so far. Updates
+ * `next`.
+ */
 async function encodeRows(
   slotWork: SlotWork,
   { arena: { buffer }, places, counts }: BuiltLists,
@@ -268,9 +285,9 @@ async function encodeRows(
 }
 
 /**
- * Saturation factors to try (saturation.ts); tuning takes the first that reaches the wanted recall. With approximate distances the
- * best rows change late anyway, so a smaller factor suffices; exact distances need a larger one.
- * The smallest factors are those at which real text queries keep their recall.
+ * Return the saturation factors to try (saturation.ts). Tuning takes the first factor that reaches the required recall.
+ * With approximate distances the best rows change until late in a search, so a smaller factor suffices than with exact
+ * distances. With smaller factors than these, the recall of real text queries was lower.
  */
 const factorsOf = ({ ofResiduals }: Codec) => (ofResiduals ? [2, 3, 4, 6] : [3, 4, 6])
 
@@ -284,7 +301,7 @@ async function tuned(
   const { space, codec, centroids } = plan
   const everything = { ...guess, recall: null, measured: guess.vectors }
   if (truth.questions.length === 0) {
-    // Too few rows for questions: every search measures all rows.
+    // The segment has too few rows for tuning, so every search measures all rows.
     return { facts: everything, effort: { candidates: guess.vectors } }
   }
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
@@ -306,7 +323,7 @@ async function tuned(
     truth,
     trials,
     async ({ vector: query, excluded }, factor, wanted) => {
-      // The candidates include the rows of questions, which do not count as neighbours.
+      // Request more candidates, because the rows from which questions were made are not counted as neighbours.
       const count = wanted + truth.rows.size
       if (excluded !== null && !passingOf.has(excluded))
         passingOf.set(excluded, await rowsOutside(excluded, built, pacer))
@@ -331,13 +348,13 @@ async function tuned(
   }
 }
 
-/** The rows that the filter of a question allows. */
+/** The rows that the filter of a question allows, and their number. */
 interface PassingRows {
   readonly allowed: Bitset
   readonly passing: number
 }
 
-/** Return the rows outside the excluded partitions. */
+/** Return the rows that are not in the excluded partitions. */
 async function rowsOutside(
   excluded: ReadonlySet<number>,
   { rows, arena: { buffer }, places, counts }: BuiltLists,
@@ -355,7 +372,10 @@ async function rowsOutside(
   return { allowed, passing }
 }
 
-/** Return the facts of an extended segment. The effort stays, because the nearest partitions of a query stay the same. */
+/**
+ * Return the facts and the effort of an extended segment. The effort is that of the segment before, because the nearest
+ * partitions of a query stay the same. `guess`: the facts that depend on the new rows.
+ */
 function extendedFacts(
   { facts, effort }: StoredLists,
   guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes'>,

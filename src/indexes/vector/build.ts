@@ -11,22 +11,28 @@ import { rowBytes } from './settings.js'
 import { readLists } from './stored-lists.js'
 import { surveyed } from './survey.js'
 
-/** A segment to extend. Its rows keep their ordinals; new rows get the following ordinals. */
+/** A segment to extend. Its rows keep their ordinals. New rows get the ordinals after them. */
 export interface BaseSegment {
   readonly rows: number
   readonly file: SectionFile
 }
 
-/** Phases of a build. Each phase processes every row at most once; `training` reports no rows. */
+/** A phase of a build. Each phase processes every row at most once. The phase `training` reports no rows. */
 export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding' | 'building' | 'writing'
 
-/** Progress callback. `done`: rows finished in the phase so far. */
+/** A callback for progress. `done`: number of rows finished in the phase so far. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
-/** Maximum bytes of memory per segment: far below the limit of a WebAssembly memory, so that a process can hold several segments. */
+/**
+ * Maximum bytes of memory of a segment. It is far below the 4 GiB of a WebAssembly memory, so that several segments fit
+ * into a process.
+ */
 const memoryMax = 1.5 * 2 ** 30
 
-/** Minimum number of rows for which several threads build lists: fewer rows are finished before threads have started. */
+/**
+ * Minimum number of rows for which several threads build lists. The calling thread finishes fewer rows before threads
+ * have started.
+ */
 const threadedRows = 20_000
 
 /** Return the maximum number of rows of one segment of an index. */
@@ -34,16 +40,20 @@ export function maxSegmentRows(spec: VectorSpec, dim: number): number {
   return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / rowBytes(spec, dim))))
 }
 
-/** Whether rows can be added to a segment without reading the vectors of its present rows. */
+/**
+ * Return whether rows can be added to a segment of this kind without reading the vectors of the rows that it already
+ * has.
+ */
 export function isExtendable({ kind }: VectorSpec): boolean {
   return kind !== 'IVF_HNSW_PQ'
 }
 
 /**
- * Build a segment and return the bytes of its file. Works for any number of rows, including none, and for equal vectors.
+ * Build a segment, and return the bytes of its file. The input may have no rows, and its vectors may be equal.
  *
- * - `base`: the segment to extend; null: build a new segment.
- * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, a graph differs between builds.
+ * - `base`: the segment to extend. Null: build a new segment.
+ * - `threads`: maximum number of threads that work on a large segment, default 1. With several threads, two builds over
+ *   the same rows give different graphs.
  */
 export async function buildSegment(
   spec: VectorSpec,

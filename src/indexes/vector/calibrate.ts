@@ -1,4 +1,7 @@
-/** Tunes the search effort of a segment during its build: the least effort with which every kind of question finds its neighbours. */
+/**
+ * Tunes the search effort of a segment during its build. Tuning searches the segment with sampled queries, the
+ * questions (truth.ts). It chooses the smallest effort with which every kind of question finds its true neighbours.
+ */
 import type { Pacer } from '../../primitives/pacer.js'
 import { poorKept, poorRecall } from './recalls.js'
 import { type Blur, crowdMost, enoughWork, leastPoints } from './saturation.js'
@@ -6,37 +9,40 @@ import type { Candidates, Recalls, SegmentFacts } from './segment.js'
 import { type Question, type Truth, truthDepth } from './truth.js'
 
 /**
- * Recall@10 that every kind of question must reach. The values exceed the guaranteed recall, because the sample of questions is small.
- * The value for filtered questions is higher, because filters vary more than points.
+ * Recall@10 that every kind of question must reach. The values are higher than the recall that a segment must have
+ * (recalls.ts), because the sample of questions is small. The value for questions with a filter is the highest, because
+ * filters vary more than points.
  */
 const recallWanted = { all: 0.97, filtered: 0.98 }
 /**
- * A search first measures as many candidates as suffice for this share of the sampled rows. The other searches measure more
- * afterwards.
+ * Share of the questions for which the first candidates of a search must suffice. This determines how many candidates a
+ * search measures first. Searches for which they do not suffice measure more.
  */
 const usualShare = 0.75
 
 /** A combination of search parameters to try. */
 export interface Trial {
-  /** Identifies the effort for `Propose`: a saturation factor (lists) or the index of a step (graphs). */
+  /**
+   * A number that identifies the effort for `Propose`: a saturation factor (lists), or the index of a step (graphs).
+   */
   readonly effort: number
   readonly blur: Blur
-  /** Candidates requested first. */
+  /** Number of candidates that the trial requests first. */
   readonly first: number
 }
 
 /** The result of a trial. */
 interface Tuned {
   readonly trial: Trial
-  /** Candidates that a search for ten rows measures first. */
+  /** Number of candidates that a search for ten rows measures first. */
   readonly candidates: number
-  /** Recall@10 with these parameters. */
+  /** Recall@10 of the trial, by kind of question. */
   readonly recalls: Recalls
   /** Share of questions below `poorRecall`, for the kind of question with the largest share. */
   readonly poor: number
   /** Average number of rows that a search measures. */
   readonly measured: number
-  /** Share of searches that end `unsettled`: the query then measures all rows. */
+  /** Share of searches that end `unsettled`, so that the query measures all rows. */
   readonly unsettled: number
 }
 
@@ -59,17 +65,20 @@ export function factsOf({ all, filtered }: TunedTwice): TunedFacts {
 
 type TunedFacts = Pick<SegmentFacts, 'recall' | 'recalls' | 'poor' | 'unsettled' | 'measured'>
 
-/** Search a segment with an effort, and return at least `count` candidates if there are that many. */
+/**
+ * Searches a segment with an effort, and returns at least `count` candidates. Returns fewer if it does not find more.
+ */
 export type Propose = (question: Question, effort: number, count: number) => Promise<Candidates>
 
 /** Maximum number of candidates that a trial requests. */
 export const mostCandidates = 960
-/** A trial that needs more candidates repeats the search with at least this multiple of the previous number. */
+/** A trial that needs more candidates repeats the search with at least this many times as many candidates. */
 const moreCandidates = 4
 
 /**
- * Return the first of `trials` (ascending by cost) with which every kind of question reaches the wanted recall. If no trial does,
- * return the trial with the best recall. Searches with and without a filter are tuned separately, because their costs differ.
+ * Return the first trial with which every kind of question reaches the required recall. `trials` must ascend by cost.
+ * If no trial reaches this recall, return the trial with the best recall. Searches with a filter and searches without a
+ * filter are tuned separately, because their costs differ.
  */
 export async function tune(
   truth: Truth,
@@ -107,16 +116,19 @@ function leastOf({ rows, between, excluded }: Recalls): number {
 /** The result of one question. */
 interface Answer {
   readonly kind: keyof Recalls
-  /** Number of true neighbours, and how many of them the search found. */
+  /** Number of true neighbours, and number of true neighbours that the search found. */
   readonly wanted: number
   readonly found: number
-  /** Number of candidates that the search measures. */
+  /** Number of candidates that the query measures (`measuredDepth`). */
   readonly depth: number
   readonly measured: number
   readonly isSettled: boolean
 }
 
-/** Candidates of one effort, by question and requested number. Trials that differ only in their blur reuse the candidates. */
+/**
+ * Candidates of one effort, by question and requested number. Trials with the same effort but different blurs reuse
+ * them.
+ */
 interface Known {
   effort: number
   readonly candidates: Map<string, Candidates>
@@ -172,7 +184,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
   const found = { rows: 0, between: 0, excluded: 0 }
   const asked = { rows: 0, between: 0, excluded: 0 }
   const poor = { rows: 0, between: 0, excluded: 0 }
-  /** Sufficient numbers of candidates, of the questions of kind `rows` or `excluded`. */
+  /** The number of measured candidates of each question of the kinds `rows` and `excluded`. */
   const depths: number[] = []
   let sum = 0
   let unsettled = 0
@@ -199,8 +211,9 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
 }
 
 /**
- * Return the number of candidates that a search measures. `ranks`: ranks of the nearest rows among the candidates, ascending, from 1.
- * `copies`: rows per distinct point.
+ * Return the number of candidates that a query measures under the rule `blur` (saturation.ts). `ranks`: the ranks of
+ * the true neighbours among the candidates, ascending, from 1. `copies`: average number of equal rows among the true
+ * neighbours.
  */
 function measuredDepth(ranks: readonly number[], copies: number, { factor, more }: Blur): number {
   const each = factor > 1 ? copies : 1
@@ -213,7 +226,10 @@ function measuredDepth(ranks: readonly number[], copies: number, { factor, more 
   return depth
 }
 
-/** Return the number of candidates for `k` rows, given the number for ten rows. The candidates per row decrease with `k`. */
+/**
+ * Return the number of candidates for `k` rows, given the number for ten rows. A greater `k` needs fewer candidates per
+ * row.
+ */
 export function candidatesFor(k: number, forTen: number): number {
   const spare = Math.max(0, forTen - truthDepth)
   return Math.ceil(k + spare * Math.max(1, Math.sqrt(k / truthDepth)))

@@ -3,17 +3,21 @@ import { Assigner, type Centroids, squaredDistance } from '../../kernels/assigne
 import { ShortAssigner } from '../../kernels/short-assigner.js'
 import type { Pacer } from '../../primitives/pacer.js'
 
-/** With fewer partitions, exact assignment is cheap compared to the other work per row. */
+/**
+ * Minimum number of partitions for 16-bit assignment. With fewer, exact assignment is cheap compared to the other work
+ * per row.
+ */
 const leastShorts = 256
 /**
- * 16-bit elements change a squared distance by about 1e-5 of the squared distance from the mean of the centroids. If neighbouring
- * centroids are nearer to each other than to the mean by more than this ratio (of squares), 16-bit assignment is too imprecise.
+ * Maximum crowding (`crowding`) for 16-bit assignment. 16-bit elements change a squared distance by about 1e-5 of the
+ * squared distance from the mean of the centroids. If neighbouring centroids are much nearer to each other than to the
+ * mean, this is too imprecise.
  */
 const mostCrowded = 250
-/** Number of centroids sampled to measure the crowding. */
+/** Number of centroids that are sampled to measure the crowding. */
 const sampledCentroids = 32
 
-/** Assigns vectors to the nearest of some centroids. */
+/** Assigns vectors to the partition with the nearest centroid. */
 export class Divider {
   readonly #dim: number
   readonly #rows: number
@@ -26,7 +30,7 @@ export class Divider {
     this.#assigner = assigner
   }
 
-  /** Open a divider. Equal centroids give equal assignments in every process. */
+  /** Open a divider. Dividers with equal centroids assign vectors equally in every process. */
   static async open(centroids: Centroids, pacer: Pacer): Promise<Divider> {
     const { count, dim } = centroids
     if (count < 2) return new Divider(centroids, null)
@@ -54,8 +58,8 @@ export class Divider {
 }
 
 /**
- * Return the squared distance of a centroid from the mean, divided by its squared distance from the nearest other centroid:
- * the median of some sampled centroids.
+ * Return how crowded the centroids are. The crowding of a centroid is its squared distance from the mean, divided by
+ * its squared distance from the nearest other centroid. The result is the median of sampled centroids.
  */
 async function crowding({ count, dim, values }: Centroids, pacer: Pacer): Promise<number> {
   const middle = new Float32Array(dim)

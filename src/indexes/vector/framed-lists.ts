@@ -1,6 +1,7 @@
 /**
- * The lists of a segment that is too large to keep in memory as a whole. The cache of the root keeps single lists, within its budget.
- * A search copies one list at a time into a small arena and scans the list there.
+ * Provides the lists of a segment that is too large to be in memory as a whole. The cache of the root contains single
+ * lists, within its budget. A search copies one list after the other into a small arena, the frame, and scans the list
+ * there.
  */
 import type { Arena } from '../../kernels/arena.js'
 import { deferred } from '../../primitives/deferred.js'
@@ -31,7 +32,10 @@ export class FramedLists implements Lists {
     return new FrameView(this)
   }
 
-  /** Return the lists of `partitions`, which all have rows: cached lists at once, the others as promises. */
+  /**
+   * Return the lists of `partitions`. A cached list is returned directly, any other list as a promise. All partitions
+   * must have rows.
+   */
   get(partitions: readonly number[]): readonly MaybePromise<StoredList>[] {
     const missing: number[] = []
     const reading = deferred<ReadonlyMap<number, Promise<StoredList>>>()
@@ -62,11 +66,11 @@ export class FramedLists implements Lists {
 
 class FrameView implements ListView {
   readonly #lists: FramedLists
-  /** Lists loaded by the last `bring`. */
+  /** The lists that the last `bring` loaded. */
   #loaded = new Map<number, StoredList>()
-  /** Rows of the lists scanned since the last `partitionsOf`. */
+  /** Ordinals of the lists that were scanned since the last `partitionsOf`. */
   #scanned = new Map<number, Uint32Array>()
-  /** Partitions of the rows that the search kept at the last `partitionsOf`. */
+  /** Partitions of the rows that were passed to the last `partitionsOf`. */
   #known = new Map<number, number>()
 
   constructor(lists: FramedLists) {
@@ -103,7 +107,10 @@ class FrameView implements ListView {
     this.partitionsOf(ordinals)
   }
 
-  /** A row that the search keeps now but did not keep before is in a list that was scanned since. */
+  /**
+   * Return the partitions of the rows that the search keeps. A row that was not passed to the previous call is in a
+   * list that was scanned since that call.
+   */
   partitionsOf(ordinals: Uint32Array): Uint32Array {
     const fresh = ordinals.filter(ordinal => !this.#known.has(ordinal)).sort()
     for (const [partition, rows] of this.#scanned) {

@@ -1,7 +1,8 @@
 /**
- * A segment whose partitions are graphs. A walk starts from seeds: allowed rows that are spread evenly over all allowed rows. The walk
- * ends when its nearest rows no longer change (saturation.ts). Without seeds, a walk might miss the nearest allowed row: the path to it
- * may lead through thousands of excluded rows, or no path may exist.
+ * Searches a vector segment whose partitions are graphs (HNSW). A search walks from node to node along edges. The walk
+ * starts from seeds: allowed rows that are spread evenly over all allowed rows. It ends when its nearest rows no longer
+ * change (saturation.ts). Without seeds, a walk might miss the nearest allowed row. The path to this row may lead
+ * through thousands of excluded rows, or there may be no path.
  */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
@@ -26,55 +27,65 @@ import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
-/** Effort of a walk. */
+/** The effort of a walk. */
 export interface WalkEffort {
   /** Minimum number of candidates that a walk keeps. */
   readonly ef: number
-  /** Saturation factor that ends a walk. Absent in old files: `usualFactors.graph`. */
+  /** The factor of the stopping rule of a walk (saturation.ts). Absent in old files: `usualFactors.graph`. */
   readonly factor?: number
-  /** How far the order of approximate distances can be trusted. Absent: the default of the node kind (`blurs`). */
+  /** The rule for measuring candidates (saturation.ts). Absent: the default of the kind of node (`blurs`). */
   readonly blur?: Blur
 }
 
-/** The default effort of searches, found by tuning. `SegmentFacts` has the recall that the effort reaches. */
+/** The default effort of searches, which tuning chose. `SegmentFacts` has the recall of searches with this effort. */
 export interface GraphEffort extends WalkEffort {
   /** The effort of searches with a filter. Absent: the effort of searches without a filter. */
   readonly filtered?: WalkEffort
   /** Number of partitions from whose entry points a walk starts, if the caller does not limit the partitions. */
   readonly probes: number
+  /** Number of candidates that a search for ten rows measures first. */
   readonly candidates: number
 }
 
-/** Maximum number of candidates that a walk keeps, in about ten milliseconds. For more candidates, measuring every row is as cheap. */
+/**
+ * Maximum number of candidates that a walk keeps. Such a walk takes about ten milliseconds. If a query needs more
+ * candidates, measuring every row is as fast.
+ */
 export const walkMax = 4096
 
-/** Seeds of a filtered walk, per square root of the number of passing rows. */
+/** A walk with a filter has this number of seeds times the square root of the number of passing rows. */
 const seedsPerRoot = 4
-/** An unfiltered walk starts from the entry points and from this share of the seeds of a filtered walk, at least `leastSeeds`. */
+/**
+ * A walk without a filter starts from the entry points, and from this share of the seeds of a walk with a filter; at
+ * least `leastSeeds`.
+ */
 const usualSeeds = 1 / 4
 const leastSeeds = 512
-/** If the caller gives `ef`, an unfiltered walk has this share of `ef` seeds; a filtered walk `ef` seeds, at least `leastEfSeeds`. */
+/**
+ * If the caller sets `ef`, a walk without a filter has `efSeeds * ef` seeds. A walk with a filter has `ef` seeds, at
+ * least `leastEfSeeds`.
+ */
 const efSeeds = 1 / 8
 const leastEfSeeds = 64
 /**
- * Rows that a walk measures after its nearest rows last changed: `moreRows`, plus `moreGaps` times the number of passing rows per
- * possible seed.
+ * Number of rows that a walk measures in addition to those that the saturation factor requires. It is `moreRows`, plus
+ * `moreGaps` times the average number of passing rows per seed.
  */
 const moreRows = 64
 const moreGaps = 2
 /**
- * A walk keeps `spareFactor` times the requested candidates in addition, at most `mostSpare`. A later request for more candidates then
- * needs no second walk. More spare candidates would slow down each step of the walk.
+ * A walk keeps spare candidates: `spareFactor` times the requested number, at most `mostSpare`. Then a later request
+ * for more candidates needs no second walk. More spare candidates would slow down each step of the walk.
  */
 const spareFactor = 3
 const mostSpare = 192
 
-/** Return the number of candidates that a walk keeps for a request of `count`. */
+/** Return the number of candidates that a walk keeps for a request of `count` candidates. */
 export function keptFor(count: number): number {
   return Math.min(walkMax, count + Math.min(spareFactor * count, mostSpare))
 }
 
-/** Default blur of each kind of node. */
+/** The default rule for measuring candidates, by kind of node. */
 export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
   f32: { factor: 1, more: 4 },
   u8: { factor: 1.5, more: 8 },
@@ -82,8 +93,8 @@ export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
 }
 
 /**
- * Return the addresses of a graph in an arena of its own. `workerCount`: number of threads that walk in the arena, default 1.
- * `workerIndex`: worker index of this thread, from 0.
+ * Return the addresses of a graph in its own arena. `workerCount`: number of threads that walk in the arena, default 1.
+ * `workerIndex`: the worker index of this thread, from 0 (default).
  */
 export function graphPlaces(
   shape: GraphShape,
@@ -100,7 +111,7 @@ export function graphPlaces(
   return { vectors, links, upperLinks, upperStarts, scratch: scratches[workerIndex]!, end: places.end }
 }
 
-/** The seeds of walks under one filter. */
+/** The seeds of walks with one filter. `count`: the requested number of seeds. */
 interface Seeds {
   readonly allowed: Bitset | null
   readonly count: number
@@ -116,7 +127,7 @@ interface GraphSegmentParts {
   readonly arena: GraphArena
   readonly codec: NodeCodec
   readonly entries: readonly Entry[]
-  /** `innerDim` elements for each of `entries`; empty if there is only one entry. */
+  /** The centroids of the partitions, `innerDim` elements each. Empty if there is only one partition. */
   readonly centroids: Float32Array
   readonly apart: Uint32Array
   readonly facts: SegmentFacts
@@ -137,10 +148,10 @@ export class GraphSegment implements VectorIndexSegment {
   readonly #apart: Uint32Array
   readonly #effort: GraphEffort
   readonly #laid: Laid
-  /** Computed by the first search. */
+  /** The nodes of the graph. The first search computes them. */
   #nodes: Nodes | null = null
   #seeds: Seeds | null = null
-  /** The last search. The caller may request more of its candidates. */
+  /** The last search and its candidates. The caller may request more candidates of the same search. */
   #last: { readonly probe: Probe; readonly found: Candidates } | null = null
 
   constructor({
@@ -182,7 +193,7 @@ export class GraphSegment implements VectorIndexSegment {
     return (isFiltered ? this.#effort.filtered : null) ?? this.#effort
   }
 
-  /** Synchronous, because queries share the arena. */
+  /** Search for candidates. The search never yields to the event loop, because queries share the arena. */
   candidates(probe: Probe): Candidates {
     const { count, allowed, passing } = probe
     const last = this.#last
@@ -194,12 +205,14 @@ export class GraphSegment implements VectorIndexSegment {
     return { ...found, ordinals, ended: isShort && found.ended === 'saturated' ? 'unsettled' : found.ended }
   }
 
-  /** Return the candidates of a probe and all spare candidates of the walk, without apart rows. */
+  /**
+   * Return all candidates that the walk for a probe keeps, including spare candidates. They do not include apart rows.
+   */
   allKept({ query, k, count, allowed, passing, effort }: Probe): Candidates {
     const { ef } = effort
     const partitions = this.#entries.length
     if (ef === undefined && count > walkMax) return { ...empty, ended: 'unsettled' }
-    // A query outside the space is equally far from every row, so any vector will do.
+    // A query outside the space is equally far from every row, so search with any vector, for example zeros.
     const placed = placeQuery(this.#space, query) ?? new Float32Array(this.#space.innerDim)
     if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...empty, ended: 'unsettled' }
     this.#graph.query.set(this.#codec.query(placed))
@@ -235,7 +248,7 @@ export class GraphSegment implements VectorIndexSegment {
         if (walked.found >= enough || n === most) return this.#candidatesOf(walked, n, 'limited')
       }
     }
-    // Under a filter the entry points may lead into regions where all rows are excluded, so only the seeds are used.
+    // With a filter, the entry points may lead into regions in which all rows are excluded. So use only the seeds.
     const entries =
       isFiltered && ef === undefined
         ? []
@@ -274,7 +287,7 @@ export class GraphSegment implements VectorIndexSegment {
     return Array.from(ordinals, partition => this.#entries[partition]!)
   }
 
-  /** Prepare the arena for walks among the allowed rows, and return the seeds. */
+  /** Write the allowed rows and nodes into the arena, and return the seeds. */
   #seedsFor(allowed: Bitset | null, count: number): Uint32Array {
     this.#nodes ??= this.#graph.nodes(this.#entries)
     const { nodeOf, twins } = this.#nodes
@@ -310,12 +323,15 @@ export class GraphSegment implements VectorIndexSegment {
   }
 }
 
-/** Return the maximum number of seeds among `rows` rows. */
+/** Return the maximum number of seeds of a walk for which `rows` rows pass. */
 function mostSeeds(rows: number): number {
   return Math.min(rows, Math.ceil(seedsPerRoot * Math.sqrt(rows)))
 }
 
-/** Return the number of seeds of a walk. */
+/**
+ * Return the number of seeds of a walk. `passing`: number of allowed rows. `ef`: undefined if the caller does not set
+ * it.
+ */
 function seedCount(passing: number, isFiltered: boolean, ef: number | undefined): number {
   const most = mostSeeds(passing)
   if (ef !== undefined)
@@ -323,7 +339,7 @@ function seedCount(passing: number, isFiltered: boolean, ef: number | undefined)
   return isFiltered ? most : Math.min(most, Math.max(leastSeeds, Math.ceil(usualSeeds * most)))
 }
 
-/** Whether two probes are equal except for the number of requested candidates. */
+/** Return whether two probes are equal except for the number of requested candidates. */
 function isSameSearch(a: Probe, b: Probe): boolean {
   return (
     a.allowed === b.allowed &&

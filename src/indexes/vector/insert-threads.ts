@@ -1,6 +1,7 @@
 /**
- * Inserts rows into one graph with several threads, in shared memory. The calling thread only waits, so its event loop stays free.
- * The edges depend on the order in which threads insert. The graph has the same quality as with one thread, but differs between builds.
+ * Inserts rows into one graph in shared memory with several threads. The calling thread only waits, so its event loop
+ * stays free. The edges depend on the order in which threads insert. Therefore the graph differs between builds, but
+ * has the same quality as with one thread.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -18,32 +19,35 @@ import { threadFile } from '../../primitives/module-files.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { BuiltGraph } from './stored-graph.js'
 
-/** The shared memory in which threads insert into one graph. */
+/** The shared memory for threads that insert into one graph. */
 export interface Crew {
   readonly arena: SharedArena
   readonly shared: SharedPlaces
-  /** Address of the scratch memory of each thread. */
+  /** For each thread: the address of its scratch memory. */
   readonly scratches: readonly number[]
 }
 
-/** `workerData` of an insert thread. */
+/** The `workerData` of an insert thread. */
 export interface InsertTask {
   readonly memory: SharedMemory
   readonly shape: GraphShape
-  /** Addresses of the graph; `scratch` is that of this thread. */
+  /** The addresses of the graph. `scratch` is the scratch memory of this thread. */
   readonly places: GraphPlaces
   readonly shared: SharedPlaces
   /** All rows to insert, partition by partition. */
   readonly rows: Uint32Array
-  /** Offset in `rows` of each partition; the last element is the end of the last partition. */
+  /** For each partition: the offset of its first row in `rows`. The last element is the end of the last partition. */
   readonly starts: Uint32Array
   readonly efConstruction: number
-  /** Shared counters (u32): see `Tally`. */
+  /** Shared counters (u32). `Tally` defines their indexes. */
   readonly tally: Uint32Array
   readonly thread: number
 }
 
-/** Indexes of the counters. They are in shared memory because messages of a thread that dies may get lost. */
+/**
+ * The indexes of the shared counters. Counters are in shared memory, because messages of a thread that dies may get
+ * lost.
+ */
 export const Tally = {
   /** Number of rows that threads have claimed. Threads claim rows in the order of `rows`. */
   taken: 0,
@@ -52,7 +56,10 @@ export const Tally = {
   begun: 2,
 } as const
 
-/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+/**
+ * Start a thread. `file` is null if the file was not found, because a bundler packed Sheaf into a program. Bundlers
+ * recognize `new Worker(new URL(...))` and include the file, so this expression must stay as it is.
+ */
 function startWorker(file: URL | string | null, workerData: InsertTask): Worker {
   return file === null
     ? new Worker(new URL('./insert-worker.js', import.meta.url), { workerData, execArgv: [] })
@@ -60,8 +67,8 @@ function startWorker(file: URL | string | null, workerData: InsertTask): Worker 
 }
 
 /**
- * Open shared memory: the first `end` bytes for the graph, then the memory of `threads` threads. Return null if threads cannot share
- * an arena.
+ * Open shared memory. The first `end` bytes are for the graph; the locks and the scratch memory of `threads` threads
+ * follow. Return null if threads cannot share an arena on this host.
  */
 export function openCrew(shape: GraphShape, end: number, partitions: number, threads: number): Crew | null {
   const places = new Places()
@@ -74,21 +81,22 @@ export function openCrew(shape: GraphShape, end: number, partitions: number, thr
   return arena && { arena, shared, scratches }
 }
 
-/** The rows to insert. */
+/** The rows to insert, by partition, and the parameters of the insertion. */
 interface Insertion {
   readonly partitions: readonly Uint32Array[]
   readonly efConstruction: number
   /** Called with the number of rows that have just been inserted. */
   onInserted(rows: number): void
-  /** The module that the threads run. Only tests set it. */
+  /** The module that the threads run. Only tests set this member. */
   readonly file?: URL | string | null
 }
 
 /**
- * Insert the rows of each partition, starting from its entry point.
- * Return false if no thread could be started; then nothing was inserted. Otherwise the caller must join equal rows (`Graph.join`).
- * Throws ServiceUnavailable if a thread dies, and the reason of the abort signal as soon as it fires; the graph is unusable then.
- * All threads have ended when the call returns.
+ * Insert the rows of each partition, starting from its entry point. All threads have ended when the call returns.
+ *
+ * Return true if all rows were inserted. Then the caller must join equal rows (`Graph.join`). Return false if no thread
+ * could be started. Then no row was inserted. Throws ServiceUnavailable if a thread dies, and the reason of the abort
+ * signal as soon as it is aborted. After an error the graph is unusable.
  */
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,
@@ -134,9 +142,9 @@ class InsertThreads {
   readonly #rows: number
   readonly #done = deferred<boolean>()
   readonly #workers: Worker[] = []
-  /** Number of rows of which `onInserted` knows. */
+  /** Number of inserted rows that were reported to `onInserted`. */
   #reported = 0
-  /** Number of threads that run or are still to be started. */
+  /** Number of threads that are running or not started yet. */
   #alive: number
   #isOver = false
 
@@ -150,12 +158,15 @@ class InsertThreads {
     this.#alive = tasks.length
   }
 
-  /** Resolves to true when all rows are inserted, and to false if no thread claimed a row. Rejects if a thread dies. */
+  /**
+   * A promise. It resolves to true when all rows are inserted, and to false if no thread claimed a row. It rejects if a
+   * thread dies.
+   */
   get isDone(): Promise<boolean> {
     return this.#done.promise
   }
 
-  /** Start the threads one by one, so that the event loop can turn between them. */
+  /** Start the threads. Yields to the event loop between two starts. */
   start(pacer: Pacer): void {
     const startAll = async () => {
       for (let thread = 0; thread < this.#tasks.length && !this.#isOver; thread++) {
@@ -195,7 +206,10 @@ class InsertThreads {
     if (inserted === this.#rows) this.#done.resolve(true)
   }
 
-  /** A thread that exits before it has started has claimed no rows, so the other threads insert all rows. */
+  /**
+   * Note that a thread has exited. A thread that exits before it has started has claimed no rows. So this is not an
+   * error: the other threads insert all rows. `cause`: the error; undefined after a normal exit.
+   */
   #noteExit(thread: number, cause: unknown): void {
     this.#report()
     if (cause !== undefined && Atomics.load(this.#tally, Tally.begun + thread) === 1) {
@@ -222,6 +236,6 @@ function died(cause: unknown): SheafError {
   const reason = cause instanceof Error ? cause.message : (cause ?? 'it skipped rows')
   return new SheafError(ErrorCode.ServiceUnavailable, `a thread that builds a vector index died: ${reason}`, {
     cause,
-    hint: 'build again; with connect(path, { buildThreads: 1 }) no threads are needed',
+    hint: 'build the index again, or use connect(path, { buildThreads: 1 }) to build without threads',
   })
 }

@@ -1,11 +1,14 @@
-/** The program of an insert thread. The thread claims batches of rows and inserts them, until no unclaimed rows are left. */
+/** The program of an insert thread. The thread claims batches of rows and inserts them, until all rows are claimed. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../errors.js'
 import { attachArena } from '../../kernels/arena.js'
 import { Graph } from '../../kernels/graph.js'
 import { type InsertTask, Tally } from './insert-threads.js'
 
-/** Rows claimed together: a few tens of milliseconds of work, so that all threads finish at about the same time. */
+/**
+ * Number of rows that a thread claims together. Inserting them takes only some tens of milliseconds, so all threads
+ * finish at about the same time.
+ */
 const rowsTogether = 64
 
 assert(parentPort !== null, 'this module runs in a worker thread')

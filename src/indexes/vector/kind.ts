@@ -1,10 +1,11 @@
-/** The kinds of vector indexes and their parameters (rule A-088). */
+/** Defines the kinds of vector indexes and their parameters (rule A-088). */
 import type { Metric } from '../../kernels/metric.js'
 
 /**
- * All kinds divide their rows into partitions (IVF). A row belongs to the partition with the nearest centroid.
+ * The kinds of vector indexes. All kinds divide their rows into partitions (IVF). A row belongs to the partition with
+ * the nearest centroid. The rest of the name says how the rows of a partition are stored:
  *
- * - FLAT stores the vectors. It is the only kind with the hamming metric, for which vectors are bytes.
+ * - FLAT stores the vectors. IVF_FLAT is the only kind that supports the hamming metric, for which vectors are bytes.
  * - SQ stores a byte per element (scalar quantization).
  * - PQ stores a code per part of a vector (product quantization).
  * - RQ stores a bit per element (RaBitQ).
@@ -21,21 +22,27 @@ export const vectorKinds = [
 ] as const
 export type VectorKind = (typeof vectorKinds)[number]
 
-/** Parameters given by the caller. `settings.ts` chooses absent parameters for each segment, by its number of rows. */
+/**
+ * Parameters that the caller sets. `settings.ts` chooses absent parameters for each segment, according to its number of
+ * rows.
+ */
 export interface VectorParameters {
   readonly partitions?: number
   readonly targetPartitionSize?: number
   /** PQ: number of parts of a vector. */
   readonly subVectors?: number
-  /** PQ: bits of a code, 4 or 8. */
+  /** PQ: number of bits of a code, 4 or 8. */
   readonly bits?: number
-  /** Training rows per centroid. */
+  /** Number of training rows per centroid. */
   readonly sampleRate?: number
   /** Maximum number of k-means iterations. */
   readonly maxIterations?: number
-  /** HNSW: maximum number of edges of a node on each level above the lowest. Nodes of the lowest level have twice as many. */
+  /**
+   * HNSW: maximum number of edges of a node on each level above the lowest. Nodes of the lowest level have twice as
+   * many.
+   */
   readonly m?: number
-  /** HNSW: candidates that a walk keeps while rows are inserted. */
+  /** HNSW: number of candidates that the build keeps while it searches the neighbours of a new row. */
   readonly efConstruction?: number
 }
 

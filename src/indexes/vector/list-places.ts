@@ -1,10 +1,10 @@
-/** Addresses in the arena of a segment of lists. */
+/** Computes the addresses in the arena of a segment of lists. */
 import { Places } from '../../kernels/arena.js'
 import { nearestBytes } from '../../kernels/nearest-lists.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Codec } from './codec.js'
 
-/** Offsets of consecutive lists, in a file or in an arena. */
+/** The offsets of consecutive lists, in a file or in an arena. */
 export interface ListLayout {
   /** Bytes of all lists, including the padding of each list. */
   readonly listsBytes: number
@@ -16,7 +16,7 @@ export interface ListLayout {
   readonly placed: number
 }
 
-/** Addresses of the scratch memory of one thread. */
+/** The addresses of the scratch memory of one thread. */
 export interface Scratch {
   readonly allowed: number
   readonly heap: number
@@ -24,37 +24,39 @@ export interface Scratch {
   readonly scratch: number
 }
 
-/** Addresses in an arena that has all lists, in the order of the file. */
+/** The addresses in an arena that contains all lists, in the order of the file. */
 export interface ListPlaces extends ListLayout, Scratch {
-  /** The lists, each at a multiple of 64. */
+  /** The lists. Each list begins at a multiple of 64. */
   readonly lists: number
   /** u32s: the ordinals of the rows, list by list. */
   readonly ordinals: number
   /** u32s: the partition of each row, by ordinal. Not in the file. */
   readonly partitionOf: number
-  /** i32s, by partition: 1 after its list has been read. Not in the file. */
+  /** i32s, by partition: 1 after the list of the partition was read. Not in the file. */
   readonly isThere: number
   readonly end: number
 }
 
-/** Addresses in an arena that has one list at a time. */
+/** The addresses in an arena that contains one list at a time. */
 export interface FramePlaces extends Scratch {
   readonly codes: number
   readonly ordinals: number
   readonly end: number
 }
 
-/** Maximum number of candidates that a scan keeps. For more candidates, measuring every row is as cheap. */
+/** Maximum number of candidates that a scan keeps. If a query needs more candidates, measuring every row is as fast. */
 export const candidatesMax = 16 * 1024
-/** Rows mapped between two checks of the clock. Few, because each row may touch a new memory page. */
+/**
+ * Number of rows mapped between two checks of the clock. It is small, because each row may access another memory page.
+ */
 const mappedRows = 4 * 1024
 
-/** Return the bytes of a list of `count` rows, padded with zeros to a multiple of 64. */
+/** Return the number of bytes of a list of `count` rows. Lists are padded with zeros to a multiple of 64 bytes. */
 export function storedBytes(codec: Codec, count: number): number {
   return Math.ceil(codec.listBytes(count) / 64) * 64
 }
 
-/** Return the offsets of lists with `counts` rows each. */
+/** Return the offsets of consecutive lists. `counts`: number of rows of each list. */
 export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
   const listAt = new Float64Array(counts.length)
   const rowAt = new Uint32Array(counts.length)
@@ -70,8 +72,8 @@ export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
 }
 
 /**
- * Return the addresses in an arena that has all lists. `workerCount`: number of threads that search in the arena, default 1.
- * `workerIndex`: worker index of this thread, from 0.
+ * Return the addresses in an arena that contains all lists. `workerCount`: number of threads that search in the arena,
+ * default 1. `workerIndex`: the worker index of this thread, from 0 (default).
  */
 export function listPlaces(
   codec: Codec,
@@ -90,7 +92,7 @@ export function listPlaces(
   return { ...layout, lists, ordinals, partitionOf, isThere, ...scratches[workerIndex]!, end: places.end }
 }
 
-/** Return the addresses in an arena that has one list at a time. */
+/** Return the addresses in an arena that contains one list at a time. */
 export function framePlaces(codec: Codec, counts: Uint32Array, rows: number): FramePlaces {
   const places = new Places()
   const most = counts.reduce((max, count) => Math.max(max, count), 0)
@@ -109,7 +111,7 @@ function takeScratch(places: Places, codec: Codec, placed: number, rows: number)
   }
 }
 
-/** Fill the map from rows to partitions of an arena that has all lists. */
+/** Write the map from rows to partitions (`partitionOf`) into an arena that contains all lists. */
 export async function mapPartitions(
   buffer: ArrayBufferLike,
   places: ListPlaces,
@@ -124,7 +126,7 @@ export async function mapPartitions(
   }
 }
 
-/** Enter the rows of one partition into the map from rows to partitions. */
+/** Write the rows of one partition into the map from rows to partitions. */
 export async function mapPartition(
   partitionOf: Uint32Array,
   partition: number,

@@ -1,4 +1,4 @@
-/** Reads single lists of a segment's file. Each list has its own checksums. */
+/** Reads single lists from a segment's file. Each list has its own checksums. */
 import { crc32 } from '../../primitives/checksum.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type Section, type SectionFile, type SectionPart, sectionOf } from '../sections/section-file.js'
@@ -6,10 +6,10 @@ import type { Codec } from './codec.js'
 import { type ListLayout, listLayout, storedBytes } from './list-places.js'
 import type { StoredList } from './stored-list.js'
 
-/** Adjacent lists are read together, up to this many bytes of codes and ordinals. */
+/** Maximum bytes of codes and ordinals of adjacent lists that are read together. */
 const runBytes = 1024 * 1024
 
-/** Checksums (CRC-32) of each list's codes, including their padding, and of each list's ordinals. */
+/** Checksums (CRC-32) by list: of its codes, including their padding, and of its ordinals. */
 interface ListSums {
   readonly codes: Uint32Array
   readonly ordinals: Uint32Array
@@ -25,7 +25,10 @@ export class ListReader {
   readonly #codes: Section
   readonly #ordinals: Section
 
-  /** `counts`: rows of each list. Throws Internal if the size of a section contradicts the counts. */
+  /**
+   * `counts`: number of rows of each list. Throws Internal if a section does not have the size that follows from the
+   * counts.
+   */
   constructor(file: SectionFile, codec: Codec, counts: Uint32Array, sums: ListSums) {
     this.#file = file
     this.#codec = codec
@@ -37,25 +40,25 @@ export class ListReader {
     this.#ordinals = sectionOf(file, 'ordinals', 4 * placed)
   }
 
-  /** Whether all lists are small enough to be read together. */
+  /** True if all lists together are small enough for a single read. */
   get isSmall(): boolean {
     const { listsBytes, placed } = this.#layout
     return listsBytes + 4 * placed <= runBytes
   }
 
-  /** Bytes of memory of this reader's tables. */
+  /** Bytes of memory that the tables of this reader take. */
   get bytes(): number {
     const { listAt, rowAt } = this.#layout
     const { codes, ordinals } = this.#sums
     return listAt.byteLength + rowAt.byteLength + codes.byteLength + ordinals.byteLength
   }
 
-  /** Return the bytes of a list's codes and ordinals. */
+  /** Return the number of bytes of a list's codes and ordinals together. */
   bytesOf(partition: number): number {
     return storedBytes(this.#codec, this.counts[partition]!) + 4 * this.counts[partition]!
   }
 
-  /** Group partitions, which all have rows, into runs that are read together. */
+  /** Group partitions into runs whose lists are read together. All partitions must have rows. */
   runs(partitions: readonly number[]): readonly (readonly number[])[] {
     const { rowAt } = this.#layout
     const runs: number[][] = []
@@ -93,7 +96,7 @@ export class ListReader {
     })
   }
 
-  /** Return all parts with checksums, by section, in file order. */
+  /** Return, by section, the byte ranges of all lists with their checksums, in file order. */
   parts(): ReadonlyMap<Section, readonly SectionPart[]> {
     const all = Array.from(this.counts.keys())
     return new Map([
@@ -117,7 +120,7 @@ function spanOf(parts: readonly SectionPart[]): number {
   return last.start + last.bytes - parts[0]!.start
 }
 
-/** Return the checksums of all lists, as bytes of u32s. `bytesOf` returns the bytes of a partition's list. */
+/** Return the checksums of all lists, as bytes of u32s. `bytesOf`: returns the bytes of the list of a partition. */
 export async function sumsOf(
   partitions: number,
   bytesOf: (partition: number) => Uint8Array,

@@ -1,4 +1,7 @@
-/** A segment whose partitions are lists. A search scans the partitions with the nearest centroids, row by row. */
+/**
+ * Searches a vector segment whose partitions are lists (IVF). A search scans the lists of the nearest partitions, row
+ * by row.
+ */
 import type { Arena } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
 import type { Hits } from '../../kernels/nearest.js'
@@ -29,7 +32,7 @@ import { placeQuery, type Space } from './space.js'
 
 /** Centroids and row counts of the partitions. */
 interface Partitions {
-  /** `innerDim` elements for each partition. */
+  /** The centroids of the partitions, `innerDim` elements each. */
   readonly centroids: Float32Array
   /** Number of rows of each partition. */
   readonly counts: Uint32Array
@@ -37,64 +40,79 @@ interface Partitions {
 
 /** The default effort of searches, found by tuning. */
 export interface ListEffort {
-  /** Candidates that a search for ten rows measures first. */
+  /** Number of candidates that a search for ten rows measures first. */
   readonly candidates: number
-  /** Saturation factor that ends a scan. Absent in old segments: `usualFactors.lists`. */
+  /** The factor of the stopping rule of a scan (saturation.ts). Absent in old segments: `usualFactors.lists`. */
   readonly factor?: number
-  /** How far the order of approximate distances can be trusted. Absent: the default of the codec. */
+  /** The rule for measuring candidates (saturation.ts). Absent: the default of the codec. */
   readonly blur?: Blur
   /** The effort of searches with a filter. Absent: the effort of searches without a filter. */
   readonly filtered?: Pick<ListEffort, 'factor' | 'blur'>
 }
 
-/** `leastProbes`: minimum number of partitions to scan. `moreProbes`: partitions to scan in addition to what `factor` requires. */
+/**
+ * `leastProbes`: minimum number of partitions that a search scans. `moreProbes`: number of partitions that a search
+ * scans in addition to those that the saturation factor requires.
+ */
 const leastProbes = 6
 const moreProbes = 4
-/** Minimum number of watched rows. The last change among fewer rows says too little about the next partitions. */
+/**
+ * Minimum number of watched rows. With fewer, the last change says too little about the partitions that are not scanned
+ * yet.
+ */
 const leastWatched = 20
-/** If the best rows have too few distinct points, the next scan keeps this many times as many rows. */
+/**
+ * Growth factor of the number of kept rows. A scan is repeated with more rows if its best rows have too few distinct
+ * points.
+ */
 const moreKept = 4
-/** Rows offered together: as many as fit the scratch memory of every codec. */
+/** Number of rows that are offered to the heap together. They fit into the scratch memory of every codec. */
 const offeredRows = 16
-/** Number of nearest centroids that a search sorts first. */
+/**
+ * Minimum number of nearest partitions that a search determines first. It determines more partitions when it needs
+ * them.
+ */
 const firstCentroids = 32
-/** Bytes scanned between two checks of the clock: about three milliseconds. */
+/** Number of bytes scanned between two checks of the clock. Scanning them takes about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
-/** Maximum number of lists and of bytes of codes that a search loads together. A search holds no more in addition to the cache. */
+/**
+ * Maximum number of lists, and maximum bytes of their codes, that a search loads together. A search keeps no other
+ * lists in memory than these and the cached lists.
+ */
 const batchLists = 64
 const batchBytes = 16 * 1024 * 1024
 
 /** The limits of a scan. */
 interface ScanLimits {
-  /** Whether the caller limits the number of partitions. */
+  /** True if the caller limits the number of partitions. */
   readonly isLimited: boolean
-  /** Number of partitions to scan in any case, and at most. */
+  /** Minimum and maximum number of partitions to scan. */
   readonly least: number
   readonly most: number
-  /** The rule by which the best rows count as final. */
+  /** The stopping rule (saturation.ts). */
   readonly rule: Blur
   /** Number of rows that the scan must find. */
   readonly enough: number
-  /** Number of rows that pass, in all partitions. */
+  /** Number of rows in lists that may pass the filter. The scan ends when it has seen this number of passing rows. */
   readonly all: number
-  /** Whether the scan may be repeated with more kept rows. */
+  /** True if the scan may be repeated with a greater number of kept rows. */
   readonly mayKeepMore: boolean
 }
 
-/** How far a scan has come. */
+/** The progress of a scan. */
 class Scan {
   /** Number of scanned partitions. */
   scanned = 0
-  /** Number of their rows, and of those that pass the filter. */
+  /** Number of rows of the scanned partitions (`measured`), and number of these rows that pass the filter (`seen`). */
   measured = 0
   seen = 0
-  /** By partition: value of `seen` after the partition was scanned. */
+  /** By partition: the value of `seen` after the partition was scanned. */
   readonly seenAt: Float64Array
-  /** Rows of the partitions so far, including partitions in which no row passes. */
+  /** Number of rows of all partitions that were reached, including partitions in which no row passes the filter. */
   visited = 0
-  /** Value of `seen` from which the best rows count as final. */
+  /** The value of `seen` at which the stopping rule ends the scan, as far as it is known. */
   goal = 0
-  /** Value of `seen` before which the search will not end. */
+  /** A value of `seen` that the scan will reach before it ends. It determines how many lists are loaded together. */
   due = 0
   ended: Ending = 'saturated'
 
@@ -111,10 +129,10 @@ class Scan {
   }
 }
 
-/** Partitions that are loaded together. */
+/** Partitions whose lists are loaded together. */
 interface Batch {
   readonly partitions: Uint32Array
-  /** Position after the last of them among the nearest partitions. */
+  /** Position after the last of these partitions in the order of nearest partitions. */
   readonly end: number
 }
 
@@ -143,7 +161,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly #centroids: VectorSegment
   readonly #apart: Uint32Array
   readonly #effort: ListEffort
-  /** Number of rows in lists. */
+  /** Number of rows in all lists. */
   readonly #placed: number
   readonly #laid: Laid
 
@@ -202,7 +220,9 @@ export class ListSegment implements VectorIndexSegment {
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
 
-  /** Search for candidates. Repeat the scan with more kept rows if the kept rows are copies of too few points. */
+  /**
+   * Scan the lists for candidates. If the kept rows have too few distinct points, repeat the scan with more kept rows.
+   */
   *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Task<Candidates> {
     const { k, count, passing } = probe
     const most = Math.min(candidatesMax, this.#placed)
@@ -217,8 +237,9 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. Return null if `mayKeepMore`
-   * and the `kept` best rows have too few distinct points to judge.
+   * Scan partitions, nearest first, until the best rows no longer change or the caller's limits are reached. `kept`:
+   * number of best rows to keep. Return null if `mayKeepMore` and the kept rows have too few distinct points for the
+   * stopping rule.
    */
   *#scanKeeping(
     kept: number,
@@ -268,7 +289,7 @@ export class ListSegment implements VectorIndexSegment {
       if (bytes < turnBytes) continue
       bytes = 0
       if (!pacer.due()) continue
-      // Queries share the arena, so the heap is closed before the event loop gets a turn.
+      // Close the heap before yielding to the event loop, because other queries use the same arena.
       found = closeNearest(this.#arena)
       yield pacer.pause()
       this.#openHeap(kept, allowed)
@@ -296,7 +317,7 @@ export class ListSegment implements VectorIndexSegment {
     }
   }
 
-  /** Decide whether to scan another partition. Updates `goal`, `due` and `ended`. */
+  /** Decide whether to scan another partition. Updates the members `goal`, `due` and `ended` of `scan`. */
   #judge(
     scan: Scan,
     { isLimited, most, least, rule, enough, mayKeepMore }: ScanLimits,
@@ -329,8 +350,9 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the partitions to load next. Without a filter, all of the next rows pass. With a filter, the share that passes is estimated from
-   * the rows so far, so the search loads at most as many partitions as it has visited.
+   * Return the partitions to load next. The number of rows to load is estimated from the share of rows that pass the
+   * filter. Without a filter, all rows pass. With a filter, the share so far may be misleading, so the search loads at
+   * most as many partitions as it has already reached.
    */
   #nextBatch(
     nearest: Uint32Array,
@@ -346,8 +368,9 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the partitions to load together, from position `next` of `nearest` on, and the position after the last of them.
-   * The batch has at least `lists` non-empty partitions, more until they have `rows` rows, and at most `most`.
+   * Return the partitions to load together, from position `next` of `nearest` on. The batch has at least `lists`
+   * partitions with rows. It has more partitions until they have `rows` rows together, but at most `most` partitions
+   * and `batchBytes` bytes.
    */
   #batch(nearest: Uint32Array, next: number, lists: number, rows: number, most: number): Batch {
     const partitions = new Uint32Array(Math.min(batchLists, most, nearest.length - next))
@@ -368,8 +391,9 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return how many of the nearest kept rows are watched: `least`, or more if these have too few distinct points. Return null if all kept
-   * rows have too few points. Rows of one partition at one distance count as one point, because copies of a row are such rows.
+   * Return the number of watched rows. It is `least`, or greater if the `least` nearest rows have too few distinct
+   * points. Return null if all kept rows together have too few distinct points. Rows in the same partition and at the
+   * same distance count as one point, because this is true of equal rows.
    */
   #watchedAmong({ ordinals, distances }: Hits, partitionOf: Uint32Array, least: number): number | null {
     const watched = Math.min(least, distances.length)
@@ -390,8 +414,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Return the number of rows seen when the `watched` nearest kept rows last changed, ignoring the last `late` of the changes.
-   * Of rows at the same distance as the last watched row, those that were seen first count as watched.
+   * Return the value of `Scan.seen` at which the `watched` nearest rows last changed. Ignores the last `late` changes.
+   * If several rows have the same distance as the last watched row, the rows that were seen first count as watched.
    */
   #lastChangeAt(
     { ordinals, distances }: Hits,
@@ -415,8 +439,8 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
-   * Whether scanning all remaining lists costs less than measuring the passing rows. Never for codecs of residuals, because encoding the
-   * query again for each partition costs more than scanning the rows.
+   * Return whether scanning all remaining lists costs less than measuring all passing rows. Return false for codecs of
+   * residuals, because they encode the query again for each partition, which costs more than scanning the rows.
    */
   #isScanningCheaper(measured: number, passing: number): boolean {
     if (this.#codec.ofResiduals) return false
@@ -425,7 +449,7 @@ export class ListSegment implements VectorIndexSegment {
     return (this.#placed - measured) * rowBytes < passing * (metric === 'hamming' ? rowBytes : 4 * dim)
   }
 
-  /** Count the allowed rows of a partition. */
+  /** Return the number of allowed rows of a partition. */
   #passingIn(view: ListView, partition: number, allowed: Bitset | null): number {
     if (allowed === null) return this.#counts[partition]!
     const rows = view.ordinals(partition)
@@ -435,7 +459,7 @@ export class ListSegment implements VectorIndexSegment {
     return passing
   }
 
-  /** Offer rows found earlier to the reopened heap. */
+  /** Offer the rows that the closed heap contained to the new heap. */
   #offer({ ordinals, distances }: Hits): void {
     const { scratch } = this.#places
     const { buffer } = this.#arena
@@ -460,7 +484,7 @@ export class ListSegment implements VectorIndexSegment {
     openNearest(this.#arena, heap, k, allowed === null ? 0 : bits)
   }
 
-  /** Scan one list. Return its size in bytes. */
+  /** Scan the list of a partition. Return the size of the list in bytes. */
   #scanList(view: ListView, query: Float32Array, partition: number): number {
     const count = this.#counts[partition]!
     const { query: at, scratch } = this.#places
@@ -482,7 +506,10 @@ export class ListSegment implements VectorIndexSegment {
     return codec.listBytes(count)
   }
 
-  /** Return the first `count` allowed rows by ordinal: all rows are equally far from a query outside the space. */
+  /**
+   * Return the `count` allowed rows with the lowest ordinals. For a query outside the space, to which all rows are
+   * equally far.
+   */
   *#firstRows(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
     const view = this.#lists.view()
     const all = Uint32Array.from(this.#counts.keys())

@@ -1,6 +1,6 @@
 /**
- * Runs the work on rows of lists (`ListWork`) during a build: in several threads, so that the caller's event loop stays free, or in the
- * calling thread. The resulting segment is the same.
+ * Runs the work on rows of lists (`ListWork`) during a build. It runs in several threads, so that the event loop of the
+ * caller stays free, or in the calling thread. The resulting segment is the same.
  */
 import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
@@ -16,7 +16,7 @@ import { threadFile } from '../../primitives/module-files.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type CallArgs, type CallName, type CallResult, ListWork, oneByOne } from './list-work.js'
 
-/** The message to a thread. The thread answers with `{ result }`. */
+/** A message to a thread. The thread replies with `{ result }`. */
 export interface ListCall {
   readonly name: CallName
   readonly args: readonly unknown[]
@@ -27,8 +27,8 @@ export interface ListWorkers {
   /** Number of calls that run concurrently. */
   readonly count: number
   /**
-   * Run a call in the first free worker. `moved`: buffers to transfer. Rejects with ServiceUnavailable if a thread has died, and with the
-   * reason of the build's abort signal as soon as it fires.
+   * Run a call in the first free worker. `moved`: buffers to transfer to the worker. Rejects with ServiceUnavailable if
+   * a thread has died. Rejects with the reason of the build's signal as soon as the signal is aborted.
    */
   call<N extends CallName>(name: N, args: CallArgs<N>, moved?: readonly ArrayBuffer[]): Promise<CallResult<N>>
   /** Run a call in every worker. */
@@ -37,7 +37,10 @@ export interface ListWorkers {
   close(): Promise<void>
 }
 
-/** Start a thread. If its file was not found, a bundler must know it: bundlers look for this form of `new Worker`. */
+/**
+ * Start a thread. `file` is null if the file was not found, because a bundler packed Sheaf into a program. Bundlers
+ * recognize `new Worker(new URL(...))` and include the file, so this expression must stay as it is.
+ */
 function startWorker(file: URL | string | null): Worker {
   return file === null
     ? new Worker(new URL('./list-worker.js', import.meta.url), { execArgv: [] })
@@ -45,8 +48,8 @@ function startWorker(file: URL | string | null): Worker {
 }
 
 /**
- * Start `threads` worker threads, or fewer if not all can be started. If `threads` is 1 or no thread can be started, the calling thread
- * does the work. `file`: the module that the threads run.
+ * Start `threads` worker threads, or fewer threads if some cannot be started. If `threads` is 1, or no thread can be
+ * started, the calling thread does the work. `file`: the module that the threads run.
  */
 export async function openListWorkers(
   threads: number,
@@ -74,7 +77,7 @@ interface Call extends ListCall {
 
 interface Thread {
   readonly worker: Worker
-  /** Calls that were sent and not answered yet. */
+  /** Calls that were sent to the thread and have no result yet. */
   readonly sent: Call[]
 }
 
@@ -98,7 +101,7 @@ class Threads implements ListWorkers {
   readonly #threads: Thread[] = []
   readonly #workers = new Set<Worker>()
   readonly #waiting: Call[] = []
-  /** The error that rejects all further calls, after a thread has died. */
+  /** The error with which all further calls are rejected after a thread has died. */
   #failure: SheafError | null = null
   #isClosed = false
 
@@ -194,16 +197,16 @@ function died(cause: unknown): SheafError {
   const reason = cause instanceof Error ? cause.message : cause
   return new SheafError(ErrorCode.ServiceUnavailable, `a thread that builds a vector index died: ${reason}`, {
     cause,
-    hint: 'build again; with connect(path, { buildThreads: 1 }) no threads are needed',
+    hint: 'build the index again, or use connect(path, { buildThreads: 1 }) to build without threads',
   })
 }
 
-/** Minimum number of multiplications for which an assignment is split among workers. */
+/** Minimum number of multiplications of an assignment that is divided among workers. */
 const sharedProducts = 2 ** 31
-/** Elements of a sample copied between two checks of the clock. */
+/** Number of elements of a sample that are copied between two checks of the clock. */
 const copiedElements = 512 * 1024
 
-/** Return an assignment function that splits large samples among all workers. */
+/** Return a function that assigns vectors to centroids. It divides large samples among all workers. */
 export function assigningBy(workers: ListWorkers): OpenSample {
   return (sample, rows, most) => {
     const { count, dim } = most
@@ -230,20 +233,20 @@ export function assigningBy(workers: ListWorkers): OpenSample {
   }
 }
 
-/** Return a training function that trains several samples at a time, one per worker. */
+/** Return a function that trains centroids of several samples. Each worker trains one sample at a time. */
 export function trainingBy(workers: ListWorkers): TrainEach {
   if (workers.count < 2) return trainEachHere
   return async (samples, count, maxIterations) => {
     const trained: Promise<Centroids>[] = []
     for await (const sample of samples) {
-      // At most two samples per worker are in memory: one in training and one waiting.
+      // Wait, so that at most two samples per worker are in memory: one in training and one waiting.
       await trained.at(-2 * workers.count)
       const training = workers.call(
         'train',
         [sample, count, maxIterations],
         [sample.values.buffer as ArrayBuffer],
       )
-      // `Promise.all` below reports a failure; this only prevents an unhandled rejection.
+      // `Promise.all` below reports a failure. This line only prevents an unhandled rejection.
       training.catch(() => {})
       trained.push(training)
     }

@@ -1,4 +1,7 @@
-/** The work on rows of lists during a build. It runs in the calling thread or in several worker threads. */
+/**
+ * Assigns rows to lists and encodes them during a build. This work runs in the calling thread or in several worker
+ * threads.
+ */
 import { type Arena, openArena, Places } from '../../kernels/arena.js'
 import { assigningHere, type Centroids, type TrainingSample, trainCentroids } from '../../kernels/clusters.js'
 import type { ElementKind } from '../../kernels/vector-segment.js'
@@ -9,31 +12,34 @@ import { Divider } from './divider.js'
 import { isApart, placeVector, type Space, squaredLength } from './space.js'
 import { type FoundRows, type Question, Truth } from './truth.js'
 
-/** Partition of a row without a vector. */
+/** The partition number of rows without a vector. */
 export const nowhere = 0xffff_ffff
-/** Partition of an apart row, whose vector lies outside the space. */
+/** The partition number of apart rows, whose vectors are outside the space (space.ts). */
 export const apartFromAll = 0xffff_fffe
 
-/** Bytes of the vectors in a slot: a few milliseconds of work. */
+/** Desired bytes of the vectors in a slot. Processing them takes a few milliseconds. */
 const slotBytes = 2 * 1024 * 1024
+/** Maximum and minimum number of rows in a slot. */
 const slotRowsMost = 4096
 const slotRowsLeast = 64
-/** Rows encoded between two checks of the clock: whole blocks of every codec. */
+/** Number of rows encoded between two checks of the clock. It is a multiple of the block size of every codec. */
 const encodedRows = 256
 
-/** The task that workers get before the rows. */
+/** The description of a build, which workers get before they get rows. */
 interface RowsTask {
   readonly space: Space
   readonly centroids: Centroids
   readonly codec: { readonly name: CodecName; readonly parameters: Uint8Array }
-  /** Null: the build needs no true neighbours. */
+  /**
+   * The sampled queries whose true neighbours the workers find (truth.ts). Null: the build needs no true neighbours.
+   */
   readonly questions: readonly Question[] | null
   readonly kind: ElementKind
-  /** Shared memory of the slots. A slot has the rows of one call. */
+  /** The shared memory of each slot. A slot contains the rows of one call. */
   readonly slots: readonly ArrayBufferLike[]
 }
 
-/** Rows that the calling thread and a worker exchange. */
+/** A buffer with rows that the calling thread and a worker exchange. */
 export interface Slot {
   /** The vectors, with the element kind of the input. */
   readonly values: Float32Array | Uint8Array
@@ -41,7 +47,7 @@ export interface Slot {
   readonly partitions: Uint32Array
   /** Row offsets in the slot, sorted by partition. */
   readonly order: Uint32Array
-  /** A list with the codes of the rows, in the order of `order`. */
+  /** The codes of the rows in the format of a list, in the order of `order`. */
   readonly codes: Uint8Array
 }
 
@@ -85,7 +91,7 @@ export function slotIn(buffer: ArrayBufferLike, shape: SlotShape): Slot {
   }
 }
 
-/** Rows of a shared sample to assign to centroids. */
+/** The rows `from` to `to - 1` of a sample in shared memory, which are to be assigned to centroids. */
 interface AssignTask {
   readonly sample: ArrayBufferLike
   readonly from: number
@@ -93,7 +99,10 @@ interface AssignTask {
   readonly centroids: Centroids
 }
 
-/** The calls of a worker. Arguments and results can be posted to other threads. Calls must not overlap: see `oneByOne`. */
+/**
+ * The calls that a worker supports. Arguments and results can be posted to other threads. Calls must not overlap, so
+ * callers use `oneByOne`.
+ */
 export class ListWork {
   readonly #pacer: Pacer
   #rows: RowsWork | null = null
@@ -102,7 +111,7 @@ export class ListWork {
     this.#pacer = pacer
   }
 
-  /** Return the nearest centroid of each row. */
+  /** Return the number of the nearest centroid of each row. */
   async assign({ sample, from, to, centroids }: AssignTask): Promise<Uint32Array> {
     const { dim } = centroids
     const rows = to - from
@@ -120,23 +129,26 @@ export class ListWork {
     return trainCentroids(values, rows, dim, count, maxIterations, this.#pacer)
   }
 
-  /** Set the task of the calls below. */
+  /** Set the build for which the calls below work. */
   async begin(task: RowsTask): Promise<void> {
     const divider = await Divider.open(task.centroids, this.#pacer)
     this.#rows = new RowsWork(task, divider, this.#pacer)
   }
 
-  /** Assign the rows of a slot to partitions. Skips rows with partition `nowhere`. `first`: ordinal of the first row. */
+  /**
+   * Assign the rows of a slot to partitions. Skips rows with the partition `nowhere`. `first`: the ordinal of the first
+   * row.
+   */
   async divide(slot: number, first: number, rows: number): Promise<void> {
     await this.#rows!.divide(slot, first, rows)
   }
 
-  /** Sort by partition and encode the rows of a slot that have a partition. Return their number. */
+  /** Encode the rows of a slot that have a partition, sorted by partition. Return the number of encoded rows. */
   async encode(slot: number, rows: number): Promise<number> {
     return this.#rows!.encode(slot, rows)
   }
 
-  /** Return the nearest rows to each question, among the rows that this worker has divided. */
+  /** Return the rows nearest to each sampled query, among the rows that this worker has assigned to partitions. */
   async found(): Promise<readonly FoundRows[]> {
     return this.#rows!.found()
   }
@@ -170,7 +182,7 @@ class RowsWork {
   readonly #list: number
   readonly #vectors: Float32Array
   readonly #ordinals: Uint32Array
-  /** Offset in the slot of each row with a place in the space. */
+  /** For each row whose vector is in the space: its offset in the slot. */
   readonly #offsets: Uint32Array
 
   constructor(
@@ -250,7 +262,7 @@ class RowsWork {
     return this.#truth?.found() ?? []
   }
 
-  /** Convert a row of a slot to the space, as vector `number`. Return false if its vector lies outside the space. */
+  /** Convert a row of a slot to vector `number` of the space. Return false if its vector is outside the space. */
   #toSpace(slot: number, row: number, number: number): boolean {
     const { values } = this.#slots[slot]!
     const { dim, innerDim } = this.#space

@@ -1,4 +1,4 @@
-/** The program of a thread that builds segments of lists: runs the calls that it receives. */
+/** The program of a thread that helps to build segments of lists. The thread runs the calls that it receives. */
 import { parentPort } from 'node:worker_threads'
 import { assert } from '../../errors.js'
 import { Pacer } from '../../primitives/pacer.js'

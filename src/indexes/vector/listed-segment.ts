@@ -1,6 +1,7 @@
 /**
- * A segment over rows that hold lists of vectors. It searches an inner segment over the single vectors for neighbours of each query
- * vector, and proposes the rows that hold these neighbours. See ColBERT, section 3.6 (Khattab and Zaharia 2020, arXiv:2004.12832).
+ * Searches a segment over rows that hold lists of vectors. For each query vector, it searches the nearest single
+ * vectors in an inner segment. It proposes the rows that hold these vectors, as in ColBERT, section 3.6 (Khattab and
+ * Zaharia 2020, arXiv:2004.12832).
  */
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -12,13 +13,13 @@ import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from
 const proposedMax = 2 ** 19
 
 /**
- * Minimum blur factor (saturation.ts): a query measures this many times as many proposed rows as it took to find the nearest ones.
- * Measured on 40,000 images with 16 vectors each, with a graph: factor 1.5 reaches recall@10 0.97 in 0.3 of the time of an exact
- * search, factor 2 reaches 1 in 0.5 of the time.
+ * Minimum factor of the rule for measuring candidates (`Blur` in saturation.ts). It was measured with a graph over
+ * 40,000 images with 16 vectors each. Factor 1.5 reaches recall@10 0.97 in 30 % of the time of an exact search. Factor
+ * 2 reaches recall@10 1.0 in 50 % of the time.
  */
 const listFactor = 2
 
-/** Vectors that a search may propose. */
+/** The vectors of the inner segment that a search may propose, and their number. `bits` null: all vectors. */
 interface AllowedVectors {
   readonly bits: Bitset | null
   readonly count: number
@@ -31,10 +32,10 @@ export class ListedSegment implements VectorIndexSegment {
   readonly facts: SegmentFacts
   readonly vectors: VectorIndexSegment
   readonly #ends: Uint32Array
-  /** Cache by set of allowed rows: many queries pass the same bitmap of live rows. */
+  /** The allowed vectors by set of allowed rows. Cached, because many queries pass the same bitmap of live rows. */
   readonly #allowed = new WeakMap<Bitset, AllowedVectors>()
 
-  /** `ends`: the end of the vectors of each row. */
+  /** `vectors`: the inner segment. `ends`: for each row, the ordinal after its last vector in the inner segment. */
   constructor(vectors: VectorIndexSegment, ends: Uint32Array) {
     const { radius: _, ...facts } = vectors.facts
     let filled = 0
@@ -50,15 +51,18 @@ export class ListedSegment implements VectorIndexSegment {
     return this.vectors.candidatesFor(k)
   }
 
-  /** At least `listFactor`: a row that is near by all query vectors together may rank low for each single query vector. */
+  /**
+   * Return the rule of the inner segment, but with a factor of at least `listFactor`. A row that is near to all query
+   * vectors together may have a low rank for each single query vector.
+   */
   blurFor(isFiltered: boolean): Blur {
     const { factor, more } = this.vectors.blurFor(isFiltered)
     return { factor: Math.max(listFactor, factor), more }
   }
 
   /**
-   * Search `probe.count` vectors near each query vector, and return the rows that hold them. The number of rows may be smaller or
-   * greater than `probe.count`.
+   * Search the `probe.count` nearest vectors of each query vector, and return the rows that hold them. The number of
+   * rows may be smaller or greater than `probe.count`.
    */
   async candidates(probe: Probe, pacer: Pacer): Promise<Candidates> {
     const { bits: allowed, count: passing } = this.#allowedVectors(probe.allowed)
@@ -78,7 +82,8 @@ export class ListedSegment implements VectorIndexSegment {
       }
       const ordinals = mergeByRank(rows)
       const isAll = lists.every(list => list.ordinals.length >= passing)
-      // The inner segment keeps a limited number of candidates, so it may propose fewer vectors than pass.
+      // The inner segment keeps a limited number of candidates. So it may return fewer vectors than requested, also if
+      // more pass.
       const isFull = count === passing || lists.every(list => list.ordinals.length < count)
       if (!isAll && !isFull && ordinals.length < probe.count) continue
       const { ef, mostPartitions } = probe.effort
@@ -92,7 +97,7 @@ export class ListedSegment implements VectorIndexSegment {
     }
   }
 
-  /** Return the rows that hold some vectors, without duplicates, in the order of their first vector in `vectors`. */
+  /** Return the rows that hold `vectors`, without duplicates, in the order of their first vectors in `vectors`. */
   #rowsOf(vectors: Uint32Array): Uint32Array {
     const ends = this.#ends
     const rows = new Set<number>()
@@ -114,7 +119,10 @@ export class ListedSegment implements VectorIndexSegment {
   }
 }
 
-/** Merge ranked lists by rank, without duplicates: the first row of each list, then the second row of each list, and so on. */
+/**
+ * Merge ranked lists without duplicates. The result has the first row of each list, then the second row of each list,
+ * and so on.
+ */
 function mergeByRank(lists: readonly Uint32Array[]): Uint32Array {
   if (lists.length === 1) return lists[0]!
   const rows = new Set<number>()
@@ -125,7 +133,10 @@ function mergeByRank(lists: readonly Uint32Array[]): Uint32Array {
   return Uint32Array.from(rows)
 }
 
-/** Combine the endings of the searches for single vectors. The result is `unsettled` if more than half of them are. */
+/**
+ * Combine the endings of the searches for single query vectors. The result is `unsettled` if more than half of the
+ * endings are.
+ */
 function endingOf(endings: readonly Ending[]): Ending {
   const unsettled = endings.filter(ending => ending === 'unsettled').length
   if (2 * unsettled > endings.length) return 'unsettled'

@@ -1,4 +1,4 @@
-/** How graphs store nodes: as plain vectors, or as codes whose distances the graph kernel computes. */
+/** Encodes the nodes of graphs as plain vectors, or as codes. The graph kernel computes the distances between them. */
 import type { Arena } from '../../kernels/arena.js'
 import type { NodeKind } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -8,17 +8,17 @@ import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
 export type NodeCodecName = Exclude<CodecName, 'binary' | 'bits'>
 
-/** A trained codec for nodes. Immutable. */
+/** A trained codec for nodes. It is immutable. */
 export interface NodeCodec {
   readonly name: NodeCodecName
   readonly kind: NodeKind
-  /** Bytes from one node to the next. */
+  /** Number of bytes from the start of one node to the start of the next. */
   readonly stride: number
   /** Serialized parameters, from which `openNodeCodec` restores the codec. */
   readonly parameters: Uint8Array
   /** Encode `count` consecutive vectors at address `vectors` as nodes at address `to`. */
   encode(arena: Arena, vectors: number, count: number, to: number): void
-  /** Encode a query for comparison with nodes. */
+  /** Encode a query, so that the graph kernel can compare it with nodes. */
   query(query: Float32Array): Uint8Array
   /** See `Codec.canTell`. */
   canTell?(query: Float32Array): boolean
@@ -50,7 +50,7 @@ class FlatNodes implements NodeCodec {
   }
 }
 
-/** One byte per element. */
+/** Nodes with one byte per element of a vector. */
 class ScalarNodes implements NodeCodec {
   readonly name = 'scalar'
   readonly kind = 'u8'
@@ -81,7 +81,7 @@ class ScalarNodes implements NodeCodec {
   }
 }
 
-/** One byte per part. */
+/** Nodes with one byte per part of a vector. */
 class ProductNodes implements NodeCodec {
   readonly name = 'product'
   readonly kind = 'pq'
@@ -109,7 +109,7 @@ class ProductNodes implements NodeCodec {
   }
 }
 
-/** Train a codec. `sample`: `rows` vectors, at least one. */
+/** Train a codec on a sample of `rows` vectors, at least one. */
 export async function trainNodeCodec(
   settings: CodecSettings & { readonly name: NodeCodecName },
   sample: Float32Array,

@@ -9,8 +9,8 @@ import { openGraph } from './stored-graph.js'
 import { openLists } from './stored-lists.js'
 
 /**
- * Open a segment. `memory`: where to load the segment, or where another thread has loaded it; default: memory of this thread.
- * @throws Internal if the file is not a segment over `rows` rows of `dim` elements.
+ * Open a segment. Throws Internal if the file is not a segment over `rows` rows with vectors of `dim` elements.
+ * `memory`: opens the memory for the segment, which other threads may share; default: memory of this thread only.
  */
 export async function openSegment(
   file: SectionFile,

@@ -1,18 +1,21 @@
-/** Measures the radius of a segment's rows around their mean. The radius shows whether a query lies far from all rows. */
+/**
+ * Measures the radius of a segment's rows around their mean. A query that is many radii away is far from all rows
+ * (recalls.ts).
+ */
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentFacts } from './segment.js'
 import { type Survey, someOf } from './survey.js'
 
 /** Maximum number of sampled rows. */
 const mostRows = 2048
-/** Share of the rows within the radius. The others are outliers. */
+/** Share of the rows that are within the radius. The other rows are outliers. */
 const withinShare = 0.9
-/** Rows processed between two turns of the event loop. */
+/** Number of rows processed between two turns of the event loop. */
 const turnRows = 256
 
 /**
- * Return the distance from the mean within which most rows lie; rows at equal distances count once. Metric l2 only: by other metrics
- * no query is far from all rows.
+ * Return the radius: most rows are within this distance from the mean. Rows at equal distances count once. Return no
+ * radius for metrics other than l2, because with these metrics no query is far from all rows.
  */
 export async function spreadOf(survey: Survey, pacer: Pacer): Promise<Pick<SegmentFacts, 'radius'>> {
   if (survey.space.metric !== 'l2' || survey.placed === 0) return {}

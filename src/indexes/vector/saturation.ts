@@ -1,41 +1,53 @@
 /**
- * Decides when a search may stop, without a model of the data: when the best rows no longer change. Work is the number of rows seen that
- * may be in the answer, or the number of candidates measured. With `w` the work at which the best rows last changed, the search stops
- * at work `factor * w + more`. Easy queries stop early; a query whose neighbours a filter excludes continues longer.
+ * Decides when a search may stop: when its best rows no longer change. The rule needs no model of the data.
+ *
+ * The work of a search is the number of allowed rows that it has seen, or the number of candidates that it has
+ * measured. If `w` is the work at which the best rows last changed, the search stops at the work `factor * w + more`.
+ * So easy queries stop early, and a query whose filter excludes the nearest rows continues longer.
  */
 
-/** Minimum number of best rows to watch. A single best row may be found early by chance. */
+/**
+ * Minimum number of best rows that a search watches for changes. With fewer, a search could find its best rows early by
+ * chance.
+ */
 const watchedLeast = 10
-/** One of this many watched rows may change late without prolonging the search. */
+/** Of every 50 watched rows, one row may be found late without prolonging the search. */
 const rowsPerLate = 50
-/** A search that has seen this share of the allowed rows gives up, because measuring all of them costs no more. */
+/**
+ * Share of the allowed rows at which a search gives up, because measuring all allowed rows costs no more than
+ * continuing.
+ */
 export const mostShare = 1 / 3
 /** Default factors of segments that were built without tuning. */
 export const usualFactors = { lists: 3, graph: 2 }
 
-/** The watched rows must have at least `leastPoints` distinct points, because copies of a row add no information. */
+/**
+ * Minimum number of distinct points among the watched rows. Equal rows are one point, because copies add no
+ * information.
+ */
 export const leastPoints = 10
-/** Maximum number of rows to watch while looking for enough points. */
+/** Maximum number of watched rows, if many rows are needed for `leastPoints` distinct points. */
 export const crowdMost = 1024
 
-/** Parameters of the stopping rule. */
+/** The parameters of the stopping rule, see the head of this file. */
 interface Saturation {
   readonly factor: number
   readonly more: number
 }
 
 /**
- * The stopping rule for measuring candidates in the order of their approximate distances. If the nearest row so far has rank `r`, the
- * query measures `factor * r + more` candidates.
+ * The stopping rule for measuring candidates in the order of their approximate distances. If the last candidate that
+ * was among the nearest rows has the rank `r`, the query measures `factor * r + more` candidates. The less exact the
+ * approximate distances, the greater these parameters.
  */
 export type Blur = Saturation
 
-/** Return the number of best rows to watch for a query of `k` rows: at least `least`, default 10. */
+/** Return the number of best rows that a query for `k` rows watches. It is at least `least`, default 10. */
 export function watchedRows(k: number, least = watchedLeast): number {
   return Math.max(k, least)
 }
 
-/** Return how many of `watched` rows may change late without prolonging the search. */
+/** Return the number of rows among `watched` rows that may be found late without prolonging the search. */
 export function lateRows(watched: number): number {
   return Math.floor(watched / rowsPerLate)
 }
@@ -45,7 +57,10 @@ export function enoughWork({ factor, more }: Saturation, changed: number): numbe
   return Math.ceil(factor * changed + more)
 }
 
-/** Return blurs to try during tuning: the given one, then larger ones that trust approximate distances less. */
+/**
+ * Return the blurs to try during tuning: first the given blur, then larger blurs. With a larger blur, queries measure
+ * more candidates.
+ */
 export function blursFrom({ factor, more }: Blur): readonly Blur[] {
   return [1, 1.5, 2, 3, 5].map(times => ({ factor: factor * times, more: more * times }))
 }

@@ -1,4 +1,7 @@
-/** Memory of opened segments. It belongs to one thread, or several threads share it, each with its own scratch memory. */
+/**
+ * Provides the memory of opened segments. One thread owns it, or several threads share it. Each thread has its own
+ * scratch memory.
+ */
 import { type Arena, openArena } from '../../kernels/arena.js'
 import type { SharedPlaces } from '../../kernels/graph.js'
 import type { Bitset } from '../../primitives/bitset.js'
@@ -6,7 +9,7 @@ import type { Load } from '../../primitives/memory.js'
 import type { MaybePromise } from '../../primitives/task.js'
 import type { StoredList } from './stored-list.js'
 
-/** Return the list of a partition from the cache, or load and cache it with `load`. */
+/** Returns the list of a partition from the cache. If it is not cached, loads it with `load` and caches it. */
 export type KeepList = (partition: number, load: Load<StoredList>) => MaybePromise<StoredList>
 
 /** Opens the memory of segments. */
@@ -15,9 +18,15 @@ export interface SegmentMemory {
   readonly workerCount: number
   /** Worker index of this thread, from 0. */
   readonly workerIndex: number
-  /** Open an arena that `fill` fills, in this thread or in another one. Scratch memory of threads is not filled. */
+  /**
+   * Return an arena with the data that `fill` writes. If threads share the memory, only one of them calls `fill`.
+   * `fill` does not write the scratch memory of threads.
+   */
   open(bytes: number, fill: (buffer: ArrayBufferLike) => Promise<void>): Promise<Arena>
-  /** Return a cache for single lists if an arena of `bytes` bytes would be too large; null if the arena may be opened. */
+  /**
+   * Return a cache for single lists if an arena of `bytes` bytes would be too large. Return null if the arena may be
+   * opened.
+   */
   keeperFor(bytes: number): KeepList | null
 }
 
@@ -33,10 +42,13 @@ export const ownMemory: SegmentMemory = {
   keeperFor: () => null,
 }
 
-/** For graphs that no thread changes: no locks are needed. */
+/** The shared addresses of a graph that no thread changes. Such a graph needs no locks. */
 export const unchanging: SharedPlaces = { locks: 0, entries: 0 }
 
-/** The filter and the query that are in an arena's scratch memory at present, so that the next query need not copy equal ones. */
+/**
+ * The filter and the query that are currently in the scratch memory of an arena. A search with the same
+ * filter or query need not copy it again.
+ */
 export interface Laid {
   allowed: Bitset | null
   query: Float32Array | null
@@ -44,7 +56,7 @@ export interface Laid {
 
 const laid = new WeakMap<ArrayBufferLike, Laid>()
 
-/** Return the record of an arena. Segments that were opened over the same memory share one record. */
+/** Return the filter and the query in an arena. Segments that were opened over the same memory share this object. */
 export function laidIn(buffer: ArrayBufferLike): Laid {
   let known = laid.get(buffer)
   if (known === undefined) {

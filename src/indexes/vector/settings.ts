@@ -1,4 +1,7 @@
-/** Resolves the settings of a segment: the caller's parameters, and defaults that depend on rows, dimension and kind. */
+/**
+ * Resolves the settings of a segment from the caller's parameters. The defaults depend on the number of rows, on the
+ * dimension and on the kind of index.
+ */
 import type { CodecName } from './codec.js'
 import type { VectorKind, VectorSpec } from './kind.js'
 import { spaceOf } from './space.js'
@@ -12,9 +15,9 @@ export interface Settings {
   readonly bits: number
   readonly m: number
   readonly efConstruction: number
-  /** Sampled rows for training centroids. */
+  /** Number of sampled rows for training centroids. */
   readonly centroidRows: number
-  /** Sampled rows for training the codec. */
+  /** Number of sampled rows for training the codec. */
   readonly codecRows: number
   readonly maxIterations: number
 }
@@ -29,12 +32,18 @@ const codecs: Readonly<Record<VectorKind, CodecName>> = {
   IVF_HNSW_PQ: 'product',
 }
 
-/** Minimum average number of rows per partition. With fewer rows, comparing centroids costs more than scanning the rows. */
+/**
+ * Minimum average number of rows per partition, if the caller sets no number of partitions. With fewer rows, comparing
+ * the centroids costs more than scanning the rows.
+ */
 const leastPartitionRows = 64
 const mostPartitions = 4096
-/** Training rows per centroid. More rows make training slower without improving the partitions. */
+/** Number of training rows per centroid. More rows would make training slower without improving the partitions. */
 const trainingRate = 64
-/** Training rows of each codec. Product quantization trains centroids, scalar quantization a value range, the others nothing. */
+/**
+ * Number of training rows of each codec. Product quantization trains centroids, and scalar quantization a value range.
+ * The other codecs train nothing.
+ */
 const codecRows: Readonly<Record<CodecName, number>> = {
   flat: 1,
   scalar: 16 * 1024,
@@ -42,14 +51,16 @@ const codecRows: Readonly<Record<CodecName, number>> = {
   binary: 1,
   bits: 1,
 }
-/** Sampled rows from which tuning takes its questions (truth.ts). */
+/** Minimum number of sampled rows. Tuning takes its sampled queries from them (truth.ts). */
 const questionRows = 2048
-/** Centroids of bit vectors are float vectors: comparing one takes as long as comparing this many rows. */
+/** Number of bit vectors that are compared in the time of one comparison with a centroid, which is a float vector. */
 const bitCentroidRows = 8
-/** Maximum number of bytes of training rows. */
+/** Maximum bytes of training rows. */
 const trainingBytes = 256 * 1024 * 1024
 
-/** Estimate the bytes of memory per row of a segment during its build; for graphs, also during searches. */
+/**
+ * Estimate the memory of a segment during its build, in bytes per row. A graph takes the same memory during searches.
+ */
 export function rowBytes(spec: VectorSpec, dim: number): number {
   const { innerDim } = spaceOf(spec.metric, dim, 0)
   const { codec, isGraph, subVectors, m } = resolveSettings(spec, 2 ** 20, innerDim)
@@ -60,7 +71,7 @@ export function rowBytes(spec: VectorSpec, dim: number): number {
     binary: innerDim / 8 + 16,
     bits: innerDim / 8,
   }[codec]
-  // A graph over PQ codes is built over scalar codes.
+  // The build of a graph over PQ codes uses scalar codes.
   return isGraph ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1 : coded + 8
 }
 
@@ -100,7 +111,10 @@ export function resolveSettings(
   }
 }
 
-/** Return the default `efConstruction`. Larger graphs need more candidates to find the distant neighbours of a row. */
+/**
+ * Return the default `efConstruction`. `rows`: average number of rows of a graph. Larger graphs need more candidates to
+ * find distant neighbours of a row.
+ */
 function usualCandidates(rows: number): number {
   return Math.round(100 * Math.max(1, rows / 2 ** 18) ** 0.25)
 }

@@ -1,4 +1,4 @@
-/** Writes and reads the file of a segment of graphs. */
+/** Writes and reads files of vector index segments that consist of graphs (HNSW). */
 import { corrupted } from '../../errors.js'
 import type { GraphArena } from '../../kernels/arena.js'
 import {
@@ -31,18 +31,18 @@ export interface GraphPlan {
   readonly codec: NodeCodec
   readonly m: number
   readonly efConstruction: number
-  /** `innerDim` elements for each partition; empty if there is only one partition. */
+  /** The centroids of the partitions, `innerDim` elements each. Empty if there is only one partition. */
   readonly centroids: Float32Array
   readonly partitions: number
 }
 
-/** A graph in an arena of its own. */
+/** A newly built graph, in its own arena. */
 export interface BuiltGraph {
   readonly arena: GraphArena
   readonly shape: GraphShape
   readonly places: GraphPlaces
   readonly graph: Graph
-  /** Entry point of each partition. */
+  /** The entry point of each partition. */
   readonly entries: Entry[]
 }
 
@@ -67,12 +67,12 @@ export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): 
   }
 }
 
-/** The content of the file of a graph, except its nodes and edges. */
+/** The content of a graph's file, except the parameters of the graph, its nodes and its edges. */
 interface GraphTraits {
   readonly apart: Uint32Array
   readonly facts: SegmentFacts
   readonly effort: GraphEffort
-  /** Of a segment over lists of vectors: where the list of each row ends. */
+  /** If table rows hold lists of vectors: for each table row, the ordinal after its last vector. */
   readonly ends: Uint32Array | undefined
 }
 
@@ -119,13 +119,13 @@ interface Stored {
   readonly bytes: number
 }
 
-/** The sections whose bytes are copied to and from the arena unchanged. */
+/** Return the sections whose bytes are equal in the file and in the arena, with their addresses in the arena. */
 function sectionsIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
   const nodes = { name: 'nodes', at: places.vectors, bytes: shape.rows * shape.stride }
   return [nodes, ...linksIn(shape, places)]
 }
 
-/** The sections with the edges. */
+/** Return the sections with the edges, with their addresses in the arena. */
 export function linksIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
   const { links, upperLinks, upperStarts } = graphSizes(shape)
   return [
@@ -135,7 +135,7 @@ export function linksIn(shape: GraphShape, places: GraphPlaces): readonly Stored
   ]
 }
 
-/** A segment of graphs, without its nodes and edges. */
+/** The content of a segment of graphs, except its nodes and edges. */
 export interface GraphRecord {
   readonly plan: GraphPlan
   readonly rows: number
@@ -145,7 +145,7 @@ export interface GraphRecord {
   readonly effort: GraphEffort
 }
 
-/** Read everything except nodes and edges. Throws Internal if the file is damaged. */
+/** Read everything of a segment of graphs except nodes and edges. Throws Internal if the file is damaged. */
 export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
   const head = file.footer.head as unknown as GraphHead
   const { space, codec: name, m, efConstruction, entries, rows, facts, effort } = head
@@ -159,12 +159,14 @@ export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
   const bytes = new Uint8Array(centroids.buffer)
   await file.readInto(sectionOf(file, 'centroids', bytes.length), bytes)
   if (entries.some(({ row }) => row >= rows))
-    throw corrupted(`${file.name} has an entry point beyond its ${rows} rows`)
+    throw corrupted(`${file.name} has ${rows} rows, but an entry point is not among them`)
   const plan = { space, codec, m, efConstruction, centroids, partitions }
   return { plan, rows, entries, apart, facts, effort }
 }
 
-/** Read nodes and edges into an arena with room for at least as many rows. Throws Internal if the file is damaged. */
+/**
+ * Read nodes and edges into an arena with space for all rows of the segment. Throws Internal if the file is damaged.
+ */
 export async function readGraph(
   file: SectionFile,
   { plan, rows }: GraphRecord,

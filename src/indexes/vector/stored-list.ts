@@ -1,4 +1,4 @@
-/** A list that was read and verified. */
+/** A list of a vector segment (IVF), read from the file and verified. */
 export interface StoredList {
   /** The codes of the rows, including padding. */
   readonly codes: Uint8Array

@@ -27,7 +27,7 @@ import { partsOfLists, type SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
 import type { Space } from './space.js'
 
-/** The parameters that determine the partition and the code of a row. */
+/** The parameters of a segment of lists. They determine the partition and the code of each row. */
 export interface ListPlan {
   readonly space: Space
   readonly codecName: CodecName
@@ -35,7 +35,7 @@ export interface ListPlan {
   readonly centroids: Centroids
 }
 
-/** A segment of lists, read from its file to be extended. */
+/** The whole content of a segment of lists, read from its file so that the segment can be extended. */
 export interface StoredLists {
   readonly plan: ListPlan
   readonly counts: Uint32Array
@@ -64,7 +64,10 @@ export interface BuiltLists {
   readonly apart: Uint32Array
 }
 
-/** Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's vectors. */
+/**
+ * Return the bytes of the file of built lists. `ends`: if table rows hold lists of vectors, the end of each row's
+ * vectors.
+ */
 export function listsFile(
   { plan, rows, arena: { buffer }, places, counts, apart }: BuiltLists,
   facts: SegmentFacts,
@@ -114,7 +117,7 @@ export async function openLists(file: SectionFile, memory: SegmentMemory): Promi
   return new ListSegment({ rows, space, codec, lists, partitions, apart, facts, effort })
 }
 
-/** Return the lists of a file; no list is read yet. */
+/** Return an object that reads the lists of a file when a search needs them. */
 async function listsIn(
   memory: SegmentMemory,
   codec: Codec,
@@ -143,7 +146,7 @@ type Plan = Pick<StoredLists, 'plan' | 'apart' | 'facts' | 'effort'> & {
   readonly reader: ListReader
 }
 
-/** Read everything except the lists. */
+/** Read everything except the lists. Throws Internal if the file is damaged. */
 async function readPlan(file: SectionFile): Promise<Plan> {
   const { codec: codecName, rows, facts, effort, space } = file.footer.head as unknown as ListsHead
   const { partitions } = facts

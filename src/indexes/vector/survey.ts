@@ -1,4 +1,4 @@
-/** Surveys the vectors before a build: one pass over all rows counts and samples them. */
+/** Reads all vectors once before a build, to count and to sample them. */
 import type { Pacer } from '../../primitives/pacer.js'
 import { seededRandom } from '../../primitives/seeded-random.js'
 import type { VectorInput } from './input.js'
@@ -6,22 +6,25 @@ import type { VectorSpec } from './kind.js'
 import { resolveSettings, type Settings } from './settings.js'
 import { isApart, placeVector, type Space, spaceOf, squaredLength } from './space.js'
 
-/** The result of the pass. */
+/** The result of reading all vectors once. */
 export interface Survey {
   readonly space: Space
   readonly settings: Settings
-  /** Number of rows in the space: rows with a vector that is not apart. */
+  /** Number of rows with a vector in the space, that is, without apart rows (space.ts). */
   readonly placed: number
-  /** A sample of these rows, spread over all, `innerDim` elements each. If there are none, one vector of zeros. */
+  /**
+   * Vectors of sampled rows, `innerDim` elements each. The sample is spread over all placed rows. If there are no
+   * placed rows, the sample is one vector of zeros.
+   */
   readonly sample: Float32Array
   /** Ordinals of the sampled rows. */
   readonly sampled: Uint32Array
 }
 
-/** Rows processed between two turns of the event loop. */
+/** Number of rows processed between two turns of the event loop. */
 const turnRows = 1024
 
-/** Survey all rows of the input. */
+/** Count and sample all rows of the input. Calls `onPiece` with the number of rows of each piece that was read. */
 export async function surveyed(
   spec: VectorSpec,
   input: VectorInput,
@@ -31,7 +34,7 @@ export async function surveyed(
   const { metric } = spec
   const { dim, rows: total } = input
   const { innerDim } = spaceOf(metric, dim, 0)
-  // An upper bound of the sample: rows without a vector count too.
+  // These sample sizes are upper bounds, because `total` includes rows without a vector.
   const { centroidRows, codecRows } = resolveSettings(spec, total, innerDim)
   const wanted = Math.max(centroidRows, codecRows)
   const raw = new Float32Array(wanted * dim)
@@ -55,7 +58,8 @@ export async function surveyed(
       for (let i = 0; i < dim; i++) raw[sampled * dim + i] = values[at + i]!
       ordinals[sampled] = first + row
       squares[sampled++] = square
-      // Random distances: with a fixed distance, periodic data would give samples of one kind only.
+      // Choose the distance to the next sampled row at random. With a fixed distance, the sample of periodic data would
+      // be biased.
       next = Math.floor(((sampled + random()) * total) / wanted)
     }
     onPiece(rows)
@@ -76,7 +80,10 @@ export async function surveyed(
   }
 }
 
-/** Return `wanted` of the sampled rows, evenly spread, or all if there are fewer. */
+/**
+ * Return the vectors of `wanted` sampled rows, which are evenly spread over the sample. Return all if the sample has
+ * fewer rows.
+ */
 export async function someOf(
   { sample, space: { innerDim } }: Survey,
   wanted: number,
@@ -105,7 +112,10 @@ interface PlacedRows {
   readonly apart: readonly number[]
 }
 
-/** Iterate over all rows in the space, at most `most` at a time. A batch is valid until the next one is requested. */
+/**
+ * Iterate over all rows in batches of at most `most` rows, and convert them to the space. The arrays of a batch are
+ * valid until the next batch is requested.
+ */
 export async function* placedRows(
   space: Space,
   input: VectorInput,

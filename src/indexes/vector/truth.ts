@@ -1,4 +1,8 @@
-/** Finds the true neighbours of sampled questions while a build reads the rows. Tuning measures recall against them. */
+/**
+ * Makes the questions of a build and finds their true neighbours. A question is a sampled query with which tuning
+ * (calibrate.ts) searches the new segment. The build compares all rows that it reads with the questions. Tuning then
+ * measures the recall: the share of the true neighbours that a search finds.
+ */
 import { type Centroids, squaredDistance } from '../../kernels/assigner.js'
 import { searchSegment } from '../../kernels/exact.js'
 import { NearPoints } from '../../kernels/near-points.js'
@@ -8,60 +12,73 @@ import { seededRandom } from '../../primitives/seeded-random.js'
 import type { Recalls } from './segment.js'
 import { bringToLength, type Space } from './space.js'
 
-/** Neighbours per question: recall is recall@10. */
+/** Number of neighbours per question. It is ten, because tuning measures recall@10. */
 export const truthDepth = 10
-/** Maximum number of rows kept per question, including rows as near as the tenth: a search may return any of these instead of the tenth. */
+/**
+ * Maximum number of rows kept per question. Rows that are as near as the tenth row are kept too, because a search may
+ * return any of them instead of the tenth row.
+ */
 const tiedMost = 256
-/** Maximum number of rows that become questions. With ten neighbours each, the standard error of a recall of 0.95 is below 0.01. */
+/**
+ * Maximum number of rows that become questions. With ten neighbours each, the standard error of a measured recall of
+ * 0.95 is below 0.01.
+ */
 const queriesMax = 100
-/** With fewer sampled rows than this, there are no questions. */
+/** Minimum number of sampled rows from which questions are made. */
 const rowsMin = 500
-/** Share of the cells whose rows a filtered question excludes. */
+/** Share of the cells whose rows the filter of a question excludes. */
 const excludedShare = 0.1
-/** A point away from rows lies behind a row, at this multiple of the distance from another row to the row. */
+/**
+ * Distance of a question away from rows. Such a question is a point on the line through two rows, but not between them.
+ * Its distance from the nearer row is this multiple of the distance between the rows.
+ */
 const awayBy = 0.7
 
 /** The true neighbours of a question. */
 interface Neighbours {
-  /** The ten nearest rows, and all other rows as near as the tenth. */
+  /** The ten nearest rows, and all other rows that are as near as the tenth row. */
   readonly ordinals: readonly number[]
-  /** Number of distinct points among them: equal rows are one point. */
+  /** Number of distinct points among these rows. Equal rows are one point. */
   readonly points: number
 }
 
-/** A query with which tuning measures a segment. */
+/** A query with which tuning searches a segment. */
 export interface Question {
   /** The kind of query that the question represents. */
   readonly kind: keyof Recalls
   /** The query in the segment's space, `innerDim` elements. */
   readonly vector: Float32Array
-  /** The row that the question is equal to; null: none. */
+  /** The row to which the question is equal. Null: the question is not equal to a row. */
   readonly row: number | null
-  /** Cells whose rows the filter excludes; null: no filter. */
+  /**
+   * The cells whose rows the filter of the question excludes. A cell is a set of near rows. Null: the question has no
+   * filter.
+   */
   readonly excluded: ReadonlySet<number> | null
 }
 
-/** Rows compared with all questions together: less than a millisecond. */
+/** Number of rows that are compared with all questions in one step. A step takes less than a millisecond. */
 const comparedRows = 256
-/** Distances measured between two checks of the clock. */
+/** Number of distances computed between two checks of the clock. */
 const measuredPairs = 1024
 
-/** The nearest rows to a question among some rows. Can be posted to another thread. */
+/** The rows nearest to a question among the rows that one thread has seen. Can be posted to another thread. */
 export interface FoundRows {
   readonly ordinals: readonly number[]
   readonly distances: readonly number[]
+  /** The smallest distance at which not all rows were kept. Infinity if all rows were kept. */
   readonly crowded: number
 }
 
 /** Collects the true neighbours of all questions. */
 export class Truth {
-  /** The rows that are questions. They do not count as neighbours. */
+  /** The rows from which questions were made. They do not count as neighbours of any question. */
   readonly rows: ReadonlySet<number>
   readonly questions: readonly Question[]
   readonly #found: readonly Nearest[]
   /** The distinct query vectors. Questions that differ only in their filter share a point. */
   readonly #points: Centroids
-  /** Indexes of the questions at each point. */
+  /** For each point: the indexes of the questions at this point. */
   readonly #asked: readonly (readonly number[])[]
   /** Null if there are no questions. */
   readonly #near: NearPoints | null
@@ -81,22 +98,25 @@ export class Truth {
     this.#bounds = new Float64Array(asked.size)
   }
 
-  /** Return the neighbours of a question among the passed rows. Null if more rows are as near as the tenth than were kept. */
+  /**
+   * Return the neighbours of a question among the rows that were passed to `pass`. Return null if more than `tiedMost`
+   * rows are as near as the tenth row.
+   */
   neighbours(question: number): Neighbours | null {
     return this.#found[question]!.neighbours
   }
 
-  /** Return the nearest of the passed rows, by question. */
+  /** Return, by question, the nearest rows among the rows that were passed to `pass`. */
   found(): readonly FoundRows[] {
     return this.#found.map(each => each.found)
   }
 
-  /** Merge the result of another `Truth` with the same questions over other rows. */
+  /** Add the result of another `Truth`, which has the same questions and has seen other rows. */
   add(found: readonly FoundRows[]): void {
     for (const [q, each] of found.entries()) this.#found[q]!.add(each)
   }
 
-  /** Compare `count` rows with all questions. `cells`: the cell of each row; null if no question has a filter. */
+  /** Compare `count` rows with all questions. `cells`: the cell of each row. Null if no question has a filter. */
   async pass(
     vectors: Float32Array,
     ordinals: Uint32Array,
@@ -131,12 +151,12 @@ export class Truth {
   }
 }
 
-/** Collects the nearest rows to one question. */
+/** Collects the rows nearest to one question. */
 class Nearest {
-  /** Ascending by distance. */
+  /** The nearest rows and their distances, ascending by distance. */
   readonly #ordinals: number[] = []
   readonly #distances: number[] = []
-  /** The least distance at which not all rows were kept. */
+  /** The smallest distance at which not all rows were kept. */
   #crowded = Infinity
 
   get neighbours(): Neighbours | null {
@@ -153,12 +173,12 @@ class Nearest {
     for (let i = 0; i < ordinals.length; i++) this.insert(ordinals[i]!, distances[i]!)
   }
 
-  /** Rows at this distance or farther are not among the nearest. */
+  /** The distance from which rows are not among the nearest rows. */
   get upper(): number {
     return Math.min(nextFloat(this.#farthest), this.#crowded, 3e38)
   }
 
-  /** Distance of the tenth row. */
+  /** Distance of the tenth row. Infinity while there are fewer rows. */
   get #farthest(): number {
     return this.#distances[truthDepth - 1] ?? Infinity
   }
@@ -189,11 +209,16 @@ function nextFloat(value: number): number {
 }
 
 /**
- * Make questions from sampled rows. Return none if there are too few rows.
+ * Make questions from sampled rows. Return an empty array if there are too few sampled rows. The kinds of questions
+ * are:
  *
- * - `rows`: sampled rows, spread over all at random distances, because the data may be periodic.
- * - `between`: midpoints of two rows, points that mix the elements of two rows, and points behind a row as seen from another row.
- * - `excluded`: rows whose nearest cells are excluded. Only if `cells` has at least two cells.
+ * - `rows`: sampled rows. They are spread over the sample at random distances, because the data may be periodic.
+ * - `between`: midpoints of two rows, points with some elements of one row and some of another, and points away from
+ *   rows (`awayBy`).
+ * - `excluded`: sampled rows with a filter that excludes the rows of the nearest cells. Only if there are at least two
+ *   cells.
+ *
+ * `cells`: the centroids of the cells. Null: make no questions with a filter.
  */
 export function questionsOf(
   sample: Float32Array,
@@ -237,7 +262,7 @@ export function questionsOf(
   return questions
 }
 
-/** Combine an element of two rows into an element of a point. */
+/** Computes an element of a point from the elements of two rows. */
 type Combine = (one: number, other: number, random: () => number) => number
 
 const mixed: Combine = (one, other, random) => (random() < 0.5 ? one : other)

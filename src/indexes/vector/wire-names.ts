@@ -1,7 +1,8 @@
+/** Defines the wire names of the parameters of vector indexes. */
 import type { CreateIndexRequest } from '../../protocol/index-shapes.js'
 import type { VectorParameters } from './kind.js'
 
-/** Wire names of the parameters. Definitions store the parameters in this order. */
+/** The wire name of each parameter. Definitions store the parameters in this order. */
 export const wireNames = {
   partitions: 'num_partitions',
   targetPartitionSize: 'target_partition_size',

@@ -1,6 +1,7 @@
 /**
- * The interfaces of text analysis. A text becomes terms in Lance's order (rule A-087): base tokenizer, length, lower case, stem,
- * stop words, ASCII folding. A dropped token leaves its position empty.
+ * Defines the interfaces of text analysis. The steps from a text to its terms have the same order as in Lance (rule
+ * A-087): base tokenizer, length limit, lower case, stem, stop words, ASCII folding. When a step drops a token, the
+ * positions of later tokens do not change.
  */
 import { callback, kept, options, string } from '../../../protocol/shape.js'
 import type { TextOptions } from '../options.js'
@@ -8,7 +9,10 @@ import type { TextOptions } from '../options.js'
 /** A term of a text. */
 export interface Token {
   readonly term: string
-  /** Index of the token among all tokens of the base tokenizer, from 0. For an n-gram: the code point at which it starts. */
+  /**
+   * Index of the token among all tokens of the base tokenizer, from 0. The position of an n-gram is the code point at
+   * which it starts.
+   */
   readonly position: number
   /** Range of the token in the text, in UTF-16 units; `end` is exclusive. */
   readonly start: number
@@ -16,7 +20,7 @@ export interface Token {
 }
 
 /**
- * A tokenizer of your own for text indexes. Register the tokenizer with `connect`, and name it in `baseTokenizer` of the index.
+ * A custom tokenizer for text indexes. Register it with `connect`, and use its name as `baseTokenizer` of an index.
  *
  * @example
  * const dashes = { name: 'dashes', version: '1', tokenize: text => text.split('-') }
@@ -25,9 +29,15 @@ export interface Token {
 export interface CustomTokenizer {
   /** The name for `baseTokenizer`. It must differ from the built-in names and from other registered names. */
   readonly name: string
-  /** Change the version whenever the tokenizer returns other tokens. Rows indexed with another version count as unindexed. */
+  /**
+   * Change the version whenever the tokenizer returns other tokens. Rows indexed with another version count as
+   * unindexed.
+   */
   readonly version: string
-  /** Return the tokens of a text, in text order. If the function throws, calls that analyze texts fail with InvalidInput. */
+  /**
+   * Return the tokens of a text, in text order. If the function throws, calls that analyze texts fail with
+   * InvalidInput.
+   */
   readonly tokenize: (text: string) => readonly string[]
 }
 
@@ -42,11 +52,14 @@ export const tokenizerShape = kept(
 /** Converts texts to terms, with fixed options. */
 export interface Analyzer {
   readonly options: TextOptions
-  /** Versions of everything besides the options that determines terms: tables, stemmers, ICU. Stored with each index segment. */
+  /**
+   * The versions of the algorithms and tables that determine terms in addition to the options, for example of stemmers
+   * and ICU. Each index segment stores the identity.
+   */
   readonly identity: string
-  /** Return the terms of a text. A lone surrogate counts as U+FFFD. */
+  /** Return the terms of a text. A lone surrogate is treated as U+FFFD. */
   tokens(text: string): readonly Token[]
-  /** Return an analyzer for many texts. */
+  /** Return an object that analyzes many texts and numbers their terms. */
   numbering(): TermNumbering
 }
 
@@ -55,8 +68,9 @@ export interface TermNumbering {
   /** The distinct terms so far, by number. */
   readonly terms: readonly string[]
   /**
-   * Analyze the UTF-8 text in the bytes `from` to `to - 1`. Return the number of terms, which are then the first elements of `numbers`
-   * and `positions`, in text order, until the next call. Get both arrays again after each call, because `read` may replace them.
+   * Analyze the UTF-8 text in the bytes `from` to `to - 1`. Return the number of its terms. Until the next call, the
+   * first elements of `numbers` and `positions` are the numbers and positions of these terms, in text order. Read both
+   * properties again after each call, because `read` may replace the arrays.
    */
   read(bytes: Uint8Array, from: number, to: number): number
   readonly numbers: Uint32Array

@@ -4,7 +4,7 @@ import type { TextOptions } from '../options.js'
 import type { Analyzer, CustomTokenizer } from './analyzer.js'
 import { openAnalyzer } from './open-analyzer.js'
 
-/** Maximum number of cached analyzers. Most requests use the options of a few indexes, but a request can have any options. */
+/** Maximum number of cached analyzers. Without a limit, requests with many different options would fill the memory. */
 const keptMax = 64
 
 /** The analyzers of one root. */
@@ -12,14 +12,14 @@ export class Analyzers {
   /** The registered tokenizers. */
   readonly custom: readonly CustomTokenizer[]
   readonly #opened = new Map<string, Analyzer>()
-  /** Cache by options object: every query passes the same object of its index. */
+  /** Analyzers by options object. Queries of an index pass the same object again and again. */
   readonly #known = new WeakMap<TextOptions, Analyzer>()
 
   constructor(custom: readonly CustomTokenizer[] = []) {
     this.custom = custom
   }
 
-  /** Return the analyzer for some options. Throws InvalidInput, for example if the tokenizer is not registered. */
+  /** Return the analyzer for these options. Throws InvalidInput, for example if the tokenizer is not registered. */
   open(options: TextOptions): Analyzer {
     const known = this.#known.get(options)
     if (known !== undefined) return known
@@ -35,7 +35,7 @@ export class Analyzers {
     return analyzer
   }
 
-  /** Return the analyzer for some options, or the error that `open` throws. */
+  /** Return the analyzer for these options, or the error that `open` would throw. */
   find(options: TextOptions): Analyzer | SheafError {
     try {
       return this.open(options)

@@ -1,16 +1,19 @@
-/** The interface of base tokenizers, and the built-in ones except ICU (rule A-085). */
+/** Defines the interface of base tokenizers, and all built-in base tokenizers except `icu` (rule A-085). */
 
 /**
- * Receives a token of the base tokenizer: the unchanged token, its position, and its range in the text (UTF-16 units, `end`
- * exclusive).
+ * A callback that receives one token of the base tokenizer: the unchanged token, its position, and its range in the
+ * text in UTF-16 units. `end` is exclusive.
  */
 type TakeToken = (token: string, position: number, start: number, end: number) => void
 
-/** How to cut an ASCII text in bytes, with the same tokens as `cut`. Null: there is no such way. */
+/**
+ * A fast way to cut the bytes of an ASCII text into the same tokens as `cut`. Null if the tokenizer has no fast way.
+ */
 type AsciiCut =
   /**
-   * Tokens are runs between separators. `separators`: 128 flags by ASCII code; 1 marks a separator. A separator ends every token, also in
-   * texts with other characters, so the text between two separators can be cut separately.
+   * Tokens are the runs between separators. `separators`: 128 flags by ASCII code; 1 marks a separator. A separator
+   * ends a token also in texts with non-ASCII characters. Therefore the text between two separators can be cut
+   * separately.
    */
   { readonly kind: 'runs'; readonly separators: Uint8Array } | ({ readonly kind: 'grams' } & Grams) | null
 
@@ -31,16 +34,19 @@ export interface BaseTokenizer {
 }
 
 /**
- * Runs of Unicode letters and numbers (Alphabetic, or category N), like tantivy's SimpleTokenizer. `foo_bar` is two tokens, a run of Han
- * characters one token. The identity omits the version of Unicode: new versions add characters, and do not reclassify the
- * characters of existing texts.
+ * A tokenizer whose tokens are runs of Unicode letters and numbers (Alphabetic, or category N), like tantivy's
+ * SimpleTokenizer. `foo_bar` has two tokens; a run of Han characters is one token. The identity does not contain the
+ * version of Unicode, because new versions only add characters and do not reclassify the characters of existing texts.
  */
 export const simpleTokenizer = runs('simple/1', /[\p{Alphabetic}\p{N}]/gu, /[^\p{Alphabetic}\p{N}]/gu)
 
-/** Runs of non-whitespace characters. Unlike in Lance, non-ASCII whitespace such as the ideographic space separates tokens too. */
+/**
+ * A tokenizer whose tokens are runs of non-whitespace characters. Unlike in Lance, non-ASCII whitespace such as the
+ * ideographic space separates tokens too.
+ */
 export const whitespaceTokenizer = runs('whitespace/1', /\S/gu, /\s/gu)
 
-/** The whole text as one token. */
+/** A tokenizer whose only token is the whole text. */
 export const rawTokenizer: BaseTokenizer = {
   identity: 'raw/1',
   ascii: null,
@@ -48,9 +54,10 @@ export const rawTokenizer: BaseTokenizer = {
 }
 
 /**
- * All n-grams of the text, also across words, like tantivy's NgramTokenizer. They are ordered by start, then by length. With
- * `prefixOnly`, only n-grams at the start of the text. The position is the code point at which an n-gram starts (in Lance always 0), so
- * that a phrase of n-grams matches a substring.
+ * Return a tokenizer whose tokens are all n-grams of the text, also across words, like tantivy's NgramTokenizer. They
+ * are ordered by start, then by length. With `prefixOnly`, the tokens are only the n-grams at the start of the text.
+ * The position of an n-gram is the code point at which it starts, so that a phrase of n-grams matches a substring. In
+ * Lance it is always 0.
  */
 export function ngramTokenizer({ min, max, prefixOnly }: Grams): BaseTokenizer {
   return {
@@ -81,8 +88,9 @@ function codePointStarts(text: string): Uint32Array {
 }
 
 /**
- * Return a tokenizer whose tokens are runs of `inside` characters. `inside` and `outside` match single characters. An expression for a
- * whole run would keep a backtracking state per character, and would fail on a run of many millions.
+ * Return a tokenizer whose tokens are runs of characters that match `inside`. `outside` matches the other characters.
+ * Both must match single characters. An expression for a whole run would keep a backtracking state per character, and
+ * would fail for runs of many millions of characters.
  */
 function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer {
   const separators = Uint8Array.from({ length: 128 }, (_, code) =>
@@ -103,7 +111,7 @@ function runs(identity: string, inside: RegExp, outside: RegExp): BaseTokenizer 
   }
 }
 
-/** Return the start of the next matching character; the end of the text if there is none. */
+/** Return the start of the next matching character at or after `from`. Return the end of the text if there is none. */
 function next(character: RegExp, text: string, from: number): number {
   character.lastIndex = from
   if (!character.test(text)) return text.length

@@ -1,12 +1,12 @@
-/** Adapts registered tokenizers. */
+/** Converts registered tokenizers to base tokenizers. */
 import { invalidInput, quote } from '../../../errors.js'
 import type { CustomTokenizer } from './analyzer.js'
 import type { BaseTokenizer } from './base-tokenizer.js'
 import { lowered } from './letters.js'
 
 /**
- * Return a base tokenizer that calls a registered tokenizer and locates its tokens in the text. `cut` throws InvalidInput if the function
- * fails or does not return an array of strings.
+ * Return a base tokenizer that calls a registered tokenizer and locates its tokens in the text. `cut` throws
+ * InvalidInput if the registered function fails or does not return an array of strings.
  */
 export function customTokenizer(custom: CustomTokenizer): BaseTokenizer {
   return {
@@ -52,14 +52,14 @@ function tokensOf(custom: CustomTokenizer, text: string): readonly string[] {
 }
 
 /**
- * UTF-16 units after the previous token within which a token is located. Without this limit, each token that does not occur in a long
- * text would be searched in the whole text.
+ * Maximum distance in UTF-16 units between the previous token and the position where a token is found. Without this
+ * limit, a token that does not occur in the text would be searched in the whole text.
  */
 const searchedUnits = 4096
 
 /**
- * Return a function that locates tokens in text order, ignoring case and accents of Latin letters. For a token that does not occur,
- * the function returns the empty range at the end of the previous token.
+ * Return a function that locates tokens in text order, and ignores case and accents of Latin letters. If a token is not
+ * found, the function returns the empty range at the end of the previous token.
  */
 function locatorIn(text: string): (token: string) => { start: number; end: number } {
   const searched = comparable(text)

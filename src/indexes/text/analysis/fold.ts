@@ -1,9 +1,10 @@
 /**
- * ASCII folding, equal to Lucene's ASCIIFoldingFilter (also in tantivy and Lance). Latin letters, digits and punctuation become ASCII.
- * Characters of other scripts stay unchanged, including their marks (й, が), which a Unicode decomposition would separate.
+ * Provides ASCII folding with the same results as Lucene's ASCIIFoldingFilter, which tantivy and Lance also use. Latin
+ * letters, digits and punctuation become ASCII. Characters of other scripts stay unchanged. This includes letters with
+ * marks (й, が), which a Unicode decomposition would divide into letters and marks.
  */
 
-/** Must change whenever the folding of a character changes. */
+/** The version of the folding. Change it whenever the folding of a character changes. */
 export const foldIdentity = 'fold/1'
 
 /** Pairs of a replacement and the characters that it replaces. All characters are in the basic multilingual plane. */
@@ -31,12 +32,12 @@ const table = String.raw`
   (14) ⒁  (15) ⒂  (16) ⒃  (17) ⒄  (18) ⒅  (19) ⒆  (20) ⒇
 `
 
-/** Replacements by the high byte, then by the low byte of the character. */
+/** The replacements, by the high byte and then by the low byte of the character. */
 type Pages = readonly (readonly (string | undefined)[] | undefined)[]
 
 let pages: Pages | undefined
 
-/** Fold a text. Return the same string if nothing changes. One character may become up to four. */
+/** Fold a text. Return the same string if nothing changes. One character may become up to four characters. */
 export function asciiFolded(text: string): string {
   let at = firstBeyondAscii(text)
   if (at === text.length) return text

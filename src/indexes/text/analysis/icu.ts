@@ -1,9 +1,10 @@
-/** A tokenizer with the dictionaries of ICU, for scripts without spaces (Unicode Standard Annex 29). */
+/** Provides a tokenizer for scripts without spaces. It uses the dictionaries of ICU (Unicode Standard Annex 29). */
 import type { BaseTokenizer } from './base-tokenizer.js'
 
 /**
- * Return a tokenizer whose tokens are the words of `Intl.Segmenter`. The identity has the version of ICU, because the dictionaries
- * differ between versions. The locale is fixed, because the dictionaries do not depend on it.
+ * Return a tokenizer whose tokens are the words of `Intl.Segmenter`. Its identity contains the versions of ICU and
+ * Unicode, because the dictionaries differ between versions. The locale is fixed, because the dictionaries do not
+ * depend on it.
  */
 export function icuTokenizer(): BaseTokenizer {
   const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
@@ -23,13 +24,18 @@ export function icuTokenizer(): BaseTokenizer {
   }
 }
 
-/** UTF-16 units per call of ICU (at most 4 KB in any script). The time of ICU grows faster than the length of the text. */
+/**
+ * UTF-16 units that one call of ICU gets. Texts are divided, because the time of ICU grows faster than the text length.
+ */
 const chunkLength = 1024
 
 /** Characters after which no word continues: whitespace, and full stops and commas of scripts without spaces. */
 const breaks = /[\s\u3001\u3002\uff01\uff0c\uff1f]/
 
-/** Return the end of a chunk: after the last break in its second half, or else between any two characters. */
+/**
+ * Return the end of a chunk: after the last break in its second half. If there is no break, the chunk may end in a
+ * word.
+ */
 function endOfChunk(text: string, from: number): number {
   const full = from + chunkLength
   if (full >= text.length) return text.length

@@ -1,8 +1,9 @@
 /** Converts texts to lower case. */
 
 /**
- * Convert a text to lower case by the Unicode rules, independent of the locale: `I` becomes `i` in Turkish too. A final sigma becomes `ς`.
- * `İ` becomes `i` without the combining dot of Unicode, so that the length stays the same.
+ * Convert a text to lower case by the Unicode rules, for all languages alike: `I` becomes `i` in Turkish too. A final
+ * sigma becomes `ς`. Unlike in Unicode, `İ` becomes `i` without a combining dot, so that the length of the text does
+ * not change.
  */
 export function lowered(text: string): string {
   return text.replaceAll('İ', 'i').toLowerCase()

@@ -1,27 +1,34 @@
 /**
- * Converts UTF-8 texts to term numbers. Its speed determines the time of an index build. The bytes of a run between two separators are
- * looked up in a table; only unknown runs are analyzed. If a tokenizer cuts texts in another way, the table has its tokens.
+ * Converts UTF-8 texts to term numbers. Its speed determines the time of an index build. A run is the bytes between two
+ * separators. A table contains the value of each run that was already read, so that only new runs are analyzed. If a
+ * tokenizer does not cut texts at separators, the table contains the values of its tokens.
  */
 import type { TermNumbering } from './analyzer.js'
 import type { BaseTokenizer, Grams } from './base-tokenizer.js'
 import { absent, enlarged, rolledBy, rolledOf, rolledOfNone, TokenTable } from './token-table.js'
 
-/** Returns the term of a token; null: the token is dropped. */
+/** Returns the term of a token, or null if the token is dropped. */
 export type TermOf = (token: string) => string | null
 
-/** Value in the table of a token that is dropped. Values from 0 on are term numbers. */
+/** The value of a dropped token in the table. Values from 0 on are term numbers. */
 const dropped = -1
-/** Values from this one downwards stand for lists of values, for runs with no token or several tokens. */
+/**
+ * The value -2 and lower values identify lists of values. A run without tokens, or with several tokens, has such a
+ * value.
+ */
 const firstList = -2
 
-/** Maximum bytes of a non-ASCII run in the table. A longer run is probably a sentence in a script without spaces, and does not recur. */
+/**
+ * Maximum bytes of a non-ASCII run in the table. A longer run is probably a sentence in a script without spaces, which
+ * hardly occurs again.
+ */
 const longestKept = 64
 
-/** Approximate overhead in bytes of a term (string, element of `terms`, map entry) and of a list. */
+/** Approximate overhead in bytes of a term (string, element of `terms`, map entry), and of a list of values. */
 const termBytes = 80
 const listBytes = 64
 
-/** See `TermNumbering`. */
+/** Converts texts to term numbers; see `TermNumbering`. */
 export class Numbering implements TermNumbering {
   readonly terms: string[] = []
   numbers = new Uint32Array(64)
@@ -32,14 +39,17 @@ export class Numbering implements TermNumbering {
   readonly #limit: number
   /** Number of terms of the current text. */
   #count = 0
-  /** Kind of each byte: 0: separator, 1: part of a token, 2: not ASCII. Null if the tokenizer does not cut runs. */
+  /**
+   * By byte: 0 for separators, 1 for parts of tokens, 2 for non-ASCII bytes. Null if the tokenizer does not cut at
+   * separators.
+   */
   readonly #kinds: Uint8Array | null
   readonly #table = new TokenTable()
   readonly #byTerm = new Map<string, number>()
-  /** Lists of values, for runs with no token or several tokens. */
+  /** The values of the tokens of runs that have no token, or several tokens. */
   readonly #lists: number[][] = []
   #stringBytes = 0
-  /** Scratch buffer to encode a token from a string. */
+  /** Scratch buffer in which a token is encoded as UTF-8. */
   #scratch = new Uint8Array(256)
 
   constructor(base: BaseTokenizer, termOf: TermOf, maxTokenLength: number | null) {
@@ -89,7 +99,10 @@ export class Numbering implements TermNumbering {
     }
   }
 
-  /** Read a non-ASCII run. Return the position after the run. */
+  /**
+   * Read a run with non-ASCII characters. `position`: the position of its first token. Return the position after the
+   * run.
+   */
   #readMixed(bytes: Uint8Array, from: number, to: number, rolled: number, position: number): number {
     if (to - from > longestKept) return this.#readText(decoded(bytes, from, to), position)
     let value = this.#table.find(bytes, from, to, rolled)
@@ -115,7 +128,7 @@ export class Numbering implements TermNumbering {
     }
   }
 
-  /** Read a text as a string. Return the position after the text. */
+  /** Read a text as a string. `first`: the position of its first token. Return the position after the text. */
   #readText(text: string, first: number): number {
     let next = first
     this.#base.cut(text, (token, position) => {
@@ -143,7 +156,7 @@ export class Numbering implements TermNumbering {
     return this.#valueOf(this.#scratch, 0, written, rolledOf(this.#scratch, 0, written))
   }
 
-  /** Return the value of a token. */
+  /** Return the value of a token: its term number, or `dropped`. */
   #valueOf(bytes: Uint8Array, from: number, to: number, rolled: number): number {
     const known = this.#table.find(bytes, from, to, rolled)
     if (known !== absent) return known

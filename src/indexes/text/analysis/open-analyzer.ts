@@ -1,4 +1,4 @@
-/** Opens analyzers. */
+/** Opens analyzers with Sheaf's stemmers, stop words and ASCII folding. */
 import type { TextOptions } from '../options.js'
 import type { Analyzer, CustomTokenizer } from './analyzer.js'
 import { baseTokenizerOf } from './base-tokenizers.js'
@@ -15,8 +15,9 @@ const words: Words = {
 }
 
 /**
- * Open an analyzer. `custom`: the registered tokenizers, checked by `checkTokenizers`. Takes microseconds; reuse an analyzer anyway,
- * because it caches stems. Throws InvalidInput if the base tokenizer is unknown or the n-gram lengths are invalid.
+ * Open an analyzer. `custom`: the registered tokenizers, which `checkTokenizers` has checked. Opening takes
+ * microseconds, but callers should reuse an analyzer, because it caches stems. Throws InvalidInput if the base
+ * tokenizer is unknown or the n-gram lengths are invalid.
  */
 export function openAnalyzer(options: TextOptions, custom: readonly CustomTokenizer[]): Analyzer {
   return new Pipeline(options, baseTokenizerOf(options, custom), words)

@@ -1,4 +1,7 @@
-/** Converts each token of a base tokenizer to a term or drops the token, in Lance's order (rule A-087). */
+/**
+ * Converts the tokens of a base tokenizer to terms, or drops them. The steps have the same order as in Lance (rule
+ * A-087).
+ */
 import type { Language } from '../../../protocol/index-shapes.js'
 import type { TextOptions } from '../options.js'
 import type { Analyzer, TermNumbering, Token } from './analyzer.js'
@@ -6,12 +9,12 @@ import type { BaseTokenizer } from './base-tokenizer.js'
 import { lowered } from './letters.js'
 import { Numbering, type TermOf } from './numbering.js'
 
-/** Stemmers, stop words and ASCII folding. */
+/** The functions that depend on data: stemmers, stop words and ASCII folding. */
 export interface Words {
   readonly stemmerOf: (language: Language) => (word: string) => string
   readonly stopWordsOf: (language: Language) => ReadonlySet<string>
   readonly folded: (text: string) => string
-  /** Versions. A version must change whenever results change. */
+  /** The versions of these functions. A version must change whenever a function returns other results. */
   readonly identity: {
     readonly stemmer: string
     readonly stopWords: string
@@ -19,7 +22,7 @@ export interface Words {
   }
 }
 
-/** An analyzer over a base tokenizer. */
+/** An analyzer that converts the tokens of a base tokenizer to terms. */
 export class Pipeline implements Analyzer {
   readonly options: TextOptions
   readonly identity: string
@@ -69,7 +72,10 @@ function stopWordsBy(
   return customStopWords === null ? words.stopWordsOf(language) : new Set(customStopWords)
 }
 
-/** Return the identity: only the versions in use, so that for example an index without stems stays valid with a new stemmer. */
+/**
+ * Return the identity of an analyzer. It contains only versions that the options use. For example, an index without
+ * stems stays valid when the stemmer changes.
+ */
 function identityOf(options: TextOptions, base: BaseTokenizer, { identity }: Words): string {
   const parts = [base.identity]
   if (options.stem) parts.push(`stem:${identity.stemmer}`)
@@ -78,19 +84,21 @@ function identityOf(options: TextOptions, base: BaseTokenizer, { identity }: Wor
   return parts.join(' ')
 }
 
-/** Whether a token has at least `limit` bytes of UTF-8. A UTF-16 unit has one to three bytes. */
+/** Return whether a token has at least `limit` bytes of UTF-8. A UTF-16 unit has one to three bytes. */
 function hasBytes(token: string, limit: number): boolean {
   if (token.length >= limit) return true
   return token.length * 3 >= limit && Buffer.byteLength(token) >= limit
 }
 
-/** Number of cached stems at which the cache is cleared. */
+/** Maximum number of cached stems. When the cache is full, it is cleared. */
 const mostRemembered = 1 << 14
 
-/** Longest cached word. V8 stores a longer substring as a slice, which would keep the whole text in memory. */
+/**
+ * Maximum length of a cached word. V8 stores longer substrings as slices, which would keep the whole text in memory.
+ */
 const longestRemembered = 12
 
-/** Cache the results of a stemmer: words recur often, and computing a stem takes ten microseconds. */
+/** Return a stemmer with a cache. Computing a stem takes ten microseconds, and most words occur often. */
 function cached(stem: (word: string) => string): (word: string) => string {
   const stems = new Map<string, string>()
   return word => {

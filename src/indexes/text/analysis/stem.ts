@@ -1,6 +1,6 @@
 /**
- * Stemmers for all languages: Sheaf's own implementations of the Snowball 3 algorithms (https://snowballstem.org). They give exactly the
- * published stems for the published vocabularies.
+ * Returns the stemmers of all languages. They are Sheaf's own implementations of the Snowball 3 algorithms
+ * (https://snowballstem.org). For the published vocabularies, they return exactly the published stems.
  */
 import type { Language } from '../../../protocol/index-shapes.js'
 import { stemArabic } from './stems/arabic.js'
@@ -20,7 +20,7 @@ import { stemSpanish } from './stems/spanish.js'
 import { stemTamil } from './stems/tamil.js'
 import { stemTurkish } from './stems/turkish.js'
 
-/** Must change whenever a stemmer gives a word another stem. */
+/** The version of the stemmers. Change it whenever a stemmer returns another stem for any word. */
 export const stemIdentity = 'snowball-3.1/1'
 
 const stemmers: Readonly<Record<Language, (word: string) => string>> = {
@@ -44,12 +44,16 @@ const stemmers: Readonly<Record<Language, (word: string) => string>> = {
   Turkish: stemTurkish,
 }
 
-/** Longest word to stem, in UTF-16 units. No language has longer words, and the time of stemmers may grow quadratically. */
+/**
+ * Maximum length of a word that is stemmed, in UTF-16 units. Real words are not longer, and the time of a stemmer may
+ * grow quadratically with the length.
+ */
 const longestWord = 250
 
 /**
- * Return the stemmer of a language: a function from a word to its stem. Words should be in lower case, because the rules ignore most
- * capitals. The function accepts any string and may return an empty one. It returns strings of more than 250 UTF-16 units unchanged.
+ * Return the stemmer of a language: a function from a word to its stem. Words should be in lower case, because the
+ * rules do not match most capitals. The function accepts any string, and may return an empty string. It returns strings
+ * of more than 250 UTF-16 units unchanged.
  */
 export function stemmerOf(language: Language): (word: string) => string {
   const stem = stemmers[language]

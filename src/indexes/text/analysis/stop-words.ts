@@ -1,17 +1,19 @@
 /**
- * Stop words: words too frequent to search for. Sources of the lists:
+ * Returns the stop words of a language: words that are too frequent to be useful in a search. Sources of the lists:
  *
  * - English: NLTK 3.9, including contractions and their parts; LanceDB's clients get the same list.
  * - Danish to Swedish: the Snowball project (BSD-3-Clause).
  * - Turkish: NLTK.
- * - Arabic (stopwords-iso, MIT), Greek, Romanian and Tamil (Apache-2.0): Orama, because neither Snowball nor tantivy has lists for them.
- *   The Greek list has no marks and no final sigma, like the stems of its stemmer. The Romanian list has commas below.
+ * - Arabic (stopwords-iso, MIT), Greek, Romanian and Tamil (Apache-2.0): Orama, because neither Snowball nor tantivy
+ *   has lists for them. The Greek words have no marks and no final sigma, like the stems of the Greek stemmer. The
+ *   Romanian words have letters with a comma below, not with a cedilla.
  *
- * The pipeline looks up stems, not words (rule A-087). A word whose stem is not in the list (`because`: `becaus`) stays a term.
+ * The pipeline looks up the stem of a word in the list (rule A-087). If the stem is not in the list, the word is not
+ * dropped: `because` is in the list, but its stem `becaus` is not.
  */
 import type { Language } from '../../../protocol/index-shapes.js'
 
-/** Must change whenever a list changes. */
+/** The version of the lists. Change it whenever a list changes. */
 export const stopWordsIdentity = 'stop-words/1'
 
 const lists: Readonly<Record<Language, string>> = {

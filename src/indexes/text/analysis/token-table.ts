@@ -1,23 +1,25 @@
 /**
- * A hash table from byte strings to numbers, with open addressing. Lookups of known keys allocate nothing. The fields of a slot are
- * adjacent, so most lookups have two cache misses: one for the slot and one for the key. Keys are stored one after the other.
+ * Provides a hash table from byte strings to numbers, with open addressing. A lookup of a known key allocates nothing.
+ * The fields of a slot are adjacent in memory, and all keys are stored in one array. Therefore most lookups have only
+ * two cache misses: one for the slot and one for the key.
  */
 
-/** Result of `find` for an unknown key. Never a value. */
+/** The result of `find` for an unknown key. No key may have this value. */
 export const absent = -0x80000000
 
 const firstSlots = 1024
 
 /**
- * Maximum number of slots that a lookup probes. At a load of at most one half, runs of this length hardly occur, unless an attacker has
- * chosen keys with equal hashes. Keys beyond the limit go into a map, whose hashes are not predictable.
+ * Maximum number of slots that a lookup probes. At most half of the slots are taken, so longer probe sequences hardly
+ * occur unless an attacker has chosen keys with equal hashes. A key that would need more probes is stored in a `Map`,
+ * because an attacker cannot predict the hashes of a `Map`.
  */
 const maxProbes = 256
 
 /** Words per slot: hash of the key, start of the key, length of the key plus 1 (0: empty slot), value. */
 const slotWords = 4
 
-/** Approximate overhead in bytes of a map entry. */
+/** Approximate overhead in bytes of an entry of the `Map`. */
 const otherBytes = 64
 
 /** The hash table. */
@@ -27,7 +29,7 @@ export class TokenTable {
   #count = 0
   #keys = new Uint8Array(8 * firstSlots)
   #keysEnd = 0
-  /** Keys without a slot, as Latin-1 strings. */
+  /** Values of the keys that have no slot. The keys are Latin-1 strings. */
   readonly #others = new Map<string, number>()
   #othersBytes = 0
 
@@ -35,7 +37,10 @@ export class TokenTable {
     return this.#slots.byteLength + this.#keys.byteLength + this.#othersBytes
   }
 
-  /** Return the value of a key, or `absent`. `rolled`: the rolling hash of all its bytes (`rolledBy`). */
+  /**
+   * Return the value of the key in bytes `from` to `to - 1`, or `absent`. `rolled`: the hash of these bytes
+   * (`rolledBy`).
+   */
   find(bytes: Uint8Array, from: number, to: number, rolled: number): number {
     const slots = this.#slots
     const hash = mixed(rolled)
@@ -76,7 +81,7 @@ export class TokenTable {
     return true
   }
 
-  /** Return the first empty slot that `find` probes; `absent` if there is none. */
+  /** Return the first empty slot that `find` probes. Return `absent` if there is none within `maxProbes`. */
   #emptySlot(hash: number): number {
     for (let slot = hash & this.#mask, left = maxProbes; left > 0; slot = (slot + 1) & this.#mask, left--) {
       if (this.#slots[slotWords * slot + 2] === 0) return slot
@@ -114,7 +119,10 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
 /** FNV-1a hash of the empty string. */
 export const rolledOfNone = 0x811c9dc5 | 0
 
-/** Extend an FNV-1a hash by one byte. A caller that reads the bytes anyway computes the hash in the same loop. */
+/**
+ * Extend an FNV-1a hash by one byte. With this function, a caller can compute the hash in the loop that reads the
+ * bytes.
+ */
 export function rolledBy(byte: number, rolled: number): number {
   return Math.imul(rolled ^ byte, 0x01000193)
 }

@@ -9,18 +9,20 @@ import { Found } from './found.js'
 import { normsOf } from './norms.js'
 import { sweep } from './sweep.js'
 
-/** The rows that `bestRows` returns. */
+/** Determines which rows `bestRows` returns. */
 interface Wanted {
+  /** Number of rows to return. */
   readonly k: number
-  /** The rows that may match; null: all. */
+  /** The rows that may match. Null: all rows. */
   readonly allowed: Bitset | null
-  /** Minimum score (a float32), for example that of the k-th row of other segments. Default: none. */
+  /** Minimum score (a float32), for example the score of the k-th best row of other segments. Default: no minimum. */
   readonly floor?: number | undefined
 }
 
 /**
- * Return the `k` best matching rows, best first, ties by ordinal, and all further rows with the score of the last one.
- * A phrase query requires a segment with positions.
+ * Return the `k` matching rows with the highest scores. If more rows have the same score as the last of them, return
+ * these rows too. The best rows come first; rows with equal scores are sorted by ordinal. A phrase query requires a
+ * segment with positions.
  */
 export function* bestRows(
   segment: TextSegment,

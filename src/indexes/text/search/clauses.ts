@@ -9,7 +9,7 @@ import type { Norms } from './norms.js'
 import { Phrase } from './phrase.js'
 import { type Scratch, takeScratch } from './scratch.js'
 
-/** A disjunction of terms: a row matches if it has at least one of them. */
+/** A disjunction of terms. A row matches the clause if it has at least one of the terms. */
 export interface Clause {
   readonly leaves: readonly Leaf[]
   /** Upper bound of a row's score for the clause. */
@@ -22,17 +22,17 @@ export interface Clause {
 export interface Clauses {
   /** All terms, in query order. */
   readonly leaves: readonly Leaf[]
-  /** The clauses in evaluation order. If `all`: fewest rows first; otherwise: greatest `most` first. */
+  /** The clauses in evaluation order: with `all` by ascending number of rows, otherwise by descending `most`. */
   readonly clauses: readonly Clause[]
-  /** True: a row must match every clause. False: any clause. */
+  /** True: a row must match every clause. False: at least one clause. */
   readonly all: boolean
-  /** Condition on the positions of the terms; null: none. */
+  /** The condition on the positions of the terms. Null: no condition. */
   readonly phrase: Phrase | null
-  /** Scratch memory, reserved for this query until `giveBack`. */
+  /** Scratch memory that only this query uses until it calls `giveBack`. */
   readonly scratch: Scratch
 }
 
-/** Terms looked up or opened between two checks of the clock. */
+/** Number of terms that are looked up or opened between two checks of the clock. */
 const termsAtOnce = 64
 
 /** Open a query. Return null if no row of the segment can match. */
@@ -65,7 +65,7 @@ export function* openClauses(
   const scratch = takeScratch()
   const leaves: Leaf[] = []
   for (let from = 0; from < entries.length; from += termsAtOnce) {
-    // Start all reads before waiting for any, so that a failure is reported while waiting.
+    // Start all reads of the group before waiting, so that a failed read rejects the wait and is not left unhandled.
     const some = entries.slice(from, from + termsAtOnce)
     const postings = yield* allOf(some.map(entry => segment.postings(entry, isPhrase, pacer.signal)))
     for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!, own, norms, scratch))
@@ -80,7 +80,7 @@ export function* openClauses(
   return { leaves, clauses, all, phrase: isPhrase ? new Phrase(query, leaves) : null, scratch }
 }
 
-/** Wait for all values. Synchronous if none is a promise. */
+/** Wait for all values. Does not wait if no value is a promise. */
 function* allOf<T>(values: readonly MaybePromise<T>[]): Task<readonly T[]> {
   if (!values.some(each => each instanceof Promise)) return values as readonly T[]
   return yield* wait<readonly T[]>(Promise.all(values))

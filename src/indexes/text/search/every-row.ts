@@ -10,8 +10,8 @@ import { normsOf } from './norms.js'
 import { sweep } from './sweep.js'
 
 /**
- * Return all matching rows by ordinal, with the same scores as `bestRows`. `allowed`: the rows that may match; null: all.
- * A phrase query requires a segment with positions.
+ * Return all matching rows in the order of ordinals, with the same scores as `bestRows`. `allowed`: the rows that may
+ * match; null: all rows. A phrase query requires a segment with positions.
  */
 export function* everyRow(
   segment: TextSegment,

@@ -1,9 +1,9 @@
-/** Collects the matching rows of a search: all of them, or the best. */
+/** Collects the matching rows of a search: all rows, or only the rows with the best scores. */
 import type { ScoredRows } from '../query.js'
 
 /** Initial capacity in rows. */
 const firstCapacity = 16
-/** Up to this many rows are sorted by insertion. */
+/** Maximum number of rows that are sorted by insertion sort. */
 const fewRows = 32
 /** The greatest float32 below Infinity. */
 const greatestFloat = 2 ** 128 - 2 ** 104
@@ -11,10 +11,12 @@ const greatestFloat = 2 ** 128 - 2 ** 104
 /** Collects rows and their scores. */
 export class Found {
   /**
-   * The required score, in float64. The search may skip a row whose upper bound is lower. `least` is slightly less than the float32
-   * threshold: a sum of bounds may be rounded below the score that it bounds, and rounding to float32 may increase a score.
+   * The required score, in float64. The search may skip a row if its upper bound is lower. `least` is slightly lower
+   * than the float32 threshold. This is necessary because a sum of bounds may be rounded below the score that it
+   * bounds, and because rounding to float32 may increase a score.
    */
   least = -Number.MAX_VALUE
+  /** Rows with a lower score are not among the best rows. A float32. */
   #threshold = -Infinity
   /** Min-heap of the best scores so far. Empty if all rows are wanted. */
   readonly #heap: Float32Array
@@ -23,13 +25,16 @@ export class Found {
   #scores = new Float32Array(firstCapacity)
   #count = 0
 
-  /** `best`: number of best rows to collect, plus ties with the last; 0: all rows. `floor`: minimum score. Scores are not negative. */
+  /**
+   * `best`: number of best rows to collect, in addition to rows with the same score as the last of them; 0: collect all
+   * rows. `floor`: minimum score. Scores are not negative.
+   */
   constructor(best: number, floor: number) {
     this.#heap = new Float32Array(best)
     if (floor >= 0) this.#raise(floor)
   }
 
-  /** Add a row. Each row may be added once. `score`: a float32. */
+  /** Add a row, if its score is high enough. Each row may be added only once. `score`: a float32. */
   offer(ordinal: number, score: number): void {
     if (score < this.#threshold) return
     if (this.#count === this.#ordinals.length) this.#grow()
@@ -50,7 +55,7 @@ export class Found {
     return { ordinals: this.#ordinals.slice(0, this.#count), scores: this.#scores.slice(0, this.#count) }
   }
 
-  /** Return the best rows, best first, ties by ordinal. */
+  /** Return the collected rows, best first. Rows with equal scores are sorted by ordinal. */
   best(): ScoredRows {
     this.#drop()
     if (this.#count > fewRows) return sorted(this.#ordinals, this.#scores, this.#count)
@@ -99,9 +104,13 @@ export class Found {
   }
 }
 
-/** Sort the first `count` rows, best first, ties by ordinal. Sorts integer keys, which is faster than a comparison function. */
+/**
+ * Sort the first `count` rows, best first. Rows with equal scores are sorted by ordinal. Sorts integer keys, because
+ * this is faster than sorting with a comparison function.
+ */
 function sorted(rows: Uint32Array, scored: Float32Array, count: number): ScoredRows {
-  // The upper half of a key decreases as the score increases: the bits of non-negative floats are ordered like the floats.
+  // The upper half of a key has the inverted bits of the score, so that greater scores come first. This works because
+  // the bits of non-negative floats have the same order as the floats.
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)
   const bits = new Uint32Array(scored.buffer)
@@ -130,7 +139,7 @@ function rise(heap: Float32Array, hole: number, score: number): void {
   heap[hole] = score
 }
 
-/** Replace the least score and restore the order. */
+/** Replace the lowest score of the heap by `score`, and restore the order. */
 function sink(heap: Float32Array, score: number): void {
   let hole = 0
   for (let child = 1; child < heap.length; child = 2 * hole + 1) {

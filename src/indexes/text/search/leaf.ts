@@ -1,4 +1,4 @@
-/** A term of a query with its postings in one segment, and the progress of the search in them. */
+/** A term of a query with its postings in one segment, and the current position of the search in these postings. */
 import { assert } from '../../../errors.js'
 import type { WeightedTerm } from '../query.js'
 import type { PostingCursor, Postings } from '../segment.js'
@@ -15,24 +15,29 @@ export class Leaf {
   readonly last: Uint32Array
   /** Highest frequency of the term in a row, by block. */
   readonly mostFrequent: Uint32Array
-  /** The upper bound of scores in block `i` is at index `firstBound + i`. */
+  /** Upper bounds of scores. The bound of block `i` is at index `firstBound + i`. */
   readonly bounds: Float64Array
   readonly firstBound: number
   /** The greatest bound of all blocks. */
   readonly most: number
-  /** Index of its clause. */
+  /** Index of the clause to which the term belongs. */
   clause = 0
-  /** The first block that may have a row of range `i` is at index `firstStart + i`. */
+  /**
+   * By range: the first block that may have a row of the range. The block of range `i` is at index `firstStart + i`.
+   */
   starts: Uint32Array = none
   firstStart = 0
-  /** The greatest bound in the current range. */
+  /** The greatest bound of the blocks with rows in the current range. */
   top = 0
-  /** The loaded block (-1: none), its number of rows, its rows, and the index of the last row that `has` looked up. */
+  /**
+   * The number of the loaded block (-1 if no block is loaded), its number of rows, and its rows. `at`: the index of the
+   * row that `has` looked up last.
+   */
   block = -1
   count = 0
   docs: Uint32Array = none
   at = 0
-  /** The first block that may have the next rows. */
+  /** The block at which `reach` continues to search. Blocks before it have only smaller rows. */
   #next = 0
   readonly #cursor: PostingCursor
 
@@ -79,8 +84,8 @@ export class Leaf {
   }
 
   /**
-   * Return the only block that can contain `row`; `blocks` if the row does not have the term. Since the last `restart`, rows must be
-   * ascending.
+   * Return the only block that can contain `row`. Return `blocks` if the row is after all rows with the term. Between
+   * two calls of `restart`, calls must have ascending rows.
    */
   reach(row: number): number {
     const { last, blocks } = this
@@ -90,7 +95,9 @@ export class Leaf {
     return block
   }
 
-  /** Whether `row` has the term. `block`: the result of `reach(row)`. If true, `at` is the index of the row in the block. */
+  /**
+   * Return whether `row` has the term. If so, set `at` to its index in the block. `block`: the result of `reach(row)`.
+   */
   has(row: number, block: number): boolean {
     if (block === this.blocks) return false
     if (block !== this.block) this.load(block)

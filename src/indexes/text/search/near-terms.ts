@@ -1,4 +1,4 @@
-/** Expands a word to the terms within an edit distance (fuzzy search). */
+/** Finds the terms within an edit distance of a word (fuzzy search). */
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
@@ -11,8 +11,8 @@ export function automaticDistance(word: string): number {
 }
 
 /**
- * Return a matcher for terms within `distance` edits of `word`. An edit inserts, deletes or replaces a code point (Levenshtein 1966); a
- * transposition is two edits. Terms must share the first `prefixLength` code points of the word.
+ * Return a matcher for terms within `distance` edits of `word`. An edit inserts, deletes or replaces a code point
+ * (Levenshtein 1966); a transposition is two edits. Terms must share the first `prefixLength` code points of the word.
  */
 export function editDistanceMatcher(word: string, distance: number, prefixLength: number): TermMatcher {
   const points = codePoints(word)
@@ -26,7 +26,10 @@ export interface ExpandedTerm {
   readonly distance: number
 }
 
-/** Return the terms of some segments within `distance` edits of a word: nearest first, ties by code points, at most `most`. */
+/**
+ * Return at most `most` terms of the segments that are within `distance` edits of a word. Terms with fewer edits come
+ * first; terms with equally many edits are sorted by code points.
+ */
 export function* expanded(
   segments: readonly TextSegment[],
   word: string,
@@ -50,7 +53,7 @@ class EditDistance implements TermMatcher {
   /** The code points of the word after the prefix. */
   readonly #word: Uint32Array
   readonly #most: number
-  /** The code points of a term after the prefix. Grows. */
+  /** The code points of the current term after the prefix. Replaced by a longer array for a longer term. */
   #other = new Uint32Array(64)
   /** One row of the edit distance table: from a prefix of the word to each prefix of the term. */
   #edits = new Uint32Array(65)
@@ -99,8 +102,9 @@ class EditDistance implements TermMatcher {
   }
 
   /**
-   * Return the distance of the parts between common prefix and suffix; null if it exceeds the limit. Computes the table row by row
-   * (Wagner & Fischer 1974), and of each row only the cells near the diagonal (Ukkonen 1985).
+   * Return the edit distance of the parts between the common prefix and the common suffix. Return null if the distance
+   * exceeds the limit. Computes the table row by row (Wagner & Fischer 1974), but only cells near the diagonal (Ukkonen
+   * 1985).
    */
   #table(from: number, wordEnd: number, end: number): number | null {
     const [word, other, edits, most] = [this.#word, this.#other, this.#edits, this.#most]

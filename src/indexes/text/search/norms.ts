@@ -1,10 +1,10 @@
 /** Caches BM25 length normalizations. */
 import { type Corpus, lengthNorm } from '../query.js'
 
-/** The table has the normalizations of rows with fewer terms than this. */
+/** Length of the table: it has the normalizations of rows with fewer terms than this. */
 export const tableLengths = 256
 
-/** `lengthNorm` for one corpus, precomputed for short rows. */
+/** Computes `lengthNorm` for one corpus. The results for short rows are precomputed. */
 export class Norms {
   readonly corpus: Corpus
   readonly table = new Float64Array(tableLengths)
@@ -19,10 +19,10 @@ export class Norms {
   }
 }
 
-/** Norms of the last search. Consecutive searches usually have the same corpus. */
+/** Norms of the previous search, cached because consecutive searches usually have the same corpus. */
 let last: Norms | null = null
 
-/** Return the norms of a corpus. */
+/** Return the length normalizations for a corpus. */
 export function normsOf(corpus: Corpus): Norms {
   if (last?.corpus.averageLength !== corpus.averageLength) last = new Norms(corpus)
   return last

@@ -1,6 +1,7 @@
 /**
- * Checks whether a row contains the terms of a phrase in order. The distance between two consecutive terms must be at least that in the
- * phrase, and at most `slop` positions more. The slop applies to each pair of terms separately, as in LanceDB.
+ * Checks whether a row contains the terms of a phrase in order. The distance between two consecutive terms in the row
+ * must be at least their distance in the phrase, and at most `slop` positions greater. The slop applies to each pair of
+ * terms separately, as in LanceDB.
  */
 import type { PhraseQuery } from '../query.js'
 import type { Leaf } from './leaf.js'
@@ -8,10 +9,12 @@ import type { Leaf } from './leaf.js'
 /** A phrase query on opened postings. */
 export class Phrase {
   readonly #slop: number
-  /** The terms, by offset in the phrase. */
+  /** The terms, sorted by offset in the phrase. */
   readonly #leaves: readonly Leaf[]
   readonly #offsets: readonly number[]
-  /** Start positions of the phrase that the terms so far allow, and the buffer for the next term. */
+  /**
+   * Positions at which the phrase may start, according to the terms checked so far, and the buffer for the next term.
+   */
   #begins = new Int32Array(16)
   #next = new Int32Array(16)
 
@@ -23,7 +26,7 @@ export class Phrase {
     this.#offsets = order.map(i => terms[i]!.offset)
   }
 
-  /** Whether the current row of all leaves matches. */
+  /** Return whether the row matches. All leaves must be at this row (`Leaf.at`). */
   matches(): boolean {
     let count = 0
     for (let i = 0; i < this.#leaves.length; i++) {
@@ -44,7 +47,10 @@ export class Phrase {
     return frequency
   }
 
-  /** Keep the start positions of term `i` that are equal to one of the `count` previous starts, or at most `slop` greater. */
+  /**
+   * Compute the start positions of the phrase that term `i` implies. Keep a position if it equals one of the `count`
+   * previous start positions, or is at most `slop` greater. Return the number of kept positions.
+   */
   #follow(leaf: Leaf, i: number, count: number): number {
     const positions = leaf.positions()
     const { frequency } = leaf

@@ -1,4 +1,4 @@
-/** Builds a segment in memory over unindexed rows, for one query. */
+/** Builds a temporary segment in memory over unindexed rows. One query uses the segment. */
 import { type Column, isValid } from '../../../arrow/column.js'
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -13,18 +13,21 @@ import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment
 /** Rows of a column of texts or lists of texts, with or without dictionary. */
 export interface ScannedTexts {
   readonly column: Column
-  /** The rows to read; null: all. */
+  /** The rows to read. Null: all rows. */
   readonly rows: Uint32Array | null
 }
 
-/** Bytes of text read between two checks of the clock. Each row and each new term count as additional bytes. */
+/**
+ * Bytes of text read between two checks of the clock. A row counts as `rowBytes` more bytes, a new term as `termBytes`.
+ */
 const bytesAtOnce = 16 * 1024
 const rowBytes = 16
 const termBytes = 256
 
 /**
- * Build a segment over texts, and wait for the promises among them. Ordinals number the rows in reading order. The segment contains only
- * terms for which `accept` returns true; `accept` is called once per distinct term. Facts and lengths count all terms.
+ * Build a segment over texts. `texts`: columns of rows; the scan waits for each promise before it continues. Ordinals
+ * number the rows in reading order. The segment contains only the terms for which `accept` returns true. `accept` is
+ * called once per distinct term. The facts and the lengths of the segment count all terms.
  */
 export function* scannedSegment(
   texts: Iterable<ScannedTexts | Promise<unknown>>,
@@ -34,7 +37,7 @@ export function* scannedSegment(
   pacer: Pacer,
 ): Task<TextSegment> {
   const numbering = learned.get(analyzer) ?? analyzer.numbering()
-  // The numbering is not shared: it belongs to this scan until the end.
+  // Remove the numbering from the cache, because two scans must not use it at the same time.
   learned.delete(analyzer)
   const scan = new Scan(numbering, accept, positions)
   let read = 0
@@ -60,11 +63,11 @@ export function* scannedSegment(
 }
 
 /**
- * Term numberings of earlier scans. While rows are unindexed, every query reads the same texts, and analyzing new words takes most of
- * the time.
+ * Term numberings of earlier scans, by analyzer. While rows are unindexed, every query reads the same texts again. The
+ * numbering already knows the words of these texts, and analyzing new words takes most of the time of a scan.
  */
 const learned = new WeakMap<Analyzer, TermNumbering>()
-/** A numbering with more bytes than this is not kept. */
+/** Maximum bytes of a numbering that is kept. */
 const mostLearned = 2 * 1024 * 1024
 
 class Scan {
@@ -73,13 +76,16 @@ class Scan {
   readonly #numbering: TermNumbering
   readonly #accept: (term: string) => boolean
   readonly #positions: boolean
-  /** By term number: 0: not checked yet; -1: not accepted; otherwise the index in `#terms` plus 1. */
+  /**
+   * By term number: the index in `#terms` plus 1, or 0 if `accept` was not called yet, or -1 if the term is not
+   * accepted.
+   */
   #indexes = new Int32Array(1024)
   readonly #terms: GrowingTerm[] = []
   readonly #lengths = new Numbers()
   #docs = 0
   #tokens = 0
-  /** Number of terms of the current row, and the position where its next text begins. */
+  /** Number of terms of the current row so far, and the position at which its next text begins. */
   #length = 0
   #base = 0
 
@@ -173,7 +179,7 @@ function whole(bytes: Uint8Array): TermBytes {
   return { bytes, at: 0, end: bytes.length }
 }
 
-/** A term and its rows so far. */
+/** A term and the rows in which the scan found it so far. */
 class GrowingTerm {
   readonly term: string
   readonly #rows = new Numbers()

@@ -1,18 +1,21 @@
-/** Scratch arrays of a search, reused by the next search: allocating new ones would take longer than many searches. */
+/**
+ * Provides the scratch arrays of a search. The next search reuses them, because allocating takes longer than many
+ * searches.
+ */
 import { type BlockBuffer, newBlockBuffer } from '../segment.js'
 
-/** A range has at most two to the power of this many rows. */
+/** Binary logarithm of the maximum number of rows in a range (search/sweep). */
 export const mostRangeBits = 14
-/** A scratch with longer arrays than this is not kept for the next search. */
+/** Maximum length of the arrays of a scratch that is kept for the next search. */
 const mostKept = 256 * 1024
 /** Maximum number of block buffers that a scratch keeps. */
 const mostBlocks = 256
 
 /** The scratch memory of one search. */
 export class Scratch {
-  /** Scores so far of the rows of a range. All zeros between two ranges. */
+  /** Sums of the scores of the rows in the current range. All sums are 0 when a range begins. */
   readonly sums = new Float64Array(1 << mostRangeBits)
-  /** A bit for each row to which a score was added, even if the score is 0. */
+  /** A bit per row of the range: whether a score was added to the row, even a score of 0. */
   readonly touched = new Uint32Array(1 << (mostRangeBits - 5))
   #numbers = new Float64Array(4096)
   #usedNumbers = 0
@@ -30,10 +33,12 @@ export class Scratch {
     return buffer
   }
 
-  /** Reserve `count` numbers in a shared array, from index `from` on. Their values are undefined. */
+  /**
+   * Reserve `count` numbers. They are the elements from index `from` on in a shared array; their values are arbitrary.
+   */
   numbers(count: number): { readonly array: Float64Array; readonly from: number } {
     if (this.#usedNumbers + count > this.#numbers.length) {
-      // Earlier reservations keep the previous array.
+      // Callers of earlier reservations continue to use the previous array.
       this.#numbers = new Float64Array(2 * this.#numbers.length + count)
       this.#usedNumbers = 0
     }
@@ -42,7 +47,7 @@ export class Scratch {
     return { array: this.#numbers, from }
   }
 
-  /** Reserve `count` integers likewise. */
+  /** Reserve `count` integers, as `numbers` does. */
   integers(count: number): { readonly array: Uint32Array; readonly from: number } {
     if (this.#usedIntegers + count > this.#integers.length) {
       this.#integers = new Uint32Array(2 * this.#integers.length + count)
@@ -53,7 +58,10 @@ export class Scratch {
     return { array: this.#integers, from }
   }
 
-  /** Release the scratch for the next search. If a search fails and does not release it, the garbage collector takes it. */
+  /**
+   * Release the scratch for the next search. A search that fails need not call this; the next search gets a new
+   * scratch.
+   */
   giveBack(): void {
     this.#usedNumbers = 0
     this.#usedIntegers = 0
@@ -62,7 +70,10 @@ export class Scratch {
   }
 }
 
-/** One spare scratch suffices. Other searches find none only while a search is paused, and searches that pause take long anyway. */
+/**
+ * The scratch that the next search uses. One is enough: a second search needs its own scratch only while another search
+ * is paused, and searches that pause take much longer than an allocation.
+ */
 let spare: Scratch | null = null
 
 /** Return the spare scratch, or a new one. */

@@ -1,15 +1,20 @@
 /**
- * Searches a segment by ranges of rows. The algorithm is MaxScore (Turtle & Flood 1995) with block maxima (Ding & Suel, "Faster top-k
- * document retrieval using block-max indexes", SIGIR 2011), as in Lucene's MaxScoreBulkScorer (Grand et al., "From MaxScore to
- * Block-Max WAND", ECIR 2020):
+ * Searches a segment range by range. A range is a set of consecutive rows. The algorithm is MaxScore (Turtle & Flood
+ * 1995) with block maxima (Ding & Suel, "Faster top-k document retrieval using block-max indexes", SIGIR 2011).
+ * Lucene's MaxScoreBulkScorer is similar (Grand et al., "From MaxScore to Block-Max WAND", ECIR 2020).
  *
- * - The search skips a range if the bounds of its blocks show that no row can reach the required score.
- * - In other ranges, the clauses are divided into leading and other clauses. The other clauses are those with the lowest bounds, which
- *   together cannot reach the required score. The search sums the scores of the leading clauses in an array. It looks up a row in the
- *   other clauses only if the row may still reach the required score. If all clauses must match, only the rarest clause leads.
- * - The ranges with the highest bounds come first, because they raise the required score early.
+ * - The required score is the minimum score of a row that can still be among the best rows (`Found.least`). It
+ *   increases during the search.
+ * - Each block of postings has an upper bound of scores. The search skips a range if these bounds show that no row of
+ *   the range can reach the required score.
+ * - In other ranges, the search divides the clauses into leading and other clauses. The other clauses have the lowest
+ *   bounds, and together they cannot reach the required score. The search sums the scores of the leading clauses in an
+ *   array. It looks up a row in the other clauses only if the row may still reach the required score. If all clauses
+ *   must match, only the rarest clause leads.
+ * - The search begins with the ranges with the highest bounds, because they raise the required score early.
  *
- * Sums may have rounding errors. The score of a row that stays is computed again, term by term in query order, as `ScoredRows` requires.
+ * A sum may have a rounding error. Therefore the score of each returned row is computed again, term by term in query
+ * order, as `ScoredRows` requires.
  */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -23,9 +28,9 @@ import { type Norms, tableLengths } from './norms.js'
 import type { Phrase } from './phrase.js'
 import { mostRangeBits, type Scratch } from './scratch.js'
 
-/** A range has at least two to the power of this many rows. The scores of a range stay in the L1 cache. */
+/** Binary logarithm of the minimum number of rows in a range. The scores of a range fit into the L1 cache. */
 const leastRangeBits = 10
-/** Average number of postings that a range should have, if the largest range size allows it. */
+/** Desired average number of postings in a range. Ranges have fewer postings if they reach their maximum size. */
 const rangePostings = 256
 /** Number of ranges with the highest bounds that are searched first. */
 const firstRanges = 2
@@ -35,12 +40,15 @@ interface SegmentSearch {
   readonly segment: TextSegment
   readonly query: Clauses
   readonly norms: Norms
-  /** The rows that may match; null: all. */
+  /** The rows that may match. Null: all rows. */
   readonly allowed: Bitset | null
   readonly found: Found
 }
 
-/** Offer all matching rows of a segment to `found`. `wantsBest`: only the best rows are needed; they come in no particular order. */
+/**
+ * Offer the matching rows of a segment to `found`. Rows that cannot reach the required score may be omitted.
+ * `wantsBest`: search the ranges with the highest bounds first, so that rows do not come in the order of ordinals.
+ */
 export function* sweep(input: SegmentSearch, wantsBest: boolean, pacer: Pacer): Task<void> {
   const { query, found } = input
   const search = new Search(input)
@@ -64,9 +72,13 @@ export function* sweep(input: SegmentSearch, wantsBest: boolean, pacer: Pacer): 
 
 class Search {
   readonly ranges: number
-  /** The upper bound of scores in range `i` is at index `firstBound + i`; -Infinity: no matching row is left in the range. */
+  /**
+   * The upper bound of scores in range `i` is at index `#firstBound + i`. It is -Infinity if the range was searched or
+   * no row of it can match.
+   */
   readonly #bounds: Float64Array
   readonly #firstBound: number
+  /** Binary logarithm of the number of rows in a range. */
   readonly #bits: number
   readonly #lengths: TextSegment['lengths']
   readonly #leaves: readonly Leaf[]
@@ -77,11 +89,11 @@ class Search {
   readonly #allowed: Uint32Array | null
   readonly #found: Found
   readonly #scratch: Scratch
-  /** By clause: upper bound of a row's score, in the current range, for this clause and all later ones together. */
+  /** By clause: upper bound of the score of a row in the current range, for this and all later clauses together. */
   readonly #rest: Float64Array
   /** Number of leading clauses. */
   #leading = 0
-  /** Whether the sum has no rounding difference from the score in query order. */
+  /** True if a sum equals the score in query order, without rounding differences. */
   #isExact = false
 
   constructor({ segment, query, norms, allowed, found }: SegmentSearch) {
@@ -107,7 +119,9 @@ class Search {
     this.#firstBound = from
   }
 
-  /** Return the upper bound of scores in a range; -Infinity: no matching row is left in the range. */
+  /**
+   * Return the upper bound of scores in a range. Return -Infinity if the range was searched or no row of it can match.
+   */
   bound(range: number): number {
     return this.#bounds[this.#firstBound + range]!
   }
@@ -119,7 +133,7 @@ class Search {
     return best
   }
 
-  /** Search a range for the first time. */
+  /** Search a range, and mark it as searched. */
   visit(range: number): void {
     const bound = this.bound(range)
     this.#bounds[this.#firstBound + range] = -Infinity
@@ -141,14 +155,17 @@ class Search {
     this.#offerSums(start)
   }
 
-  /** Add the bounds of a clause to the ranges, and set the first block of each range in its leaves. Call before the first `visit`. */
+  /**
+   * Add the bounds of a clause to the bounds of the ranges. Also set, in each leaf of the clause, the first block of
+   * each range. Call this for every clause before the first `visit`.
+   */
   add({ leaves }: Clause): void {
     const scratch = this.#scratch
     const bounds = this.#bounds
     const first = this.#firstBound
     const { ranges } = this
     const bits = this.#bits
-    /** End of the ranges that have rows of the clause. */
+    /** The exclusive end of the ranges that may contain rows of the clause. */
     let end = 0
     for (let l = 0; l < leaves.length; l++) {
       const leaf = leaves[l]!
@@ -197,7 +214,9 @@ class Search {
     this.#isExact = this.#leading === clauses.length || this.#leaves.length <= 2
   }
 
-  /** Add the scores of a term to the sums of its rows. `others`: upper bound of the scores of all other terms. */
+  /**
+   * Add the scores of a term to the sums of its rows. `others`: upper bound of the score of a row for all other terms.
+   */
   #addScores(leaf: Leaf, range: number, start: number, end: number, others: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const { least } = this.#found
@@ -224,7 +243,7 @@ class Search {
     }
   }
 
-  /** Offer the rows of the only leading term. */
+  /** Offer the rows of a range if a single term leads. */
   #offerLeading(leaf: Leaf, range: number, start: number, end: number): void {
     const { weight, last, bounds, firstBound, blocks } = leaf
     const found = this.#found
@@ -254,7 +273,7 @@ class Search {
     }
   }
 
-  /** Offer the rows with sums, and reset the sums to 0. */
+  /** Offer the rows of a range to which scores were added, and reset their sums to 0. */
   #offerSums(start: number): void {
     const { sums, touched } = this.#scratch
     const found = this.#found
@@ -279,8 +298,9 @@ class Search {
   }
 
   /**
-   * Look up a row in the other clauses while it may reach the required score, and offer the row if it does. If a single leaf leads, its
-   * `at` must be at the row.
+   * Look up a row in the other clauses. Stop when the row can no longer reach the required score. If it reaches this
+   * score, offer the row. `sum`: the score for the leading clauses. If a single leaf leads, its `at` must be the index
+   * of the row.
    */
   #lookUp(row: number, sum: number): void {
     const clauses = this.#clauses
@@ -295,7 +315,7 @@ class Search {
         const leaf = leaves[i]!
         const block = leaf.reach(row)
         if (block === leaf.blocks) continue
-        // Computing the upper bound for a row of this length is faster than unpacking a block.
+        // Compute the upper bound for a row of this length first, because this is faster than unpacking a block.
         if (leaves.length === 1 && block !== leaf.block) {
           const frequency = leaf.mostFrequent[block]!
           if (sum + leaf.weight * (frequency / (frequency + norm)) + rest[c + 1]! < found.least) return

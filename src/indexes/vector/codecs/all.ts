@@ -1,4 +1,4 @@
-/** All codecs, by name. */
+/** Trains and opens all codecs, by name. */
 import type { TrainEach } from '../../../kernels/clusters.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
@@ -29,8 +29,8 @@ const kinds: Readonly<Record<CodecName, CodecKind>> = {
 }
 
 /**
- * Train a codec. `sample`: `rows` vectors (residuals if `codesResiduals(name)`), at least one. `trainEach`: trains centroids, by default
- * in the calling thread.
+ * Train a codec on a sample of `rows` vectors, at least one. If `codesResiduals(name)`, the sample consists of
+ * residuals. `trainEach`: trains centroids; default: in the calling thread.
  */
 export function trainCodec(
   settings: CodecSettings,
@@ -47,7 +47,7 @@ export function openCodec(name: CodecName, dim: number, parameters: Uint8Array):
   return kinds[name].open(dim, parameters)
 }
 
-/** Whether a codec encodes residuals. */
+/** Return whether a codec encodes residuals (`Codec.ofResiduals`). */
 export function codesResiduals(name: CodecName): boolean {
   return kinds[name].ofResiduals
 }

@@ -1,6 +1,7 @@
 /**
- * RaBitQ: stores the sign of each element of a rotated vector, and two float32 factors per row. `kernels/binary.ts` describes how the
- * distance is computed. The rotation comes from a fixed seed, so nothing is trained and the parameters are 8 bytes.
+ * Provides the codec RaBitQ. It stores the sign of each element of a rotated vector, and two float32 factors per row.
+ * `kernels/binary.ts` describes how the distance is computed. The rotation is computed from a fixed seed. So the codec
+ * needs no training, and its parameters are only 8 bytes.
  */
 import { corrupted } from '../../../errors.js'
 import { type Arena, openArena, Places } from '../../../kernels/arena.js'
@@ -25,11 +26,14 @@ import type { Codec, CodecSettings } from '../codec.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 import { codedRows, Scratches } from './scratches.js'
 
-/** Vectors are padded with zeros before the rotation. More bits give a better approximation, which short vectors need. */
+/**
+ * Before the rotation, vectors are padded with zeros to a multiple of `dimsUnit` elements, and to at least `dimsLeast`.
+ * The minimum gives short vectors more bits, so that their distances are more exact.
+ */
 const dimsUnit = 32
 const dimsLeast = 64
 
-/** Version of the rotation. Must change with any of the constants. */
+/** The version of the rotation. Change it whenever one of the constants above or below changes. */
 const rotationNumber = 1
 const rounds = 4
 const seed = 0x5eaf
@@ -57,7 +61,7 @@ class BinaryCodec implements Codec {
   readonly #dim: number
   /** Dimension after padding. */
   readonly #dims: number
-  /** Number of 4-bit codes. Each has the signs of four elements. */
+  /** Number of 4-bit codes of a vector. A 4-bit code has the signs of four elements. */
   readonly #parts: number
   readonly #scratches = new Scratches(plain => this.#lay(plain))
 
@@ -130,7 +134,9 @@ class BinaryCodec implements Codec {
     scanSigns(arena, list, count, this.#parts, query, scratch, ordinals, base)
   }
 
-  /** Write the two factors of a row: 4 bytes from `at`, and 4 bytes from `at + apart`. */
+  /**
+   * Write the two factors of a row to `list`. They are the 4 bytes at `at`, and the 4 bytes at `at + apart`, of `from`.
+   */
   #putFactors(from: Uint8Array, at: number, apart: number, list: Uint8Array, row: number): void {
     const to = this.#factorAt(row)
     for (let i = 0; i < 4; i++) {
@@ -165,7 +171,7 @@ class BinaryCodec implements Codec {
   }
 }
 
-/** Return a codec. RaBitQ needs no training. */
+/** Return a codec. It needs no training. */
 export async function trainBinary({ dim }: CodecSettings): Promise<BinaryCodec> {
   return new BinaryCodec(dim)
 }

@@ -1,10 +1,13 @@
-/** One bit per element, for elements that are 0 or 1: eight per byte, padded with zeros to a multiple of 16 bytes. */
+/**
+ * Provides a codec for vectors whose elements are 0 or 1. It stores one bit per element, padded to a multiple of 16
+ * bytes.
+ */
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { checkNoParameters, RowLists } from './row-lists.js'
 
-/** Return a codec. Bits need no training. */
+/** Return a codec. It needs no training. */
 export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
   return new BitsCodec(dim)
 }

@@ -1,4 +1,7 @@
-/** Codebooks of product quantization: the centroids of each part of a vector, in memory that the kernels access. */
+/**
+ * Provides the codebooks of product quantization: the centroids of each part of a vector, in memory that the kernels
+ * can read.
+ */
 import { corrupted } from '../../../errors.js'
 import { type Arena, openArena, Places } from '../../../kernels/arena.js'
 import { type TrainEach, type TrainingSample, trainEachHere } from '../../../kernels/clusters.js'
@@ -8,13 +11,13 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
 import { codedRows, Scratches } from './scratches.js'
 
-/** Rows of a sample split between two checks of the clock. */
+/** Number of sampled rows that are divided into parts between two checks of the clock. */
 const rowsAtOnce = 1024
 
-/** Maximum number of parts. With more parts, the u16 sums over 4-bit codes would have too few steps per part. */
+/** Maximum number of parts. With more parts, the 16-bit sums of a scan over 4-bit codes would be too inexact. */
 const maxParts = 32_768
 
-/** u32s before the counts: dim, parts, bits. */
+/** Number of u32s before the counts in the serialized parameters: dim, parts, bits. */
 const headWords = 3
 
 interface Scratch {
@@ -34,17 +37,20 @@ export class Codebooks {
   readonly parts: number
   readonly bits: number
   /**
-   * Serialized parameters: dim, parts and bits (u32 each), the number of centroids of each part (u32), then all centroids (float32),
-   * part by part.
+   * Serialized parameters: dim, parts and bits (u32 each), then the number of centroids of each part (u32), then the
+   * centroids of each part (float32).
    */
   readonly parameters: Uint8Array
-  /** Number of centroids per part. If training found fewer, the others are copies of the first one, and no code names them. */
+  /**
+   * Number of centroids per part. If training found fewer centroids, copies of the first centroid are added. No code
+   * uses the copies.
+   */
   readonly centroids: number
   readonly #counts: Uint32Array
   readonly #values: Float32Array
   readonly #scratches = new Scratches(plain => this.#lay(plain))
 
-  /** @throws Internal if `parameters` are not those of codebooks for `dim` elements. */
+  /** Throws Internal if `parameters` are not valid parameters of codebooks for vectors of `dim` elements. */
   constructor(dim: number, parameters: Uint8Array) {
     const words = new Uint32Array(parameters.slice(0, parameters.length & ~3).buffer)
     const [ofDim = 0, parts = 0, bits = 0] = words
@@ -72,7 +78,10 @@ export class Codebooks {
     this.#values = new Float32Array(words.buffer, (headWords + parts) * 4)
   }
 
-  /** Train codebooks. Part widths differ by at most one element. Few distinct vectors give few centroids. */
+  /**
+   * Train codebooks on a sample of `rows` vectors. The widths of two parts differ by at most one element. A part has
+   * fewer centroids if the sample has few distinct vectors.
+   */
   static async train(
     { dim, subVectors, bits, maxIterations }: CodecSettings,
     sample: Float32Array,
@@ -88,7 +97,10 @@ export class Codebooks {
     return new Codebooks(dim, packed(Uint32Array.from(head), values))
   }
 
-  /** Return the nearest centroid of each part of at most `codedRows` vectors. The result is a view, valid until the next call. */
+  /**
+   * Return the number of the nearest centroid for each part of each vector, row by row. At most `codedRows` vectors are
+   * allowed. The result is a view of scratch memory, and is valid until the next call. `plain`: see `Scratches`.
+   */
   codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
     const { arena, vectors: at, codes, parts } = this.#scratches.get(plain)
     const { dim } = this
@@ -102,8 +114,8 @@ export class Codebooks {
   }
 
   /**
-   * Return the squared distances of a query's parts from all centroids (`parts x centroids`). The result is a view, valid until the next
-   * call.
+   * Return the squared distances between the parts of a query and the centroids: for each part, `centroids` distances.
+   * The result is a view of scratch memory, and is valid until the next call.
    */
   tablesOf(query: Float32Array, plain: boolean): Float32Array {
     const { arena, vectors, tables, parts } = this.#scratches.get(plain)
@@ -115,7 +127,7 @@ export class Codebooks {
     return new Float32Array(arena.buffer, tables, parts.length * centroids)
   }
 
-  /** Return the same distances for 4-bit codes, rounded to bytes for a fast scan. */
+  /** Return the distances of `tablesOf` for 4-bit codes, rounded to bytes for a fast scan. */
   roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
     this.tablesOf(query, plain)
     const { arena, tables, rounded, parts } = this.#scratches.get(plain)
@@ -150,7 +162,7 @@ export class Codebooks {
   }
 }
 
-/** Write `count` centroids to the arena by columns. Unused columns get the first centroid. */
+/** Write `count` centroids of a part to the arena, one centroid per column. Unused columns get the first centroid. */
 function fill(arena: Arena, part: Columns, values: Float32Array, count: number): void {
   const columns = new Float32Array(arena.buffer, part.columns, part.width * part.count)
   const halves = new Float32Array(arena.buffer, part.halves, part.count)
@@ -166,7 +178,7 @@ function fill(arena: Arena, part: Columns, values: Float32Array, count: number):
   }
 }
 
-/** Return a training sample for each part: the part's elements of all rows. */
+/** Return a training sample for each part. It has the elements of this part of all rows. */
 async function* partsOf(
   sample: Float32Array,
   rows: number,

@@ -1,10 +1,10 @@
-/** Plain float32 vectors, padded with zeros to a multiple of 16 elements. */
+/** Provides a codec that stores float32 vectors unchanged, padded with zeros to a multiple of 16 elements. */
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBlockBytes, scanFloats } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { checkNoParameters, RowLists } from './row-lists.js'
 
-/** Return a codec. Plain vectors need no training. */
+/** Return a codec. It needs no training. */
 export async function trainFlat({ dim }: CodecSettings): Promise<Codec> {
   return new FlatCodec(dim)
 }

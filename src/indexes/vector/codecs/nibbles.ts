@@ -1,12 +1,18 @@
-/** Lists of 4-bit codes, in the blocks that `kernels/fast-scan.ts` scans. A block may have a tail with additional data of its rows. */
+/**
+ * Writes and copies lists of 4-bit codes in the block format of `kernels/fast-scan.ts`. A block may end with a tail,
+ * which has additional data of its rows.
+ */
 import { blockRows, partBytes } from '../../../kernels/fast-scan.js'
 
-/** Return the bytes of a list. `tail`: additional bytes per block, default 0. */
+/** Return the number of bytes of a list of `rows` rows. `tail`: number of additional bytes per block, default 0. */
 export function nibbleListBytes(rows: number, parts: number, tail = 0): number {
   return Math.ceil(rows / blockRows) * (parts * partBytes + tail)
 }
 
-/** Write the codes of `rows` rows (one byte per part) to a list, from row `first` on. The list must have zeros there. */
+/**
+ * Write the codes of `rows` rows to a list, from row `first` on. `codes`: one byte per part, row by row. Before
+ * the call, these rows of the list must consist of zeros.
+ */
 export function putNibbles(
   codes: Uint8Array,
   rows: number,
@@ -24,7 +30,9 @@ export function putNibbles(
   }
 }
 
-/** Copy the codes of `rows` rows to another list. The target must have zeros there. */
+/**
+ * Copy the codes of `rows` rows to another list. Before the copy, these rows of the other list must consist of zeros.
+ */
 export function copyNibbles(
   from: Uint8Array,
   fromFirst: number,
@@ -48,7 +56,7 @@ function shiftOf(row: number): number {
   return (row & 16) >> 2
 }
 
-/** Return the position of the byte with the code of the row's first part. */
+/** Return the offset in the list of the byte that contains the code of the row's first part. */
 function rowAt(row: number, parts: number, tail: number): number {
   return Math.floor(row / blockRows) * (parts * partBytes + tail) + (row & 15)
 }

@@ -1,7 +1,7 @@
 /**
- * Product quantization (Jegou et al. 2011): a code has the number of the nearest centroid for each part of a vector, in 8 or 4 bits.
- * 8-bit codes are stored row by row. 4-bit codes are stored in blocks (`nibbles.ts`) and scanned with tables rounded to bytes
- * (Andre et al. 2015).
+ * Provides the codec of product quantization (Jegou et al. 2011). A vector is divided into parts. For each part, the
+ * code has the number of the nearest centroid in 8 or 4 bits. 8-bit codes are stored row by row. 4-bit codes are stored
+ * in blocks (`nibbles.ts`). A scan looks up their distances in tables that are rounded to bytes (Andre et al. 2015).
  */
 import type { Arena } from '../../../kernels/arena.js'
 import type { TrainEach } from '../../../kernels/clusters.js'
@@ -18,7 +18,7 @@ export class ProductCodec implements Codec {
   readonly ofResiduals = true
   readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
-  /** Number of parts: bytes per row of `encodeRows`, and tables of `tableOf`. */
+  /** Number of parts. `encodeRows` writes one byte per part; `tableOf` returns one table per part. */
   readonly parts: number
   readonly queryBytes: number
   readonly scratchBytes: number
@@ -78,7 +78,7 @@ export class ProductCodec implements Codec {
     scan(arena, list, count, this.parts, query, scratch, ordinals, base)
   }
 
-  /** Encode vectors for graphs: one byte per part, row by row, also for 4-bit codes. */
+  /** Encode vectors for graphs. The result has one byte per part, row by row, also for 4-bit codes. */
   encodeRows(vectors: Float32Array): Uint8Array {
     const { dim } = this.#books
     const rows = vectors.length / dim
@@ -90,7 +90,10 @@ export class ProductCodec implements Codec {
     return codes
   }
 
-  /** Return the squared distances of a query's parts from all centroids, for codes of `encodeRows` (`parts x 256`). */
+  /**
+   * Return the squared distances between the parts of a query and the centroids, as `parts` tables of 256 distances.
+   * The codes of `encodeRows` are indexes into these tables.
+   */
   tableOf(query: Float32Array): Float32Array {
     const tables = this.#books.tablesOf(query, false)
     const { centroids } = this.#books
@@ -101,7 +104,7 @@ export class ProductCodec implements Codec {
   }
 }
 
-/** Train a codec. `sample`: `rows` residuals, at least one. */
+/** Train a codec on a sample of `rows` residuals, at least one. `trainEach`: trains the centroids of all parts. */
 export async function trainProduct(
   settings: CodecSettings,
   sample: Float32Array,

@@ -1,7 +1,7 @@
-/** Parts that codecs share. */
+/** Provides code that several codecs share. */
 import { corrupted } from '../../../errors.js'
 
-/** Base class of codecs whose lists store rows contiguously, one after the other. */
+/** Base class of codecs whose lists store one row after the other. */
 export abstract class RowLists {
   /** Bytes of a row. */
   readonly stride: number
@@ -20,8 +20,8 @@ export abstract class RowLists {
   }
 }
 
-/** Throw Internal if a codec without parameters has some. */
+/** Throw Internal if `parameters` are not empty. For codecs without parameters. */
 export function checkNoParameters(parameters: Uint8Array): void {
   if (parameters.length !== 0)
-    throw corrupted(`a codec without parameters has ${parameters.length} bytes of parameters`)
+    throw corrupted(`a codec that takes no parameters has ${parameters.length} bytes of parameters`)
 }

@@ -1,7 +1,7 @@
-/** Determines the values that the codes of a scalar codec represent. */
+/** Determines the value range that the codes of a scalar codec represent. */
 import type { Pacer } from '../../../primitives/pacer.js'
 
-/** Steps from the lowest to the highest code. */
+/** Number of steps from the lowest to the highest code. */
 const steps = 255
 
 /** The largest float32. */
@@ -10,25 +10,33 @@ const largest = (2 - 2 ** -23) * 2 ** 127
 /** Maximum number of sampled vectors. */
 const mostRows = 16_384
 
-/** Per this many values of a dimension, the lowest and the highest value are ignored, so that outliers do not enlarge the step. */
+/**
+ * For every 1,024 values of a dimension, one lowest and one highest value are ignored as outliers. Otherwise single
+ * outliers would make the step larger.
+ */
 const rowsPerOutlier = 1024
-/** With fewer values than this, no value is ignored. */
+/** Minimum number of values of which outliers are ignored. */
 const leastRows = 64
 
-/** Integers are stored exactly if they fit the codes from one of these offsets on (uint8 and int8). */
+/** The lowest values of uint8 and int8. Integers are stored exactly if all are within 255 of one of these offsets. */
 const wholeFrom = [0, -128]
 
-/** If `lastIsRest`, maximum number of bytes of the last dimension: the greater of `restBytes` and `restBytesPerDim` per other dimension. */
+/**
+ * Limits of the number of bytes of the last dimension, if `lastIsRest`. The maximum is `restBytes`, or
+ * `restBytesPerDim` per other dimension if this is more.
+ */
 const restBytes = 16
 const restBytesPerDim = 1 / 8
 
-/** Rows processed between two checks of the clock. */
+/** Number of rows processed between two checks of the clock. */
 const rowsAtOnce = 256
 
 /**
- * Return the step, then the offset of each byte of a code: one byte per dimension.
- * `lastIsRest`: the last dimension is the additional element of the dot metric (space.ts). Its values may be as large as the vectors are
- * long, and queries have 0 there. This dimension gets as many bytes as its values need with the step of the other dimensions.
+ * Return an array with the step, and then the offset of each byte of a code. A code has one byte per dimension.
+ *
+ * `lastIsRest`: the last dimension is the additional element of the dot metric (space.ts). Its values may be as great
+ * as the length of the vectors, and queries have 0 there. Therefore the code of this dimension has several bytes if the
+ * step of the other dimensions is too small for one byte.
  */
 export async function rangeOf(
   sample: Float32Array,
@@ -48,7 +56,7 @@ export async function rangeOf(
     dimensions.push(dimensionOf(column.sort()))
   }
   const rest = lastIsRest ? dimensions.pop()!.most : 0
-  // For dot, vectors with extreme values are often the nearest, so outliers count.
+  // With the dot metric, vectors with extreme values are often the nearest, so the range includes outliers.
   const usual = lastIsRest
     ? dimensions.map(({ least, most }) => ({ least, low: least, high: most, most }))
     : dimensions
@@ -68,7 +76,7 @@ export async function rangeOf(
   return Float32Array.of(step, ...offsets, ...restOffsets)
 }
 
-/** Range of a dimension's values: `least` to `most` with outliers, `low` to `high` without. */
+/** The range of a dimension's values. `least` to `most` includes outliers; `low` to `high` excludes them. */
 interface Dimension {
   readonly least: number
   readonly low: number
@@ -82,7 +90,7 @@ function dimensionOf(sorted: Float32Array): Dimension {
   return { least: sorted[0]!, low: sorted[outliers]!, high: sorted[last - outliers]!, most: sorted[last]! }
 }
 
-/** Return the step with which the widest dimension fills all codes. */
+/** Return the step with which the dimension with the widest range uses all codes. */
 function stepOf(dimensions: readonly Dimension[]): number {
   let usual = 0
   let whole = 0
@@ -93,14 +101,20 @@ function stepOf(dimensions: readonly Dimension[]): number {
   return Math.fround(usual / steps) || Math.fround(whole / steps) || 1
 }
 
-/** Return the offset that centers the dimension's range in the codes, by a whole number of steps. Includes outliers if they fit. */
+/**
+ * Return the offset of a dimension: the value of the code 0. It centers the dimension's range in the range of the
+ * codes, by a whole number of steps. The range includes outliers if the codes can represent them.
+ */
 function offsetOf({ least, low, high, most }: Dimension, step: number): number {
   const [from, to] = most - least <= steps * step ? [least, most] : [low, high]
   const spare = Math.floor(Math.max(0, steps - (to - from) / step) / 2)
   return Math.max(from - spare * step, -largest)
 }
 
-/** Return the offset of the codes if all values of the first `own` dimensions are integers within 255 of it; else undefined. */
+/**
+ * Return one of the offsets `wholeFrom` if all values of the first `own` dimensions are integers that are 0 to 255
+ * greater than the offset. Otherwise return undefined.
+ */
 async function wholeRange(
   sample: Float32Array,
   own: number,

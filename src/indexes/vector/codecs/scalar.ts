@@ -1,10 +1,11 @@
 /**
- * Scalar quantization: one byte per element, the number of steps above the offset of its dimension. All dimensions have the same
- * step. The squared distance of codes is therefore an exact integer, in units of the squared step.
+ * Provides the codec of scalar quantization. It stores one byte per element: the number of steps between the offset of
+ * the dimension and the element. All dimensions have the same step. Therefore the squared distance of two codes is an
+ * exact integer, in units of the squared step.
  *
- * The last element may have several bytes if 255 steps are too few. Each of n bytes represents the element divided by the square
- * root of n, so that the squared differences of the bytes add up to that of the element. Some bytes are rounded up and the others
- * down, so that their sum is as exact as possible.
+ * The last element has several bytes if 255 steps are too few for it. Each of n bytes represents the element divided by
+ * the square root of n. So the squared differences of the bytes add up to the squared difference of the elements. Some
+ * bytes are rounded up and the others are rounded down, so that their sum is as exact as possible.
  */
 import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
@@ -17,7 +18,11 @@ import { rangeOf } from './scalar-range.js'
 /** The highest code. */
 const topCode = 255
 
-/** Maximum share of a query's squared length, from the middle of the codes, outside the codes: an eighth of its length. */
+/**
+ * The limit of `canTell`. Divide the squared distance of a query from the range of the codes by its squared distance
+ * from the middle of the range. The result may be at most 1/64, so the query may be outside by an eighth of the
+ * distance.
+ */
 const beyondMost = 1 / 64
 
 /** Train a codec on a sample of `rows` vectors. */
@@ -31,8 +36,8 @@ export async function trainScalar(
 }
 
 /**
- * Restore a codec from its parameters (little-endian float32s): the step, then the offsets of `dim` elements. Further offsets belong to
- * further bytes of the last element. Throws Internal if `parameters` are invalid.
+ * Restore a codec from its parameters. They are little-endian float32s: the step, then the offsets of `dim` elements,
+ * then the offsets of additional bytes of the last element. Throws Internal if `parameters` are invalid.
  */
 export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
   const wrong = (what: string) => corrupted(`parameters of a scalar codec for ${dim} dimensions ${what}`)
@@ -54,13 +59,15 @@ export class ScalarCodec extends RowLists implements Codec {
   readonly blur = { factor: 2, more: 10 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
-  /** Factor from squared distances of codes to those of vectors: the squared step, a float32. */
+  /**
+   * The squared step, a float32. A squared distance of codes times this factor is the squared distance of the vectors.
+   */
   readonly scale: number
   readonly #step: number
   readonly #offsets: Float32Array
   readonly #dim: number
 
-  /** `range`: the step, then the offset of each byte. */
+  /** `range`: the step, and then the offset of each byte. */
   constructor(dim: number, range: Float32Array) {
     super(Math.ceil((range.length - 1) / 16) * 16)
     this.#dim = dim
@@ -76,8 +83,8 @@ export class ScalarCodec extends RowLists implements Codec {
   }
 
   /**
-   * Encode `count` vectors of `dim` float32s at address `vectors` into rows at address `out`, `stride` bytes apart. Does not write the
-   * padding of rows.
+   * Encode `count` vectors of `dim` float32s. `vectors`: the address of the vectors. `out`: the address of the first
+   * encoded row; each further row begins `stride` bytes later. Does not write the padding of rows.
    */
   encodeRows(
     { buffer }: Arena,
@@ -92,7 +99,10 @@ export class ScalarCodec extends RowLists implements Codec {
     for (let row = 0; row < count; row++) this.#encode(source, row * dim, dim, target, row * stride)
   }
 
-  /** False for a query far outside the range of the codes: its code would stand for another query with other nearest rows. */
+  /**
+   * Return false for a query that is far outside the range of the codes. The code of such a query represents another
+   * vector, which has other nearest rows.
+   */
   canTell(query: Float32Array): boolean {
     const dim = this.#dim
     const restBytes = this.#offsets.length - dim + 1
@@ -107,14 +117,14 @@ export class ScalarCodec extends RowLists implements Codec {
     return beyond <= whole * beyondMost
   }
 
-  /** Encode a query: `stride` bytes, padded with zeros. */
+  /** Encode a query. Return `stride` bytes, padded with zeros. */
   encodeQuery(query: Float32Array): Uint8Array {
     const codes = new Uint8ClampedArray(this.stride)
     this.#encode(query, 0, query.length, codes, 0)
     return new Uint8Array(codes.buffer)
   }
 
-  /** Encode a vector. Rounds to the nearest code, and ties to the even code. */
+  /** Encode a vector. Rounds each element to the nearest code, or to the even code if two codes are equally near. */
   #encode(source: Float32Array, at: number, dim: number, target: Uint8ClampedArray, to: number): void {
     const offsets = this.#offsets
     const step = this.#step

@@ -1,9 +1,13 @@
-/** Vectors encoded per kernel call: few enough for the CPU cache, many enough to amortize the call. */
+/**
+ * Number of vectors that one kernel call encodes. They fit into the CPU cache, and are enough to make up for the cost
+ * of the call.
+ */
 export const codedRows = 64
 
 /**
- * Scratch memory of a codec, in which its kernels encode vectors and prepare queries. Allocated at the first use: with the SIMD kernel,
- * or without the kernel (`plain`) for lists in an arena without it.
+ * The scratch memory of a codec, in which its kernels encode vectors and prepare queries. There are two scratch
+ * memories: one with the SIMD kernel, and one without it (`plain`) for lists in an arena without the kernel. Each is
+ * allocated at its first use.
  */
 export class Scratches<Scratch> {
   readonly #lay: (plain: boolean) => Scratch

@@ -103,7 +103,7 @@ describe('ngram', () => {
     ])
   })
   test.each([
-    [{ ngramMin: 4 }, /must not exceed the greatest, got 4 and 3/],
+    [{ ngramMin: 4 }, /must not exceed the maximum, got 4 and 3/],
     [{ ngramMin: 0 }, /at least 1 character, got 0/],
   ])('%j is refused', (options, message) => {
     expect(refused(() => grams('', options)).message).toMatch(message)
@@ -216,7 +216,7 @@ describe('registered', () => {
       'Simple',
     ]) {
       expect(refused(() => tokens('', { baseTokenizer: name }, [lettersTokenizer])).message).toBe(
-        `no base tokenizer named ${JSON.stringify(name)}; there are: simple, whitespace, raw, ngram, icu, letters`,
+        `there is no base tokenizer named ${JSON.stringify(name)}; available: simple, whitespace, raw, ngram, icu, letters`,
       )
     }
   })

@@ -1,13 +1,19 @@
-/** Arabic, by Chelli and Aries: https://snowballstem.org/algorithms/arabic/stemmer.html. */
+/**
+ * Provides the stemmer for Arabic, an algorithm by Chelli and Aries
+ * (https://snowballstem.org/algorithms/arabic/stemmer.html).
+ */
 import { cut, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
-/** Vowel marks, and the stroke that makes a word longer. */
+/** Vowel marks, and tatweel, the stroke that only makes a word longer. */
 const unwritten = /[\u064b-\u0652\u0640]/g
-/** The shapes that letters have at the beginning, in the middle and at the end of a word, some as ligatures. */
+/**
+ * Presentation forms: characters for the shape of a letter at the beginning, in the middle or at the end of a word, and
+ * ligatures.
+ */
 const shaped = /[\ufe80-\ufefc]/g
 const digits = /[\u0660-\u0669]/g
 
-/** By the letters that a word with the suffix must have at least. */
+/** A table of suffixes. The action is the minimum number of letters of a word from which the suffix is removed. */
 type Table = Suffixes<string>
 
 const nounOwner: Table = suffixes({ 4: 'ي ك ه', 5: 'نا كم ها هن هم', 6: 'كما هما' })
@@ -88,7 +94,7 @@ function withoutPrefix(text: string, mayBeVerb: boolean): string {
   return withoutParticle(text, 0, mayBeVerb)
 }
 
-/** `before` letters that are not looked at count for the length. */
+/** Remove prefixes. `before`: number of letters before `text`; the length limits count these letters too. */
 function withoutParticle(text: string, before: number, mayBeVerb: boolean): string {
   const rest = before + text.length > 3 && /^[فو](?!ا)/.test(text) ? text.slice(1) : text
   const length = before + rest.length

@@ -1,6 +1,7 @@
 /**
- * Dutch, by Kraaij and Pohlmann: https://snowballstem.org/algorithms/dutch/stemmer.html. Unlike the other stemmers, it also removes
- * prefixes (ge-), and lengthens a vowel that is short after the ending is removed (bomen: boom).
+ * Provides the stemmer for Dutch, an algorithm by Kraaij and Pohlmann
+ * (https://snowballstem.org/algorithms/dutch/stemmer.html). Unlike the other stemmers, it also removes the prefix ge-.
+ * It doubles the last vowel of a stem if the spelling requires it: bomen becomes boom.
  */
 import { cut, isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 
@@ -8,7 +9,10 @@ const aiou = 'aäáàâiïíìîoöóòôuüúùû'
 const e = 'eëéèê'
 const aeiou = aiou + e
 const vowels = `${aeiou}y`
-/** Consonants, all the vowels that follow (the group gives none back, lest the j of ij pass for a consonant), and one consonant. */
+/**
+ * Matches leading consonants, all vowels that follow, and one consonant. The lookahead with `\1` prevents backtracking
+ * into the vowels, so that the j of ij never counts as the consonant.
+ */
 const measured =
   /^[^aäáàâiïíìîoöóòôuüúùûeëéèêy]*(?=((?:ij|[aäáàâiïíìîoöóòôuüúùûeëéèêy])+))\1[^aäáàâiïíìîoöóòôuüúùûeëéèêy]/u
 
@@ -81,7 +85,10 @@ export function stemDutch(text: string): string {
   return stemmed ? undoubled(word) : word
 }
 
-/** Behind a first, and a second, vowel and one consonant; ij is a vowel. */
+/**
+ * Return the regions. R1 begins after the first vowels and one consonant, R2 after the next vowels and one consonant.
+ * `ij` counts as a vowel.
+ */
 function regionsOf(word: string): Regions {
   const first = measured.exec(word)
   if (first === null) return { r1: word.length, r2: word.length }
@@ -109,7 +116,7 @@ function lengthened(word: string): string {
   if (isOf(aeiou, stem, at - 1)) return word
   if (isOf('aäáàâoöóòôuüúùû', stem, at)) return stem + stem[at]! + end
   if (!isOf('eéèê', stem, at)) return word
-  // An e is long only in the only syllable, or behind vowels: leek, but kamel.
+  // An e is usually doubled only if no syllable precedes: lek becomes leek, but kamel stays.
   if (at > 0) {
     const before = at - 2
     if (isOf(aiou, stem, before) || (before === 0 && isOf(e, stem, 0))) return word
@@ -203,7 +210,7 @@ function noun(word: string, { r1, r2 }: Regions): string | undefined {
     case 'rder':
       return `${stem}r`
     case 'ing':
-      // Lest schilderij share a stem with schild.
+      // Otherwise schilderij would get the stem of schild.
       if (stem.endsWith('ild')) return `${stem}er`
       return at >= r1 ? lengthened(stem) : undefined
     case 'lengthen':
@@ -241,14 +248,14 @@ function adjective(word: string, r1: number): string | undefined {
   const ig = suffixOf(word, step4Ig)
   if (ig === undefined) return undefined
   const stem = cut(word, ig.text.length)
-  // Lest innig share a stem with in.
+  // Otherwise innig would get the stem of in.
   return stem.length >= r1 && stem !== 'inn' && endsWithConsonant(stem) ? lengthened(stem) : undefined
 }
 
 function withoutPrefix(word: string): string | undefined {
   if (!word.startsWith('ge')) return undefined
   const rest = word.slice(2)
-  // Words of their own: geeft, geval, gevaar, gevaren.
+  // In geeft, geval, gevaar and gevaren, ge- is not a prefix.
   return hasSyllable(rest) && !/^(?:eft|val(?!i)|vaa|vare)/.test(rest) ? plainFirst(rest) : undefined
 }
 
@@ -259,7 +266,7 @@ function withoutInfix(word: string): string | undefined {
   return hasSyllable(rest) ? word.slice(0, index) + plainFirst(rest) : undefined
 }
 
-/** Three letters at least, and something behind the first vowels. */
+/** Return whether `rest` has at least three letters, and a letter after its first vowels. */
 function hasSyllable(rest: string): boolean {
   return rest.length >= 3 && firstVowels.test(rest)
 }
@@ -274,7 +281,7 @@ function participle(word: string, r1: number): string {
   if (!/[dt]$/.test(word) || stem.length < r1 || !endsWithConsonant(stem)) return word
   if (word.endsWith('t')) return (stem.endsWith('h') && stem.length - 1 >= r1) || stem === 'en' ? word : stem
   if (stem.endsWith('n') && stem.length - 1 >= r1) return word
-  // geïnd goes with innen, not with in.
+  // Otherwise geïnd would get the stem of in. It must get the stem of innen.
   return stem === 'in' ? 'inn' : stem
 }
 

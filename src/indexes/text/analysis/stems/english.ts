@@ -1,10 +1,12 @@
-/** English: Porter 2, https://snowballstem.org/algorithms/english/stemmer.html. */
+/**
+ * Provides the stemmer for English, the algorithm Porter 2 (https://snowballstem.org/algorithms/english/stemmer.html).
+ */
 import { cut, isOf, isOther, regionAfter, suffixes, suffixOf, wordsOf } from './suffixes.js'
 
 const vowels = 'aeiouy'
 const vowelsAndWxY = 'aeiouywxY'
 
-/** Words whose stem no rule gives; those that stay as they are come last. */
+/** Stems of words that do not follow the rules. The last words are their own stems. */
 const exceptions: ReadonlyMap<string, string> = new Map([
   ['skis', 'ski'],
   ['skies', 'sky'],
@@ -17,7 +19,7 @@ const exceptions: ReadonlyMap<string, string> = new Map([
   ...wordsOf('sky news howe atlas cosmos bias andes').map(word => [word, word] as const),
 ])
 
-/** Beginnings behind which R1 begins, lest words of other senses share a stem (universe, university). */
+/** Prefixes after which R1 begins, so that words with different meanings (universe, university) do not share a stem. */
 const r1Prefix = /^(?:gener|commun|arsen|past|univers|later|emerg|organ|inter)/
 
 const step1a = suffixes({ sses: 'sses', ie: 'ied ies', s: 's', keep: 'us ss' })
@@ -74,7 +76,7 @@ export function stemEnglish(text: string): string {
   return marked ? word.replaceAll('Y', 'y') : word
 }
 
-/** A y that begins the word or follows a vowel counts as a consonant: Y. */
+/** Write Y for each y that counts as a consonant, because it begins the word or follows a vowel. */
 function consonantalY(word: string): string {
   let marked = word
   for (let i = word.indexOf('y'); i !== -1; i = word.indexOf('y', i + 1))
@@ -147,7 +149,7 @@ function hasVowel(word: string, end: number): boolean {
   return false
 }
 
-/** Whether the last syllable is short: hop, ow, past. */
+/** Return whether the last syllable is short, as in hop, ow and past. */
 function endsShort(word: string): boolean {
   const last = word.length - 1
   if (!isOf(vowels, word, last - 1)) return word.endsWith('past')

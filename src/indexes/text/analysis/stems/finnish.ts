@@ -1,4 +1,4 @@
-/** Finnish: https://snowballstem.org/algorithms/finnish/stemmer.html. */
+/** Provides the stemmer for Finnish (https://snowballstem.org/algorithms/finnish/stemmer.html). */
 import { cut, isOf, isOther, regionAfter, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyäö'
@@ -76,7 +76,7 @@ function withoutCase(word: string, r1: number): string {
   const last = stem.length - 1
   switch (found.action) {
     case 'hVn': {
-      // A vowel like that of the ending, or an apostrophe; else -n alone is the ending.
+      // Remove -hVn only after the vowel of the ending or an apostrophe. Otherwise remove only -n.
       const alike = found.text[1] === 'ö' ? "öø'" : `${found.text[1]!}'`
       return last >= r1 && isOf(alike, stem, last) ? stem : withoutN(cut(word, 1))
     }
@@ -120,7 +120,7 @@ function tidied(text: string, r1: number): string {
     word = cut(word, 1)
   if (word.length - 2 >= r1 && /[ou]j$/.test(word)) word = cut(word, 1)
   if (word.length - 2 >= r1 && word.endsWith('jo')) word = cut(word, 1)
-  // The last consonant stands once, whatever vowels follow it.
+  // If the last consonant of the word is doubled, remove one of the two, also if vowels follow.
   let at = word.length - 1
   while (at >= 0 && !isOther(vowels, word, at)) at -= 1
   if (isOf(consonants, word, at) && word[at - 1] === word[at]) word = word.slice(0, at) + word.slice(at + 1)

@@ -1,9 +1,9 @@
-/** French: https://snowballstem.org/algorithms/french/stemmer.html. */
+/** Provides the stemmer for French (https://snowballstem.org/algorithms/french/stemmer.html). */
 import { cut, isOf, isOther, past, regionAfter, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyâàëéêèïîôûù'
 const elision = /^(?:[cdjlmnst]|qu)'(?=.)/su
-/** Vowels that count as consonants become capitals, ë and ï are taken apart. */
+/** Letters to mark: vowels that count as consonants become capitals, ë becomes He, and ï becomes Hi. */
 const toMark = /([aeiouyâàëéêèïîôûù])(?:[ui](?=[aeiouyâàëéêèïîôûù])|y)|ë|ï|y(?=[aeiouyâàëéêèïîôûù])|qu/g
 const marks: Readonly<Record<string, string>> = { I: 'i', U: 'u', Y: 'y', He: 'ë', Hi: 'ï', H: '' }
 
@@ -74,7 +74,7 @@ function rvOf(word: string): number {
 
 function inflected(text: string, regions: Regions): string {
   const standardForm = withoutStandard(text, regions)
-  // A participle before -ment is looked at as a verb.
+  // If only -ment was removed from a participle, the rest may still have the ending of a verb.
   const form = standardForm.found ? standardForm.word : withoutVerb(standardForm.word, regions)
   if (form !== undefined) {
     if (form.endsWith('Y')) return `${cut(form, 1)}i`

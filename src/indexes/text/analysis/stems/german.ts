@@ -1,4 +1,4 @@
-/** German: https://snowballstem.org/algorithms/german/stemmer.html. */
+/** Provides the stemmer for German (https://snowballstem.org/algorithms/german/stemmer.html). */
 import { cut, isOf, past, pastOther, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouyäöü'
@@ -10,7 +10,10 @@ const plain: Readonly<Record<string, string>> = { Y: 'y', U: 'u', ä: 'a', ö: '
 const step1 = suffixes({ em: 'em', cut: 'ern er erin erinnen', e: 'e en es', s: 's', l: 'ln lns' })
 const step2 = suffixes({ cut: 'en er est', st: 'st', et: 'et' })
 const step3 = suffixes({ end: 'end ung', ig: 'ig ik isch', lich: 'lich heit', keit: 'keit' })
-/** Before -et: conflated still (untergeordnet), or words of their own (Internet, Planet, Ticket). */
+/**
+ * Ends of the stems before an -et that stays. The -et of Internet, Planet and Ticket belongs to the word. Untergeordnet
+ * gets the same stem as its other forms without this rule.
+ */
 const keepsEt = /(?:geordn|intern|plan|tick|tr)$/
 
 export function stemGerman(text: string): string {

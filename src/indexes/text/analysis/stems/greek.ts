@@ -1,24 +1,28 @@
 /**
- * Greek, by Ntais and Saroukos: https://snowballstem.org/algorithms/greek/stemmer.html. First, letters lose their marks and case. A rule
- * removes suffixes, and appends letters to certain remaining stems.
+ * Provides the stemmer for Greek, an algorithm by Ntais and Saroukos
+ * (https://snowballstem.org/algorithms/greek/stemmer.html). First, letters lose their marks and case. A rule removes
+ * suffixes, and appends letters to certain remaining stems.
  */
 import { cut, type Suffixes, suffixes, suffixOf, wordsOf } from './suffixes.js'
 
 interface Rule {
   readonly cut: Suffixes<'cut'>
-  /** What is put back behind a last letter. */
+  /** Appended to stems that end in one of `letters`. */
   readonly after: { readonly letters: string; readonly append: string } | undefined
-  /** What is put back behind a stem that is exactly this. */
+  /** By stem: the letters that are appended to exactly this stem. */
   readonly whole: ReadonlyMap<string, string>
-  /** What is put back behind a stem that ends so. */
+  /** Ends of stems. The action is the letters that are appended to stems with this end. */
   readonly ending: Suffixes<string>
-  /** What is put back behind every other stem. */
+  /** The letters that are appended to all other stems. */
   readonly otherwise: string
-  /** Whether an ending may still be cut after it. */
+  /** True if one of `endings` may still be removed after this rule was applied. */
   readonly keepsEnding: boolean
 }
 
-/** By the plain letter, first. That ϊ becomes η is the algorithm's own way. */
+/**
+ * By letter: the plain letter that replaces it, which is the first letter of its group. The published algorithm also
+ * maps ϊ to η.
+ */
 const plain: ReadonlyMap<string, string> = new Map(
   wordsOf(
     'αάΑΆ εέΕΈ ηήϊΐΗΉ ιίΙΊΪ οόΟΌ υύϋΰΥΎΫ ωώΩΏ σςΣ βΒ γΓ δΔ ζΖ θΘ κΚ λΛ μΜ νΝ ξΞ πΠ ρΡ τΤ φΦ χΧ ψΨ',
@@ -26,7 +30,7 @@ const plain: ReadonlyMap<string, string> = new Map(
 )
 const marked = /[Α-ΡΣ-ΫΆΈΉΊΌΎΏάέήίόύώΐΰϊϋς]/g
 
-/** Words that have a stem of their own. */
+/** Ends of irregular words, by the letters that replace them. */
 const irregular = suffixes({
   φα: 'φαγια φαγιου φαγιων',
   σκα: 'σκαγια σκαγιου σκαγιων',
@@ -175,7 +179,7 @@ const rules: readonly Rule[] = [
   rule({ cut: 'ουμε ησουμε ηθουμε', whole: { ουμ: 'παρασουσ φ χ ωριοπλ αζ αλλοσουσ ασουσ' } }),
 ]
 
-/** Before -ισμος: adjectives that lose their own suffix too. */
+/** Stems before -ισμος that are adjectives. Their own suffix is removed too. */
 const beforeIsmos = /(?:(?:αγνωστ|ατομ|γνωστ|εθν|εκλεκτ|σκεπτ|τοπ)ικ|(?:αλεξανδρ|βυζαντ|θεατρ)ιν)$/
 
 const endings = suffixes({

@@ -1,10 +1,13 @@
-/** Hungarian: https://snowballstem.org/algorithms/hungarian/stemmer.html. A removed suffix shortens the vowel before it: á to a, é to e. */
+/**
+ * Provides the stemmer for Hungarian (https://snowballstem.org/algorithms/hungarian/stemmer.html). A removed suffix
+ * shortens the vowel before it: á to a, é to e.
+ */
 import { cut, isOf, past, pastOther, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouáéíóöőúüű'
 const double = /(?:bb|ccs?|dd|ff|ggy?|jj|kk|lly?|mm|nny?|pp|rr|ssz?|tty?|vv|zzs?)$/
 
-/** By what takes the place of the suffix. */
+/** A table of suffixes. The action is the letter that replaces the suffix, if any. */
 type Table = Suffixes<'' | 'a' | 'e'>
 
 const instrumental = suffixes({ '': 'al el' })
@@ -13,7 +16,7 @@ const cases = suffixes({
   '': `ban ben ba be ra re nak nek val vel tól től ról ről ból ből hoz hez höz nál nél ig at et ot öt ért képp képpen kor ul ül vá vé
     onként enként anként ként en on an ön n t`,
 })
-/** In the order in which they are looked for, each once. */
+/** Tables that are applied one after the other. Each removes at most one suffix. */
 const endings: readonly Table[] = [
   suffixes({ '': '', e: 'én', a: 'án ánként' }),
   suffixes({ '': 'astul estül stul stül', a: 'ástul', e: 'éstül' }),

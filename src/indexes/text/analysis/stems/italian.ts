@@ -1,4 +1,4 @@
-/** Italian: https://snowballstem.org/algorithms/italian/stemmer.html. */
+/** Provides the stemmer for Italian (https://snowballstem.org/algorithms/italian/stemmer.html). */
 import { cut, isOf, regionAfter, romanceRegion, suffixes, suffixOf, without } from './suffixes.js'
 
 const vowels = 'aeiouàèìòù'
@@ -49,7 +49,7 @@ export function stemItalian(text: string): string {
   return word.replaceAll('I', 'i').replaceAll('U', 'u')
 }
 
-/** Lest divano share a stem with diva. */
+/** Return the region RV. Words that begin with divan are an exception, so that divano does not get the stem of diva. */
 function rvOf(word: string): number {
   return word.startsWith('divan') ? 5 : romanceRegion(vowels, word)
 }

@@ -1,4 +1,7 @@
-/** Portuguese: https://snowballstem.org/algorithms/portuguese/stemmer.html. A nasal vowel counts as the vowel and a consonant (~). */
+/**
+ * Provides the stemmer for Portuguese (https://snowballstem.org/algorithms/portuguese/stemmer.html). A nasal vowel is
+ * written as the vowel and ~, a consonant.
+ */
 import { cut, regionAfter, romanceRegion, suffixes, suffixOf, without } from './suffixes.js'
 
 const vowels = 'aeiouáéíóúâêô'

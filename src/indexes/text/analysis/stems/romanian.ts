@@ -1,4 +1,4 @@
-/** Romanian: https://snowballstem.org/algorithms/romanian/stemmer.html. */
+/** Provides the stemmer for Romanian (https://snowballstem.org/algorithms/romanian/stemmer.html). */
 import { cut, isOf, isOther, regionAfter, romanceRegion, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'aeiouâîă'
@@ -35,7 +35,7 @@ const verbs = suffixes({
 })
 
 export function stemRomanian(text: string): string {
-  // The letters with a cedilla are an older way to write those with a comma.
+  // Letters with a cedilla are an older spelling of the letters with a comma.
   const marked = text
     .replaceAll('ş', 'ș')
     .replaceAll('ţ', 'ț')
@@ -60,7 +60,9 @@ function withoutArticle(word: string, r1: number): string {
   return stem + found.action
 }
 
-/** Each replacement is shorter than what it stands for, so this ends. */
+/**
+ * Replace combined suffixes by simpler suffixes until none is left. The loop ends, because each replacement is shorter.
+ */
 function withoutCombined(text: string, r1: number): string {
   let word = text
   for (;;) {

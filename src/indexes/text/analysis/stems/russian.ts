@@ -1,9 +1,9 @@
-/** Russian: https://snowballstem.org/algorithms/russian/stemmer.html. ё counts as е. */
+/** Provides the stemmer for Russian (https://snowballstem.org/algorithms/russian/stemmer.html). ё counts as е. */
 import { cut, isOf, past, pastOther, regionAfter, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const vowels = 'аеиоуыэюя'
 
-/** `afterA` are suffixes only where а or я stands before them. */
+/** A table of suffixes. A suffix with the action `afterA` is removed only after а or я. */
 type Table = Suffixes<'afterA' | 'cut'>
 
 const gerunds: Table = suffixes({ afterA: 'в вши вшись', cut: 'ив ивши ившись ыв ывши ывшись' })

@@ -1,4 +1,4 @@
-/** Danish, Norwegian and Swedish: https://snowballstem.org/algorithms/scandinavian.html. */
+/** Provides the stemmers for Danish, Norwegian and Swedish (https://snowballstem.org/algorithms/scandinavian.html). */
 import { cut, isOf, isOther, past, pastOther, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
 const danishVowels = 'aeiouyæåø'
@@ -33,7 +33,9 @@ const norwegianMain = suffixes({
 })
 const norwegianPairs = suffixes({ cut: 'dt vt' })
 const norwegianOther = suffixes({ cut: 'leg eleg ig eig lig elig els lov elov slov hetslov' })
-/** Before -ers: part of the stem, unless the longer beginning says otherwise. */
+/**
+ * Ends of the stems before -ers. `keep`: -ers belongs to the word and stays. `cut`: exceptions, whose -ers is removed.
+ */
 const keepsErs = suffixes({ keep: 'amm ast ind kap kk lt nk omm pp v øst', cut: 'giv hav skap' })
 
 export function stemNorwegian(text: string): string {
@@ -70,7 +72,7 @@ const swedishMain = suffixes({
 })
 const swedishPairs = suffixes({ cut: 'dd gd nn dt gt kt tt' })
 const swedishOther = suffixes({ cut: 'lig ig els', öst: 'öst', t: 'fullt' })
-/** What stands before an -et that belongs to the word: -het, -itet, alfabet, komet. */
+/** Ends of the stems before an -et that belongs to the word and stays: -het, -itet, alfabet, komet. */
 const keepsEt = /(?:h|iet|uit|fab|cit|dit|alit|ilit|mit|nit|pit|rit|sit|tit|ivit|kvit|xit|kom|rak|pak|stak)$/
 
 export function stemSwedish(text: string): string {
@@ -102,7 +104,10 @@ function losesEt(stem: string): boolean {
   )
 }
 
-/** R1 of Danish and Norwegian: behind an apostrophe (pc'en), else the first consonant after a vowel; but three letters stay before it. */
+/**
+ * Return R1 of Danish and Norwegian. It begins after an apostrophe (pc'en). Without apostrophe it begins after the
+ * first consonant that follows a vowel. At least three letters precede it.
+ */
 function regionOf(word: string, vowels: string): number {
   return Math.max(3, behindApostrophe(word) ?? behindConsonant(word, vowels))
 }

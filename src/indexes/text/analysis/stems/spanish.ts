@@ -1,4 +1,4 @@
-/** Spanish: https://snowballstem.org/algorithms/spanish/stemmer.html. */
+/** Provides the stemmer for Spanish (https://snowballstem.org/algorithms/spanish/stemmer.html). */
 import { cut, regionAfter, romanceRegion, suffixes, suffixOf, without } from './suffixes.js'
 
 const vowels = 'aeiouáéíóúü'

@@ -1,6 +1,7 @@
 /**
- * Building blocks of the Snowball stemmers: tables of suffixes, of which the longest match counts, and regions of a word in which a
- * suffix must lie. A region is the index at which it begins. The index stays the same while the word gets shorter.
+ * Functions that the Snowball stemmers share. A table contains suffixes; a lookup returns the longest suffix that
+ * matches. A rule may require that a suffix is in a region of the word. A region is a number: the index of its first
+ * letter. The region ends with the word. The number stays valid when a rule removes a suffix.
  */
 
 interface Suffix<Action extends string> {
@@ -19,7 +20,10 @@ export function suffixes<Action extends string>(groups: Readonly<Record<Action, 
   return { groups, byLast: undefined }
 }
 
-/** Return the longest suffix of `word` (up to `end`) in the table that lies completely in the region from `from` on. */
+/**
+ * Return the longest suffix in the table with which `word` ends. The suffix must be completely in the region that
+ * begins at `from`. `end`: treat the word as if it ended here; default: its length.
+ */
 export function suffixOf<Action extends string>(
   word: string,
   table: Suffixes<Action>,
@@ -61,42 +65,56 @@ export function cut(word: string, count: number): string {
   return word.slice(0, word.length - count)
 }
 
-/** Return `word` without its ending, if the ending lies in the region from `from` on. */
+/**
+ * Return `word` without the match of `ending`, if the match is in the region that begins at `from`. Otherwise return
+ * `word`.
+ */
 export function without(word: string, ending: RegExp, from: number): string {
   const found = ending.exec(word)
   return found !== null && found.index >= from ? word.slice(0, found.index) : word
 }
 
-/** Whether the word has a letter at `index` that is one of `letters`. */
+/** Return whether the word has a letter at `index` that is in `letters`. */
 export function isOf(letters: string, word: string, index: number): boolean {
   return index >= 0 && index < word.length && letters.includes(word[index]!)
 }
 
-/** Whether the word has a letter at `index` that is not one of `letters`. */
+/** Return whether the word has a letter at `index` that is not in `letters`. */
 export function isOther(letters: string, word: string, index: number): boolean {
   return index >= 0 && index < word.length && !letters.includes(word[index]!)
 }
 
-/** Return the index after the first of `letters` at or after `from`; the end of the word if there is none. */
+/**
+ * Return the index after the first letter at or after `from` that is in `letters`. Return the end of the word if there
+ * is none.
+ */
 export function past(letters: string, word: string, from: number): number {
   for (let i = from; i < word.length; i += 1) if (letters.includes(word[i]!)) return i + 1
   return word.length
 }
 
-/** Return the index after the first letter at or after `from` that is not one of `letters`; the end of the word if there is none. */
+/**
+ * Return the index after the first letter at or after `from` that is not in `letters`. Return the end of the word if
+ * there is none.
+ */
 export function pastOther(letters: string, word: string, from: number): number {
   for (let i = from; i < word.length; i += 1) if (!letters.includes(word[i]!)) return i + 1
   return word.length
 }
 
-/** Return the region after the first consonant that follows a vowel: R1, or R2 if `from` is R1. */
+/**
+ * Return the region after the first consonant that follows a vowel. This is R1 if `from` is 0, and R2 if `from` is R1.
+ */
 export function regionAfter(vowels: string, word: string, from: number): number {
   return pastOther(vowels, word, past(vowels, word, from))
 }
 
 /**
- * Return the region RV of the Romance languages. If the second letter is a consonant: after the next vowel. If the first two letters are
- * vowels: after the next consonant. If a consonant and a vowel come first: after the third letter.
+ * Return the region RV of the Romance languages.
+ *
+ * - If the second letter is a consonant, RV begins after the next vowel.
+ * - If the first two letters are vowels, RV begins after the next consonant.
+ * - If the word begins with a consonant and a vowel, RV begins after the third letter.
  */
 export function romanceRegion(vowels: string, word: string): number {
   if (word.length < 3) return word.length

@@ -1,6 +1,6 @@
 /**
- * Tamil, by Rajalingam: https://snowballstem.org/algorithms/tamil/stemmer.html. Removing a suffix often leaves the pulli (்), the mark of
- * a consonant without a vowel.
+ * Provides the stemmer for Tamil, an algorithm by Rajalingam (https://snowballstem.org/algorithms/tamil/stemmer.html).
+ * Removing a suffix often leaves the pulli (்), the mark of a consonant without a vowel.
  */
 import { cut, type Suffixes, suffixes, suffixOf } from './suffixes.js'
 
@@ -61,7 +61,7 @@ export function stemTamil(text: string): string {
   }
   word = withoutAttached(word)
   const inCase = withoutCase(word)
-  // From here on it counts whether a case ending was found.
+  // Some of the later rules apply only if a case ending was removed.
   const hadCase = inCase !== undefined
   word = withoutPlural(inCase ?? word)
   if (word.length > 4 && /[பவ]ி$/.test(word)) word = cut(word, 2)
@@ -86,7 +86,10 @@ function withEndingsFixed(text: string, hadCase: boolean): string {
   }
 }
 
-/** The ending that a lost suffix leaves, made one that a word may have; undefined where it is one. */
+/**
+ * Correct the ending of a word from which a suffix was removed, so that a word may end like this. Return undefined if
+ * no rule changes the ending.
+ */
 function withEndingFixed(word: string, hadCase: boolean): string | undefined {
   if (word.length <= 3) return undefined
   const found = suffixOf(word, endings)

@@ -1,6 +1,8 @@
 /**
- * Turkish, by Eryiğit, Adalı and Çilden: https://snowballstem.org/algorithms/turkish/stemmer.html. Suffixes form chains, which are removed
- * from the right. Each function below returns the start of its suffix, or chain, in a word that ends at `end`; -1 if there is none.
+ * Provides the stemmer for Turkish, an algorithm by Eryiğit, Adalı and Çilden
+ * (https://snowballstem.org/algorithms/turkish/stemmer.html). Suffixes form chains, which the stemmer removes from the
+ * right. A function with a parameter `end` treats the word as if it ended there. Unless its comment says otherwise,
+ * such a function returns the start of its suffix or chain, or -1 if the word does not end with it.
  */
 import { isOf, isOther, suffixes, suffixOf } from './suffixes.js'
 
@@ -8,7 +10,7 @@ type Mark = (word: string, end: number) => number
 
 const vowels = 'aeıioöuü'
 const highVowels = 'ıiuü'
-/** Which vowels may stand before a vowel. */
+/** Vowel harmony. For each vowel: the vowels of which one must precede it in the word. */
 const harmony: Readonly<Record<string, string>> = {
   a: 'aıou',
   e: 'eiöü',
@@ -29,7 +31,11 @@ function harmonious(word: string, end: number): boolean {
   return false
 }
 
-/** A suffix may have the letter between itself and a vowel; without it a vowel must stand right before. */
+/**
+ * Return the start of a suffix with its joining letter. If the letter before the suffix is `letter`, it belongs to the
+ * suffix. Return -1 if the letter before the suffix does not follow a vowel. `end`: the start of the suffix without the
+ * joining letter.
+ */
 function joinedBy(letter: string, word: string, end: number): number {
   if (word[end - 1] === letter && isOf(vowels, word, end - 2)) return end - 1
   return word[end - 1] !== letter && isOf(vowels, word, end - 2) ? end : -1
@@ -40,7 +46,10 @@ function joinedByVowel(word: string, end: number): number {
   return isOther(vowels, word, end - 2) ? end : -1
 }
 
-/** One of the suffixes, the longest; in harmony with the word and joined by a letter where that is asked for. */
+/**
+ * Return a function that finds the longest of the suffixes `texts`. The word must have vowel harmony, except with
+ * `free`. `joint`: the joining letter of the suffix (`joinedBy`).
+ */
 function mark(texts: string, options: { readonly free?: true; readonly joint?: string } = {}): Mark {
   const table = suffixes({ cut: texts })
   return (word, end) => {
@@ -93,13 +102,16 @@ function first(word: string, end: number, ...marks: readonly Mark[]): number {
   return -1
 }
 
-/** The first of `marks` if there is one, and then `last`. */
+/** Find the suffix `last` before the first of `marks` that matches, or at the end if none matches. */
 function thenLast(word: string, end: number, last: Mark, ...marks: readonly Mark[]): number {
   const at = first(word, end, ...marks)
   return last(word, at === -1 ? end : at)
 }
 
-/** Where the suffixes that make a verb of a noun begin, and whether noun suffixes may stand before them. */
+/**
+ * Return the start of the suffixes that turn a noun into a verb (`end`), and whether noun suffixes may precede them
+ * (`goesOn`).
+ */
 function nominalVerb(word: string): { readonly end: number; readonly goesOn: boolean } {
   const whole = word.length
   const simple = first(word, whole, markYmUş, markYDU, markYsA, markYken)
@@ -130,7 +142,10 @@ function nominalVerb(word: string): { readonly end: number; readonly goesOn: boo
   return { end: at === -1 ? is : at, goesOn: true }
 }
 
-/** Behind a possessive that was taken off: plural, and what stands before -ki behind it. */
+/**
+ * Return the start of a plural suffix, or of a chain with -ki before this suffix. Return `end` if there is no plural
+ * suffix.
+ */
 function pluralBeforeKi(word: string, end: number): number {
   const many = markLAr(word, end)
   if (many === -1) return end
@@ -176,7 +191,7 @@ function withoutNounSuffixes(word: string): string {
     markLAr(word, word.length) === -1 && markNcA(word, word.length) === -1
       ? first(word, word.length, markNdA, markNA)
       : -1
-  // Here a chain before -ki goes and what stands behind it stays (insanlarınkine: insanlar, ne).
+  // Remove only the chain up to -ki, and keep the suffix after it: insanlar-ınki-ne becomes insanlar-ne.
   if (inTheir !== -1 && first(word, inTheir, markLArI, ownedByThird) === -1) {
     const at = beforeKi(word, inTheir)
     if (at !== -1) return word.slice(0, at) + word.slice(inTheir)
@@ -184,7 +199,7 @@ function withoutNounSuffixes(word: string): string {
   return word.slice(0, nounSuffixes(word))
 }
 
-/** Where the suffixes of a noun begin. */
+/** Return the start of the suffixes of a noun. Return the length of the word if it has none. */
 function nounSuffixes(word: string): number {
   const whole = word.length
   const many = markLAr(word, whole)
@@ -212,7 +227,7 @@ function nounSuffixes(word: string): number {
   if (of !== -1) {
     const plural = markLAr(word, of)
     if (plural === -1) return or(first(word, of, owned, beforeKi), of)
-    // The plural is lost even where no -ki is found behind it, and then the rest is looked for.
+    // Remove the plural suffix even if neither a chain with -ki nor a possessive precedes it.
     return or(first(word, plural, beforeKi, owned), plural)
   }
   const theirs = markLArI(word, whole)
@@ -245,7 +260,7 @@ export function stemTurkish(text: string): string {
   return verb.goesOn ? finished(withoutNounSuffixes(noun)) : noun
 }
 
-/** What follows the apostrophe of a name is suffixes. */
+/** Remove leading apostrophes, and everything from the next apostrophe on: after a name it separates suffixes. */
 function withoutApostrophes(text: string): string {
   const word = text.replace(/^'+/, '')
   const index = word.indexOf("'", 2)
@@ -254,7 +269,10 @@ function withoutApostrophes(text: string): string {
 
 const hardened: Readonly<Record<string, string>> = { b: 'p', c: 'ç', d: 't', ğ: 'k' }
 
-/** Few words end in d or g: a vowel was cut. */
+/**
+ * Correct the end of a stem. If the stem ends in d or g, a vowel was removed with the suffix, because hardly any word
+ * ends in these letters: append it. If it ends in b, c, d or ğ, replace this letter by its hard form.
+ */
 function finished(stem: string): string {
   if (stem === 'ad' || stem === 'soyad') return stem
   let word = stem
