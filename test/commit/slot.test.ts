@@ -132,10 +132,10 @@ describe('a slot', () => {
     }
   })
 
-  test('under another number is foreign', () => {
+  test('under another number is refused', () => {
     expect(errorOf(() => decodeSlot(encode().bytes, 8, none))).toMatchObject({
       code: 18,
-      message: 'slot 8 is foreign: its header says it is slot 7',
+      message: 'slot 8 has the wrong number: its header is that of slot 7',
     })
   })
 
