@@ -1,4 +1,7 @@
-/** What HTTP costs beyond HTTP itself: the same bytes from Sheaf and from a bare server of node:http that knows them by heart. */
+/**
+ * Measures the cost of Sheaf's HTTP server. A plain server of node:http that sends the same prepared bytes is the
+ * reference.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,11 +15,11 @@ import { fillFloats, seededRandom } from './random.js'
 interface Parameters {
   readonly rows: number
   readonly dim: number
-  /** Connections at a time, requests of a round on all of them, and rounds. */
+  /** Number of open connections, requests per round on all connections together, and rounds. */
   readonly connections: number
   readonly requests: number
   readonly rounds: number
-  /** Requests one after the other, for how long one takes. */
+  /** Number of single requests, one after the other, to measure the latency. */
   readonly single: number
 }
 

@@ -1,7 +1,7 @@
-/** Queries that are asked one at a time, each timed alone. */
+/** Runs queries one at a time, and times each of them. */
 import { type CaseResult, type Contestant, distributions, race, timesOf } from './harness.js'
 
-/** The rows of all queries, one query after the other, and what each query took. */
+/** The results of all queries, one query after the other, and the time of each query. */
 export interface Asked {
   readonly found: readonly number[]
   readonly milliseconds: Float64Array
@@ -10,7 +10,7 @@ export interface Asked {
 export interface Asker<Query> {
   readonly name: string
   readonly queries: readonly Query[]
-  /** Asks all, in order, one at a time: as `oneByOne` does, here or in another process. */
+  /** Run all queries in order, one at a time. Uses `oneByOne` in this process or in another one. */
   readonly ask: (queries: readonly Query[]) => Promise<Asked>
 }
 
@@ -30,8 +30,8 @@ export async function oneByOne<Query>(
 }
 
 /**
- * A race through all queries, each timed alone: `p50Ms` and `p95Ms` are quantiles over the queries of what each took at the median of
- * the rounds.
+ * Run a race over all queries, and time each query. The figures `p50Ms` and `p95Ms` are quantiles over the queries. The
+ * time of a query is its median over the rounds.
  */
 export async function timedOneByOne<Query>(
   title: string,

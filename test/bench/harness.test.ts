@@ -126,7 +126,7 @@ test('the command line lists what there is, and knows a name that is none', asyn
   await askBenches([bench], ['n', '--json', '--full'])
   expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ parameters: 2 })
   await askBenches([bench], ['other'])
-  expect(error.mock.lastCall).toEqual(['no bench named other; there is n'])
+  expect(error.mock.lastCall).toEqual(['the bench other does not exist. Benches: n'])
   expect(process.exitCode).toBe(2)
   process.exitCode = undefined
   vi.restoreAllMocks()
