@@ -26,7 +26,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'bulk',
-  question: 'how fast are whole tables read and written over HTTP, by one process and by several?',
+  question: 'how fast can one process, and several processes, read and write whole tables over HTTP?',
   small: {
     rows: 4_000,
     dim: 16,

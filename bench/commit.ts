@@ -62,7 +62,8 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'commit',
-  question: 'what does a commit cost beyond the disk, and does anything about it grow with the past?',
+  question:
+    'what does a commit cost in addition to the disk, and does the cost grow with the number of earlier commits?',
   small: { rounds: 3, versions: 200, commits: 20, rootCommits: 300, tables: 200, processes: null },
   full: {
     rounds: 300,

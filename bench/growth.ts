@@ -7,6 +7,17 @@
  *     SHEAF_GROWTH_ROOT=/data/growth npm run bench -- growth    keep the roots, so that a later run can use their data
  *
  * | figure | meaning |
+ * |---|---|
+ * | calls | number of measured calls. It is smaller than planned if the calls read more than 32 GiB together |
+ * | bytes, reads | bytes and ranges that a call reads from the store, on average |
+ * | warmBytes, warmReads, warmMs | for indexed reads: bytes, reads and median milliseconds after 1,000 further calls |
+ * | firstMs, firstBytes, firstReads | for opening the root and the first call: milliseconds, bytes and reads |
+ * | recall | share of the ten nearest rows that a search found |
+ * | guessed | number of rows whose distance the index estimated |
+ * | candidates | number of rows that the index proposed; their exact distance was computed |
+ * | exact | number of rows whose exact distance was computed without the index |
+ * | peakMegabytes | maximum memory of the process |
+ * | makingRowsMs | part of the time of an ingest in which the rows were generated |
  *
  * Files may lie in the page cache of the system, so times are not those of a disk.
  */
@@ -33,7 +44,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'growth',
-  question: 'what does a call read, and how long does it take, where the table is 10 times as large?',
+  question: 'how much does a call read, and how long does it take, if the table is 10 times as large?',
   small: { rows: [4000, 16_000], dim: 64, cacheBytes: [64 * 1024], calls: 5, warmUp: 5, isApart: false },
   full: {
     rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000,3000000,10000000').split(',').map(Number),

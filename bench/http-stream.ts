@@ -39,7 +39,7 @@ const uploadKinds = {
 
 export const bench: Bench<Parameters> = {
   name: 'http-stream',
-  question: 'how much memory does a server take for bodies that are larger?',
+  question: 'how much memory does a server need for large request and reply bodies?',
   small: { bytes: 4 << 20, dim: 16, batchRows: [2_000], cacheBytes: 1 << 20, uploads: ['create, LZ4'] },
   full: {
     bytes: 2 * 2 ** 30,

@@ -26,7 +26,7 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'http',
   question:
-    'how many requests a second does the server answer, and how long does one take, beside a bare server?',
+    'how many requests per second does the server answer, and how long does one take, compared with node:http?',
   small: { rows: 200, dim: 8, connections: 2, requests: 20, rounds: 2, single: 20 },
   full: { rows: 10_000, dim: 128, connections: 32, requests: 8_000, rounds: 7, single: 3_000 },
   async run(parameters) {

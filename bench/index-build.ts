@@ -29,7 +29,7 @@ const cacheBytes = 128 * 1024 * 1024
 
 export const bench: Bench<Parameters> = {
   name: 'index-build',
-  question: 'what does it take to build, open and ask a large vector index?',
+  question: 'how long does it take to build, open and search a large vector index?',
   small: {
     rows: 1500,
     dim: 16,

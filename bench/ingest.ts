@@ -25,7 +25,8 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'ingest',
-  question: 'what does writing rows cost beyond writing their bytes, and appending one beyond the disk?',
+  question:
+    'how much slower are writes of many rows than writing their bytes, and appends of one row than the disk?',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, rounds: 1, appends: 5 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, rounds: 5, appends: 300 },
   async run(parameters) {

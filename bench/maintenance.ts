@@ -19,7 +19,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'maintenance',
-  question: 'does a root stay as small and as fast as a fresh one, and what does that cost?',
+  question: 'does a root stay as small and as fast as a new root, and what does maintenance cost?',
   small: { appends: 300, rows: 4_000, fragments: 20, rounds: 1 },
   full: { appends: 100_000, rows: 500_000, fragments: 50, rounds: 3 },
   async run({ appends, rows, fragments, rounds }) {

@@ -47,7 +47,7 @@ const writes = [
 
 export const bench: Bench<Parameters> = {
   name: 'memory',
-  question: 'how much memory does it take to work with a table that is larger?',
+  question: 'how much memory does work on a table need that is larger than memory?',
   small: {
     rows: 20_000,
     dim: 16,

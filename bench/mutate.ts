@@ -23,7 +23,7 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'mutate',
   question:
-    'what do updates, deletes and merges cost, and does one row cost more where there are many fragments?',
+    'what do updates, deletes and merges cost, and does changing one row cost more with many fragments?',
   small: { rows: 4_000, fragments: 20, merged: 100, rounds: 2 },
   full: { rows: 1_000_000, fragments: 500, merged: 10_000, rounds: 15 },
   async run({ rows, fragments, merged, rounds }) {

@@ -22,8 +22,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'open-cold',
-  question:
-    'how long does a process that has just begun take to its first answer, beyond what a bare node takes?',
+  question: 'how long does a new process take until its first answer, in addition to the start of Node?',
   small: { floats: { rows: 500, dim: 32 }, bytes: { rows: 300, dim: 784, fashion: false }, rounds: 1 },
   full: { floats: { rows: 10_000, dim: 128 }, bytes: { rows: 60_000, dim: 784, fashion: true }, rounds: 15 },
   async run({ floats, bytes, rounds }) {

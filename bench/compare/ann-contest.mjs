@@ -1,4 +1,4 @@
-/** How engines that find the nearest rows are compared: at equal recall, one query at a time. */
+/** Compares approximate vector search at equal recall, one query at a time. */
 import { oneByOne, timedOneByOne } from '../../dist/bench/one-by-one.js'
 import { recallOf } from '../../dist/bench/vector-data.js'
 
@@ -7,8 +7,9 @@ export function queriesOf({ dim, queries }) {
 }
 
 /**
- * What every engine finds at each of its efforts, and how fast: of each a list of `{ effort, recall, perSecond }`, the median of `passes`.
- * Engines take turns at every effort; one that found nearly everything need not try harder.
+ * Run all queries with each effort of each engine. Returns for each engine a list of `{ effort, recall, perSecond }`,
+ * where `perSecond` is the median of `passes`. Engines take turns at every effort. Larger efforts are left out when an
+ * engine has reached a recall above 0.999.
  */
 export async function swept(engines, queries, truth, passes, share) {
   const curves = engines.map(() => [])
@@ -36,7 +37,7 @@ export async function swept(engines, queries, truth, passes, share) {
   return curves
 }
 
-/** The curves, as they are drawn: without efforts that find no more than a lesser one. */
+/** Return the curves for a chart, without efforts whose recall is not higher than that of a smaller effort. */
 export function curveLines(engines, curves) {
   return {
     x: { name: 'recall' },
@@ -51,14 +52,16 @@ export function curveLines(engines, curves) {
 }
 
 /**
- * A race at the least effort of each that reaches `floor`; an engine that reaches it with none takes part with its most, and its recall
- * says so. Ends the task where one finds less than half of the floor: then it answers another question.
+ * Run a race in which each engine uses its smallest effort with a recall of at least `floor`. If no effort of an engine
+ * reaches this recall, the engine uses its largest effort, and its entry shows the recall. Throws if the recall of an
+ * engine is less than half of `floor`, because then the comparison is meaningless.
  */
 export async function atFloor(title, engines, curves, floor, queries, rounds, share) {
   const chosen = curves.map(curve => curve.find(({ recall }) => recall >= floor) ?? curve.at(-1))
   const askers = engines.map(({ name, search }, who) => {
     const { effort, recall } = chosen[who]
-    if (recall < floor / 2) throw new Error(`${title}: ${name} has a recall of ${recall}`)
+    if (recall < floor / 2)
+      throw new Error(`${title}: ${name} has a recall of only ${recall}, less than half of ${floor}`)
     const ask = queries => oneByOne(queries, query => search(query, effort, share))
     return { name: `${name}, ${effort}`, queries, ask }
   })

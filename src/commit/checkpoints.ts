@@ -9,7 +9,8 @@
  *     state       one line per text of `Machine.save`
  *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
  *
- * - A lost or damaged checkpoint never loses data, because the state can be replayed from the log. It only costs time.
+ * - If one checkpoint is lost or damaged, only time is lost, because replay can begin with an older checkpoint or with
+ *   slot 0.
  * - A checkpoint counts only when an entry of the log names it. Other checkpoint files are new, or their writer died.
  * - The bytes of a checkpoint depend only on its slot, its state and `extra`. So several writers of the checkpoint of
  *   one slot write the same bytes, and all of them succeed.
