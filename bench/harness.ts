@@ -167,31 +167,31 @@ export async function race({
   const answers: string[] = []
   for (let round = -warmups; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
-      const who = (turn + round + warmups) % contestants.length
+      const index = (turn + round + warmups) % contestants.length
       const started = process.hrtime.bigint()
-      const answer = await contestants[who]!.run()
+      const answer = await contestants[index]!.run()
       const elapsed = Number(process.hrtime.bigint() - started) / 1e6
-      await contestants[who]!.after?.()
-      if (round >= 0) times[who]![round] = elapsed
+      await contestants[index]!.after?.()
+      if (round >= 0) times[index]![round] = elapsed
       const hash = hashOf(answer)
-      answers[who] ??= hash
-      if (answers[who] !== hash)
+      answers[index] ??= hash
+      if (answers[index] !== hash)
         throw new Error(
-          `${title}: the answer of ${contestants[who]!.name} changed from ${answers[who]} to ${hash}`,
+          `${title}: the answer of ${contestants[index]!.name} changed from ${answers[index]} to ${hash}`,
         )
     }
   }
-  const entries = contestants.map(({ name }, who): Entry => {
-    const milliseconds = timesOf(times[who]!)
+  const entries = contestants.map(({ name }, index): Entry => {
+    const milliseconds = timesOf(times[index]!)
     return {
       name,
       milliseconds,
       ...(bytes === undefined ? {} : { gigabytesPerSecond: bytes / milliseconds.p50 / 1e6 }),
       relativeTime: quantile(
-        times[who]!.map((time, round) => time / times[0]![round]!),
+        times[index]!.map((time, round) => time / times[0]![round]!),
         0.5,
       ),
-      answer: answers[who]!,
+      answer: answers[index]!,
     }
   })
   return {
@@ -214,9 +214,9 @@ export function distributions(
   return {
     x: { name: 'share of all' },
     y: { name: 'ms at most', logarithmic: true },
-    lines: named.map(({ name }, who) => ({
+    lines: named.map(({ name }, index) => ({
       name,
-      points: shares.map((share): Point => [share, quantile(times[who]!, share)]),
+      points: shares.map((share): Point => [share, quantile(times[index]!, share)]),
     })),
   }
 }

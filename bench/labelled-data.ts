@@ -115,8 +115,9 @@ export function filtersOf(data: LabelledVectors): readonly Filter[] {
 }
 
 /**
- * Generate normally distributed clusters. The first cluster has half of the rows. `apart`: the standard deviation of
- * the cluster centres. Queries are in turn near a row, halfway between two rows, and outside of the clusters.
+ * Generate normally distributed clusters. The first cluster has about half of the rows. `apart`: the standard deviation
+ * of the cluster centres. There are three kinds of queries: near a row, halfway between two rows, and outside of the
+ * clusters.
  */
 export function clouds(
   name: string,

@@ -40,13 +40,13 @@ export async function timedOneByOne<Query>(
 ): Promise<CaseResult> {
   const warmups = 2
   const times = askers.map(({ queries }) => queries.map(() => new Float64Array(rounds)))
-  const contestants = askers.map(({ name, queries, ask }, who): Contestant => {
+  const contestants = askers.map(({ name, queries, ask }, index): Contestant => {
     let round = -warmups
     return {
       name,
       async run() {
         const { found, milliseconds } = await ask(queries)
-        if (round >= 0) for (const [q, own] of times[who]!.entries()) own[round] = milliseconds[q]!
+        if (round >= 0) for (const [q, own] of times[index]!.entries()) own[round] = milliseconds[q]!
         round++
         return Uint32Array.from(found)
       },
@@ -57,8 +57,8 @@ export async function timedOneByOne<Query>(
   return {
     title,
     lines: distributions(askers, medians),
-    entries: entries.map((entry, who) => {
-      const { p50, p95 } = timesOf(medians[who]!)
+    entries: entries.map((entry, index) => {
+      const { p50, p95 } = timesOf(medians[index]!)
       return { ...entry, figures: { p50Ms: p50, p95Ms: p95 } }
     }),
   }

@@ -90,8 +90,8 @@ function build() {
 }
 
 /**
- * Run the tests with real clients. Their packages are in a separate folder. If these packages cannot be installed or
- * loaded, because there is no network or no build for this platform, the tests are skipped, which is not a failure.
+ * Run the tests with real clients, whose packages are in a separate folder. The tests are skipped if these packages
+ * cannot be installed or loaded, because there is no network or no build for this platform. This is not a failure.
  * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs, for example clients in other languages.
  */
 function testPeers(options) {

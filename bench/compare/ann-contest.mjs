@@ -18,20 +18,20 @@ export async function swept(engines, queries, truth, passes, share) {
     const times = engines.map(() => [])
     const recalls = []
     for (let pass = -1; pass < passes; pass++) {
-      for (const [who, { efforts, search }] of engines.entries()) {
-        if (i >= efforts.length || curves[who].at(-1)?.recall > 0.999) continue
+      for (const [index, { efforts, search }] of engines.entries()) {
+        if (i >= efforts.length || curves[index].at(-1)?.recall > 0.999) continue
         const found = []
         const begun = performance.now()
         for (const query of queries) found.push(await search(query, efforts[i], share))
-        if (pass >= 0) times[who].push(performance.now() - begun)
-        else recalls[who] = recallOf(truth, found)
+        if (pass >= 0) times[index].push(performance.now() - begun)
+        else recalls[index] = recallOf(truth, found)
       }
     }
-    for (const [who, { efforts }] of engines.entries()) {
-      if (times[who].length === 0) continue
-      const median = times[who].sort((a, b) => a - b)[passes >> 1]
+    for (const [index, { efforts }] of engines.entries()) {
+      if (times[index].length === 0) continue
+      const median = times[index].sort((a, b) => a - b)[passes >> 1]
       const perSecond = (1000 * queries.length) / median
-      curves[who].push({ effort: efforts[i], recall: recalls[who], perSecond })
+      curves[index].push({ effort: efforts[i], recall: recalls[index], perSecond })
     }
   }
   return curves
@@ -42,9 +42,9 @@ export function curveLines(engines, curves) {
   return {
     x: { name: 'recall' },
     y: { name: 'queries/s', logarithmic: true },
-    lines: engines.map(({ name }, who) => ({
+    lines: engines.map(({ name }, index) => ({
       name,
-      points: curves[who]
+      points: curves[index]
         .filter(({ recall }, i, curve) => i === 0 || curve.slice(0, i).every(less => less.recall < recall))
         .map(({ recall, perSecond }) => [recall, perSecond]),
     })),
@@ -58,18 +58,18 @@ export function curveLines(engines, curves) {
  */
 export async function atFloor(title, engines, curves, floor, queries, rounds, share) {
   const chosen = curves.map(curve => curve.find(({ recall }) => recall >= floor) ?? curve.at(-1))
-  const askers = engines.map(({ name, search }, who) => {
-    const { effort, recall } = chosen[who]
+  const askers = engines.map(({ name, search }, index) => {
+    const { effort, recall } = chosen[index]
     if (recall < floor / 2)
       throw new Error(`${title}: ${name} has a recall of only ${recall}, less than half of ${floor}`)
     const ask = queries => oneByOne(queries, query => search(query, effort, share))
     return { name: `${name}, ${effort}`, queries, ask }
   })
   const result = await timedOneByOne(title, askers, rounds)
-  const entries = result.entries.map((entry, who) => ({
+  const entries = result.entries.map((entry, index) => ({
     ...entry,
     figures: {
-      recall: chosen[who].recall,
+      recall: chosen[index].recall,
       perSecond: (1000 * queries.length) / entry.milliseconds.p50,
       ...entry.figures,
     },

@@ -89,9 +89,9 @@ async function atRandom({ rows, dim, centres, queries: count, shares, floor, rou
     const bySpeed = {
       x: { name: 'share of rows that pass', logarithmic: true },
       y: { name: `queries/s at recall >= ${floor}`, logarithmic: true },
-      lines: engines.map(({ name }, who) => ({
+      lines: engines.map(({ name }, index) => ({
         name,
-        points: shares.map((share, i) => [share, results[i].entries[who].figures.perSecond]),
+        points: shares.map((share, i) => [share, results[i].entries[index].figures.perSecond]),
       })),
     }
     return [{ title: `building, ${data.name}`, entries: builds, lines: bySpeed }, ...results]

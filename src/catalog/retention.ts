@@ -51,7 +51,7 @@ export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): 
 }
 
 /**
- * Return a function that returns the versions of a table whose data must exist. These are the live versions, and the
+ * Return a function that computes for a table the versions whose data must exist. These are the live versions, and the
  * versions that expired after the GC watermark. Versions that open jobs use are included, because the watermark is
  * never newer than the slot of an open job.
  */

@@ -103,9 +103,9 @@ interface Deletion {
 
 /**
  * Return the operation that deletes the versions in `ranges`. `start_version` is inclusive, `end_version` is exclusive,
- * and the end -1 means through the latest version. The newest version of a table is kept, because a Lance engine could
- * not commit without it, and a sheaf table would lose its rows. Only pointer tables have no such version. Throws
- * InvalidTableState if tags refer to these versions. The message names the tags.
+ * and an `end_version` of -1 means through the latest version. The newest version of a table is kept, because a Lance
+ * engine could not commit without it, and a sheaf table would lose its rows. Only a pointer table may lose all
+ * versions. Throws InvalidTableState if tags refer to these versions. The message names the tags.
  */
 export function decideDeleteVersions(
   head: TableHead,

@@ -1,15 +1,16 @@
 /**
- * Appends the slots of this process to the log, one at a time, and tells the queue the outcome of each.
+ * Appends the slots of this process to the log, one at a time, and tells the queue (commit-queue.ts) the outcome of
+ * each. Below, head is the newest slot that the follower (log-follower.ts) has applied.
  *
- * - The appender offers slot head+1 only. If it wins this slot, no other writer committed after the state on which the
- *   slot was decided.
+ * - The appender tries to write slot head+1 only. If it wins this slot, no other writer committed after the state on
+ *   which the slot was decided.
  * - A writer that lost a slot lets longer-waiting writers append first (turns.ts), and reads the log before it retries.
  *   A writer without competitors never waits.
  * - The answer `taken` does not prove that another writer won the slot: the reply to an earlier attempt of this process
- *   may have been lost. So the follower reads the slot and compares it with the offered slot.
- * - If the outcome of an append is unknown, the appender offers the same bytes again, but only to the same slot. So a
- *   transaction can be in the log only once. If the time for retries is over, the next group may be offered to the same
- *   slot: the store accepts only the first bytes.
+ *   may have been lost. So the follower reads the slot and compares it with the slot that the appender tried to write.
+ * - If the outcome of an append is unknown, the appender tries to write the same bytes again, but only under the same
+ *   slot number. So a transaction can be in the log only once. After the time for retries, the next group of commits
+ *   may be written under this number. The store accepts only the first bytes.
  * - A writer that has not noticed a trim may win a slot number that was already used and trimmed. So after the appender
  *   wins slot N+1, it checks that slot N exists and still has the expected checksum. If not, the log was trimmed past
  *   slot N. Then the slot that the appender won is not part of the log, and the appender deletes it (STORAGE S16).
@@ -38,9 +39,7 @@ interface AppenderOptions {
 
 /** After a commit has lost this many slots, its writer also waits for a random time. */
 const lostInTurnMax = 12
-/**
- * After another writer's slot was found, writers take turns for about the time in which this many slots are written.
- */
+/** After another writer's slot was found, writers take turns for this many times the duration of a turn. */
 const contendedSlots = 32
 const pauseMsMax = 1000
 
@@ -102,8 +101,8 @@ export class Appender<S> {
    */
   async #waitForTurn(): Promise<void> {
     const follower = this.#follower
-    // If the first commit has just lost a slot, the log was just read. Above `lostInTurnMax` the writer paused since
-    // then.
+    // Do not read the log again if the first commit has just lost a slot, because the log was read then. Above
+    // `lostInTurnMax` the writer has paused since then, so read it.
     const lost = this.#queue.lostSlots
     let looked = lost > 0 && lost <= lostInTurnMax
     let waited = false
@@ -120,7 +119,7 @@ export class Appender<S> {
         waited = true
       }
     } catch {
-      // The error stopped the follower, which has emptied the queue, or the next append reports the error.
+      // Ignore the error. If it stopped the follower, the queue is empty now. Otherwise the next append reports it.
     }
   }
 
@@ -129,17 +128,17 @@ export class Appender<S> {
   }
 
   /**
-   * Estimated duration of a turn in milliseconds. In its turn, a writer that lost a slot syncs that slot and writes the
-   * next slot.
+   * Estimated duration of one writer's turn, in milliseconds: the time to sync a slot of another writer and to write
+   * the next slot.
    */
   get #turnMs(): number {
     return this.#follower.syncMs + this.#slotMs
   }
 
   /**
-   * Reject commits that were refused. First make sure that the state of the refusal includes everything that was
-   * committed before the calls. If the log has newer slots, the commits are decided again. (Slots that are won need no
-   * such check.)
+   * Reject commits that were refused. First make sure that the state on which they were refused includes everything
+   * that was committed before the calls. If the log has newer slots, the commits are decided again. A slot that is won
+   * needs no such check.
    */
   async #refuse(refusals: readonly Refusal<S>[]): Promise<void> {
     const follower = this.#follower
@@ -199,7 +198,7 @@ export class Appender<S> {
     }
   }
 
-  /** Append a group. Retry until the outcome is known or `unknownAfterMs` is over. */
+  /** Write the slot of a group of commits. Retry until the outcome is known or `unknownAfterMs` is over. */
   async #offer(group: Group<S>): Promise<Outcome> {
     const follower = this.#follower
     const number = group.slot.header.slot
@@ -244,8 +243,8 @@ export class Appender<S> {
   }
 
   /**
-   * Return whether the offered slot is part of the log, after the log was trimmed past its number. If the log had
-   * another slot with this number, delete the slot that the appender wrote by mistake.
+   * Return whether the slot that the appender tried to write is part of the log, after the log was trimmed past its
+   * number. If the log had another slot with this number, delete the slot that the appender wrote by mistake.
    */
   async #isReal(slot: Slot): Promise<boolean> {
     const number = slot.header.slot

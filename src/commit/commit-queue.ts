@@ -1,14 +1,14 @@
 /**
  * Keeps the commits that wait for a slot, and builds the next slot from them. A queued commit is called a ticket.
  *
- * - A proposal is decided on exactly the state to which its entry is later applied: the state after the last slot and
- *   after the earlier entries of its own slot.
+ * - The state on which a proposal is decided is exactly the state to which its entry is later applied. It includes all
+ *   earlier slots and the earlier entries of the same slot.
  * - All queued commits share the next slot, up to the size limits of a slot. While an append is running, new commits
  *   wait in the queue.
- * - The queue parses the JSON text of each entry again and applies the parsed entry. So replay and live commits apply
- *   exactly the same data.
- * - Every ticket is resolved or rejected exactly once. Until it is put into a slot, the caller's signal can reject it.
- *   After that, the outcome of the slot decides.
+ * - The queue applies each entry in the form that it parses from the entry's JSON text. So replay and live commits
+ *   apply exactly the same data.
+ * - Every ticket is resolved or rejected exactly once. Before the ticket is put into a slot, the caller's signal can
+ *   reject it. Afterwards, the outcome of the slot decides.
  */
 import { assert, ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { crcHex } from '../primitives/checksum.js'
@@ -21,9 +21,9 @@ import { formatTransactionId } from './transaction-id.js'
 /** Maximum size of one entry with its blobs, in bytes. */
 const entryBytesMax = 8 * 1024 * 1024
 /**
- * Limits of a slot with several entries: number of entries, bytes in all, bytes of JSON, and milliseconds to decide
- * them. An entry that is larger than a limit gets its own slot. The limit of JSON bounds the time in which a reader of
- * the log parses a slot: about 4 ms for 256 KB.
+ * Limits of a slot with several entries: number of entries, total bytes, bytes of JSON, and milliseconds to decide the
+ * entries. An entry that is larger than a limit gets its own slot. The limit of JSON bounds the time in which a reader
+ * of the log parses a slot: about 4 ms for 256 KB.
  */
 const groupEntriesMax = 1000
 const groupBytesMax = 1024 * 1024
@@ -249,7 +249,7 @@ export function refuse<S>(ticket: Ticket<S>, reason: unknown): void {
 }
 
 interface WrittenEntry {
-  /** Parsed from `text`. */
+  /** The entry, parsed from `text`. */
   readonly entry: Entry
   readonly text: string
   readonly textBytes: number

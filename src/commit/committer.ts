@@ -97,7 +97,7 @@ export class Committer<S, Op = unknown> {
     return new Committer(follower, queue, appender, readOnly)
   }
 
-  /** The state after slot `head`, as of the last refresh or commit. */
+  /** The state after slot `head`. A refresh or a commit updates it. */
   get state(): S {
     return this.#follower.state
   }
@@ -123,8 +123,8 @@ export class Committer<S, Op = unknown> {
   }
 
   /**
-   * Return a state that includes everything that any process committed before this call. If the log has `peek` and no
-   * new slots, the call only needs two synchronous calls of `peek`.
+   * Return a state that includes everything that any process committed before this call. If the log has `peek` and
+   * there are no new slots, the call takes microseconds.
    */
   async refresh(signal?: AbortSignal): Promise<S> {
     this.#checkOpen()

@@ -1,18 +1,19 @@
 /**
- * Follows the log: replays slots into the state, and looks for new slots.
+ * Follows the log: applies its slots to the state, and looks for new slots. Below, head is the newest applied slot.
  *
- * - `state` is the result of slots 1 to head, replayed from slot 0 or from a checkpoint. It never moves back, and it
- *   always moves by whole slots.
+ * - `state` is the state after slot head, replayed from slot 0 or from a checkpoint. It never goes back, and it always
+ *   moves by whole slots.
  * - The follower applies a slot only if its `prev` is the checksum of the slot before it.
  * - The follower decodes every slot and applies the decoded entries. If the slot is this process's own append, the
  *   follower uses the state that was computed when the slot was built, which is the same state.
- * - Old slots are trimmed. A writer that has not noticed a trim may write a trimmed slot number again. So whenever the
- *   follower applies slot N+1 or finds that it is missing, it checks that slot N exists and still has the same
+ * - Old slots are trimmed. A writer that has not noticed a trim may write a trimmed slot number again. So before the
+ *   follower applies slot N+1, or regards it as not written, it checks that slot N exists and still has the same
  *   checksum. If not, the log was trimmed past slot N, and the follower continues from the newest checkpoint.
  * - The state never includes a slot that is not durable. The follower syncs the log before it applies slots of other
  *   writers. It does not sync a slot of this process's own append: it waits until the append reports that the slot is
  *   durable.
- * - If a slot is torn, belongs elsewhere, is too new, or does not follow its predecessor, the follower stops for good.
+ * - If a slot is torn, comes from another log, needs a newer Sheaf, or does not follow its predecessor, the follower
+ *   stops for good.
  *
  * The follower does not use the queue or the appender. It reports the outcome of a running append through `OwnAppend`.
  */
@@ -40,7 +41,7 @@ interface FollowerOptions<S> extends Pick<CheckpointOptions<S>, 'newer' | 'onReo
   readonly clock: Clock
   /** The random id of this committer, which is in every slot that it writes. */
   readonly by: string
-  /** The reader of slots, in whose cache applied slots are put. */
+  /** The reader of slots. The follower puts applied slots into its cache. */
   readonly slots: Slots
   /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
   readonly onApplied?: ((slot: Slot) => void) | undefined
@@ -206,8 +207,8 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Apply slots until the next slot is missing. Reads `window` slots at first, and then twice as many each time, up to
-   * 64. Several calls may run at the same time: each of them skips slots that another call has applied.
+   * Apply slots until the next slot is missing. Reads `window` slots together, and then twice as many each time, up to
+   * 64. Several calls may run at the same time: each call skips slots that another call has applied.
    */
   async advance(window: number, signal?: AbortSignal): Promise<void> {
     const pacer = new Pacer(signal, this.#clock)
@@ -277,9 +278,11 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Return whether the log still contains slot `slot` with the checksum `crc`. Other slots than slot 0 may have been
-   * trimmed, and then written again by a writer that missed the trim. Slot 0 is never trimmed. So for slot 0, return
-   * false if a checkpoint exists, because then the slots after slot 0 may have been trimmed.
+   * Return whether the log still contains slot `slot` with the checksum `crc`. A slot may have been trimmed, and then
+   * written again by a writer that missed the trim.
+   *
+   * Slot 0 is never trimmed. So for slot 0, return false if a checkpoint exists, because then the slots after slot 0
+   * may have been trimmed.
    */
   async isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false

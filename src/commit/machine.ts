@@ -136,11 +136,11 @@ export interface ProposalPosition extends Position {
 }
 
 /**
- * Decides the entry of a commit on `state`, which is the state after all earlier slots and after the earlier entries of
- * the same slot. Must be synchronous. If other writers win the slot, the committer calls the function again on the
- * newer state. If the function throws, only its own commit fails.
+ * A function that decides the entry of a commit. `state`: the state after all earlier slots and after the earlier
+ * entries of the same slot. The function must be synchronous. If another writer wins the slot, the committer calls the
+ * function again on the newer state. If the function throws, only its own commit fails.
  *
- * `N` is `null` if the function may return null because there is nothing to commit.
+ * `N`: `null` if the function may return null because there is nothing to commit.
  */
 export type Propose<S, Op = unknown, N extends null = never> = (
   state: S,
@@ -156,7 +156,10 @@ export interface CommitOptions {
   readonly idempotency?: Idempotency | undefined
 }
 
-/** Commits the entry that a function proposes. Resolves to null if the function returned null on the newest state. */
+/**
+ * A function that commits the entry that `propose` returns. Resolves to null if `propose` returned null on the newest
+ * state.
+ */
 export interface Commit<S, Op = unknown> {
   (propose: Propose<S, Op>, options?: CommitOptions): Promise<Committed<S, Op>>
   (propose: Propose<S, Op, null>, options?: CommitOptions): Promise<Committed<S, Op> | null>

@@ -6,8 +6,8 @@
  *     chain      the checksums of all slots of the range, u32 each
  *     trailer    bytes of the index u32 | first slot u64 | bytes of the file u64 | "SHEAFSP1"
  *
- * - A pack replaces the slots `from..to`. It contains only the slots of this range that were still needed. The ranges
- *   of consecutive packs are consecutive and begin with slot 1.
+ * - A pack replaces the slots `from..to`. It contains only those slots of this range that were still needed. The range
+ *   of the first pack begins with slot 1, and each further range begins after the previous one.
  * - A checksum protects every byte. The CRC-32 of index, chain and trailer is in the name of the file. Each slot has
  *   its own checksum.
  * - With the chain, a reader can check whether given bytes were a slot of this log, even after the slot was deleted.

@@ -14,9 +14,8 @@ interface SlotRun {
  * Read up to `window` slots from slot `first` on. If the log has `peek`, only read slots that exist. If `first` does
  * not exist, read the slot after it, so that the caller can detect a missing slot.
  *
- * The log may be trimmed meanwhile, and a trimmed slot may be written again by mistake. But if the slot before `first`
- * still exists after the call, all slots that were read are part of the log, because slots are trimmed in ascending
- * order.
+ * The log may be trimmed meanwhile, and a trimmed slot may be written again by mistake. Slots are trimmed in ascending
+ * order. So if the slot before `first` still exists after the call, all slots that were read are part of the log.
  */
 export async function readSlots(
   log: CommitLog,

@@ -22,7 +22,7 @@ export interface CheckpointOptions<S> {
   readonly newer?: ((after: number) => Promise<Fold<S> | null>) | undefined
   /**
    * Called when replay continues from another checkpoint, immediately after the state was replaced. The slots before
-   * this checkpoint that were not applied yet are never applied. Must not throw.
+   * this checkpoint are then never applied. Must not throw.
    */
   readonly onReopened?: ((fold: Fold<S>) => void) | undefined
 }

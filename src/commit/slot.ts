@@ -108,7 +108,7 @@ export function statedChecksum(bytes: Uint8Array): number | null {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
 }
 
-/** The contents of slot 0. */
+/** The content of slot 0, with its time and its checksum. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
   readonly ts: number

@@ -69,8 +69,8 @@ export class Slots implements SlotReader {
   }
 
   /**
-   * Return the checksum of a slot in the range of a pack: the slot may have been trimmed. Returns null if the slot
-   * certainly was not trimmed.
+   * Return the checksum of a slot in the range of a pack. Returns null for any other slot: such a slot was certainly
+   * not trimmed.
    */
   async crcOfTrimmed(number: number): Promise<number | null> {
     if (this.#trimmed === undefined) return null
@@ -104,9 +104,9 @@ export class Slots implements SlotReader {
   }
 
   /**
-   * Read a slot in the range of a pack. If no pack contains it, the log may still have it. The blob in the log may also
-   * be a slot that a writer wrote after the trim by mistake (commit/appender.ts), so compare its checksum with that in
-   * the pack.
+   * Read a slot in the range of a pack. If no pack contains it, the log may still have it. But the blob in the log may
+   * be a slot that a writer wrote by mistake after the trim (commit/appender.ts). So compare its checksum with the one
+   * in the pack.
    */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
     const packed = await this.#inPacks(() => packs.read(number))

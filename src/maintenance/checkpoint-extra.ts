@@ -10,7 +10,7 @@ export interface CheckpointExtra {
   readonly pages: readonly PageInfo[]
   readonly packs?: readonly PackInfo[]
   /**
-   * Pairs of a slot and a time (milliseconds since 1970), ascending: since this time, packs replace all slots up to
+   * Pairs of a slot and a time in milliseconds since 1970, ascending. Since this time, packs replace all slots up to
    * this slot.
    */
   readonly packed?: readonly (readonly [to: number, since: number])[]
@@ -40,7 +40,7 @@ export function packsOf(note: Pick<CheckpointNote, 'extra'>): readonly PackInfo[
 }
 
 /**
- * Return `extra` of the next checkpoint. `before`: that of the previous checkpoint. `ts`: the time of the next
+ * Return `extra` of the next checkpoint. `before`: `extra` of the previous checkpoint. `ts`: the time of the next
  * checkpoint in milliseconds since 1970. Files that were replaced before the time `forgotten` are no longer listed in
  * `replaced`.
  */

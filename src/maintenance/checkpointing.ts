@@ -2,11 +2,11 @@
  * Writes a checkpoint of the state and a history page up to its slot, when the log after the newest checkpoint is long.
  *
  * - A checkpoint counts only when an operation in the log names it.
- * - The log may name a new checkpoint only if no other checkpoint was named after the state that the new checkpoint
- *   contains. So every file that the new checkpoint lists was listed by one of the previous checkpoints, or is newer
- *   than they are.
- * - Because of this rule, the list of files in the named checkpoints determines which files may be deleted
- *   (maintenance/trim). The rule needs no clock, and it also holds for a writer that was suspended for a long time.
+ * - The log may name a new checkpoint only if no other checkpoint was named after the slot of the new checkpoint. So
+ *   every file that the new checkpoint lists was also listed by one of the previous checkpoints, or is newer than these
+ *   checkpoints.
+ * - Because of this rule, the lists of files in the named checkpoints determine which files may be deleted
+ *   (maintenance/trim). The rule needs no clock. It also holds if a writer was suspended for a long time.
  */
 import { featuresOfBuilds } from '../catalog/index-builds.js'
 import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'

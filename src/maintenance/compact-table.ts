@@ -44,11 +44,9 @@ export interface Round {
 }
 
 /**
- * Run one round of compaction on a table. Returns null if there is nothing worth doing. Also returns null if the work
- * is useless because the table was replaced, dropped, or given other columns. Calls on the table do not wait for the
- * work, and calls of this process need not be repeated because of it.
- *
- * `fullBytes`: the size of a full fragment in bytes.
+ * Run one round of compaction on a table. Returns null if no work is worth its cost. Also returns null if the work has
+ * become useless because the table was replaced, dropped, or given other columns. Other calls on the table do not wait
+ * for the work. No call of this process has to be repeated because of it.
  */
 export async function compactTable(
   engine: Engine,

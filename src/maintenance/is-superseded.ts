@@ -8,8 +8,8 @@ const codes: readonly ErrorCode[] = [
 ]
 
 /**
- * Return whether `error` means that the table or version no longer exists, that the commit lost against other commits,
- * or that its files are older than the GC watermark.
+ * Return whether `error` means that the table or version no longer exists, or that the commit conflicts with other
+ * commits. This includes files that are older than the GC watermark.
  */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof SheafError && codes.includes(error.code)

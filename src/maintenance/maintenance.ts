@@ -195,7 +195,7 @@ export class Maintenance {
     const message = cause instanceof Error ? cause.message : String(cause)
     if (reported.has(message)) return
     reported.add(message)
-    this.#warn(`maintenance of the root failed for now: ${task.name}`, cause)
+    this.#warn(`a maintenance task failed and will be repeated later: ${task.name}`, cause)
   }
 }
 

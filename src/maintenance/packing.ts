@@ -76,9 +76,9 @@ export class Packing {
   }
 
   /**
-   * Return the packs that a checkpoint of `fold` should list, after writing new ones. They replace old slots up to the
-   * one before `previous`, which is the slot of the previous checkpoint. With `thorough`, pack even a few slots. All
-   * returned packs are durable.
+   * Write new packs if they are due, and return all packs that the checkpoint of `fold` should list. New packs replace
+   * old slots up to the one before `previous`, which is the slot of the previous checkpoint. With `thorough`, pack even
+   * a few slots. All returned packs are durable.
    */
   async next(
     { slot, state }: Fold<CatalogState>,
@@ -184,8 +184,8 @@ export class Packing {
   }
 
   /**
-   * Merge the newest packs if there are many of them. Also rewrite one older pack if at least half of its bytes are no
-   * longer needed. Each run examines other old packs.
+   * Merge the newest packs if there are many. Also rewrite one older pack if at least half of its bytes are no longer
+   * needed. Each run examines different old packs.
    */
   async #merged(
     infos: readonly PackInfo[],

@@ -2,9 +2,8 @@
 import { type SlotReader, SlotTrimmed } from '../commit/slots.js'
 
 /**
- * Return the newest of the slots `first + 1` to `last` whose time is not after `ts` (milliseconds since 1970). Returns
- * `first` if there is none. Trimmed slots count as older. Uses binary search, so it reads at most log2 of `last -
- * first` slots.
+ * Return the newest slot after `first` and up to `last` whose time is not after `ts` (milliseconds since 1970). Returns
+ * `first` if there is none. Trimmed slots count as older. Uses binary search, so it reads only a few slots.
  */
 export async function newestSlotAt(
   slots: SlotReader,

@@ -5,7 +5,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import type { MaintenanceTask } from './maintenance.js'
 
 export class StoredLayouts implements MaintenanceTask {
-  readonly name = 'storing layouts'
+  readonly name = 'storing manifests of versions'
   readonly #layouts: LayoutStore
   readonly #state: () => CatalogState
   /** By table uuid: the version whose manifest must be stored. */

@@ -1,12 +1,12 @@
 /**
  * Deletes old slots, history pages and packs that are no longer needed (STORAGE S16). The two newest checkpoints that
- * the log names decide: a slot is deleted if packs of both replace it, and a page or pack if neither lists it. Slots
- * are deleted in ascending order. If a file cannot be deleted at the moment, the task tries again after the next
- * checkpoint.
+ * the log names decide which files are needed. A slot is deleted if packs of both checkpoints replace it. A page or
+ * pack is deleted if neither checkpoint lists it. Slots are deleted in ascending order. If a file cannot be deleted at
+ * the moment, the task tries again after the next checkpoint.
  *
  * - No decision needs a correct clock. The log names a new checkpoint only if its writer knew all checkpoints that were
- *   named before (maintenance/checkpointing). So the new checkpoint can list only files that one of the two lists, and
- *   files whose creation slot is after the older one.
+ *   named before (maintenance/checkpointing). So a new checkpoint lists only two kinds of files: files that one of the
+ *   two checkpoints lists, and files whose creation slot is after the older one.
  * - A deletion is delayed, so that a copy of a live root is complete if copying takes less time than this delay (S25).
  *   For a slot, the delay begins when packs replace it, and lasts `keepOrphansMs`. For a page or pack, it begins when
  *   it is replaced.

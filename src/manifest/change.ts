@@ -96,8 +96,7 @@ export interface Move {
 export const movesFeature = 'moves'
 
 /**
- * Fragment id, a number of parts, and offsets: one part with these offsets replaces the first `parts` parts of the
- * fragment's deletion vector.
+ * A merge of parts of a deletion vector: in the fragment, one part with these offsets replaces the first `parts` parts.
  */
 export type FoldedDead = readonly [fragment: number, parts: number, offsets: StoredRuns]
 

@@ -1,8 +1,8 @@
 /**
  * The records of all versions that ever existed. New records are in memory, older records in history pages.
  *
- * - A page has the records of a range of slots, sorted by table and version. The ranges of consecutive pages are
- *   consecutive. They begin with slot 1 and end with slot `sealed`.
+ * - A page has the records of a range of slots, sorted by table and version. The range of the first page begins with
+ *   slot 1. Each further range begins after the previous one. The last range ends with slot `sealed`.
  * - The bytes of a new page depend only on its slots. So all writers of the page write the same bytes, and a lost page
  *   can be rebuilt from the slots.
  * - Small pages are merged into larger pages, so the number of pages stays small.

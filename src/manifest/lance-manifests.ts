@@ -63,7 +63,7 @@ const schemes: readonly NamingScheme[] = ['V2', 'V1']
 export class LanceManifests {
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  /** By table: the newest version of which it is known that it and all earlier versions have final names. */
+  /** By table uuid: a version. It is known that this version and all earlier versions have their final names. */
   readonly #finalised = new Map<string, number>()
 
   /** `readOnly`: whether to give no manifest its final name. */

@@ -269,8 +269,9 @@ export class LayoutStore {
   }
 
   /**
-   * Add the steps from a version back to `start`, but stop at a version with a cached manifest, or at a restore, whose
-   * result does not depend on the versions before it. Returns the version to whose manifest the steps are applied.
+   * Add the steps from a version back to `start`. Stop earlier at a version with a cached manifest, or at a restore,
+   * because the result of a restore does not depend on the versions before it. Returns the version to whose manifest
+   * the steps are applied.
    */
   async #back(
     table: TableAddress,

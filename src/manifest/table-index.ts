@@ -13,9 +13,9 @@ import type { StoredRuns } from './stored-runs.js'
 import type { TableSchema } from './table-schema.js'
 
 /**
- * An item of a row mapping. It maps consecutive rows of a segment to consecutive rows of a fragment: the ordinals
- * `first .. first+count-1` are the rows of the fragment from offset `at` on, in the same order, except the rows in
- * `gone`.
+ * An item of a row mapping. It maps consecutive rows of a segment to consecutive rows of a fragment, in the same order.
+ * The rows with the ordinals `first .. first+count-1` are the rows of the fragment from offset `at` on, except the rows
+ * in `gone`.
  */
 export interface CoverItem {
   readonly first: number

@@ -5,7 +5,7 @@
  *   unless another file has the name. So a file under its final name is always complete, and no file is overwritten.
  *   (With O_EXCL, readers could see an incomplete file; `rename` would replace files.)
  * - Before a write resolves, the store syncs the directory of the file. When the store uses a directory for the first
- *   time, it also syncs all parents up to the root, because another process may have created them without a sync.
+ *   time, it also syncs all parents up to the root. Another process may have created them without a sync.
  * - A failed sync may have lost data, and the system reports the failure only once. If the sync of the temporary file
  *   fails, nothing was written. If the sync of the directory fails, the file is already visible. Then the store refuses
  *   all further writes until it is opened again.
