@@ -136,7 +136,7 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
   }
 }
 
-// ---- clients in processes of their own
+// ---- client processes
 
 interface Ask {
   readonly url: string
@@ -215,7 +215,7 @@ function askFor(server: MeasuredServer, slice: Slice, { codecs, ...wanted }: Wan
   }
 }
 
-// ---- what is measured
+// ---- measurements
 
 interface Contestant {
   readonly name: string

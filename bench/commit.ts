@@ -89,7 +89,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-// ---- one commit, several at once, a batch, and none
+// ---- latency: one commit, concurrent commits, a batch, and a check for new commits
 
 async function latency(path: string, { rounds }: Parameters): Promise<CaseResult[]> {
   const ns = await tableOf(path, 2)
@@ -198,7 +198,7 @@ async function idleLooks(path: string): Promise<Contestant[]> {
   ]
 }
 
-// ---- what grows with the past
+// ---- growth with the number of earlier commits
 
 async function growth(path: string, { rounds, versions, commits }: Parameters): Promise<CaseResult[]> {
   const contestants: Contestant[] = []

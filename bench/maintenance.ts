@@ -143,7 +143,7 @@ function entry(name: string, ms: number, figures: Readonly<Record<string, number
   return { name, milliseconds: { min: ms, p50: ms, p95: ms }, relativeTime: 1, answer: '', figures }
 }
 
-// ---- compaction beside a plain copy, and beside queries
+// ---- compaction, compared with a plain copy, and its effect on queries
 
 async function compacting(
   folder: string,

@@ -9,14 +9,14 @@ import type { PartOp, UploadedOp, UploadOp } from './uploads.js'
 /** Properties of a namespace, table or transaction, by name. */
 export type Properties = Readonly<Record<string, string>>
 
-/** Create a namespace, or replace its properties. With `props: null`, drop the namespace and everything in it. */
+/** Creates a namespace, or replaces its properties. With `props: null`, drops the namespace and everything in it. */
 export interface NamespaceOp {
   readonly op: 'namespace'
   readonly id: readonly string[]
   readonly props: Properties | null
 }
 
-/** Declare a table: give a new table a name and a uuid. It has no versions yet. */
+/** Declares a table: gives a new table a name and a uuid. The table has no versions yet. */
 export interface DeclareOp {
   readonly op: 'declare'
   readonly t: string
@@ -26,7 +26,7 @@ export interface DeclareOp {
   readonly props: Properties
 }
 
-/** Attach a deregistered table again, with the name `id` and these properties. */
+/** Attaches a deregistered table again, with the name `id` and these properties. */
 export interface AttachOp {
   readonly op: 'attach'
   readonly t: string
@@ -35,39 +35,39 @@ export interface AttachOp {
   readonly props: Properties
 }
 
-/** Deregister a table: remove its name. The table can be attached again at its location. */
+/** Deregisters a table: removes its name. The table can be attached again at its location. */
 interface DeregisterOp {
   readonly op: 'deregister'
   readonly t: string
 }
 
-/** Drop a table and its name. If Sheaf chose the location, it is queued for deletion. */
+/** Drops a table and its name. If Sheaf chose the location, the location is queued for deletion. */
 export interface DropOp {
   readonly op: 'drop'
   readonly t: string
 }
 
-/** Remove a location from the queue of drops, because its files were deleted. */
+/** Removes a location from the queue of drops, because its files were deleted. */
 export interface DroppedOp {
   readonly op: 'dropped'
   readonly location: string
 }
 
-/** Rename a table, possibly into another namespace. */
+/** Renames a table. The new name may be in another namespace. */
 export interface RenameOp {
   readonly op: 'rename'
   readonly t: string
   readonly id: readonly string[]
 }
 
-/** Merge properties into those of a table, by name. */
+/** Merges properties into those of a table, by name. */
 export interface PropsOp {
   readonly op: 'props'
   readonly t: string
   readonly set: Properties
 }
 
-/** Make a table a materialized view. Afterwards only refreshes change its rows. */
+/** Makes a table a materialized view. Afterwards only refreshes change its rows. */
 export interface ViewOp {
   readonly op: 'view'
   readonly t: string
@@ -75,7 +75,7 @@ export interface ViewOp {
 }
 
 /**
- * Set the source version from which the rows of a view were computed. The operation is in the same entry as the change
+ * Sets the source version from which the rows of a view were computed. The operation is in the same entry as the change
  * of these rows.
  */
 export interface ShowsOp {
@@ -104,7 +104,7 @@ export interface ShownSource {
   readonly firstRow: number
 }
 
-/** Set a tag to version `v`. With `v: null`, remove the tag. */
+/** Sets a tag to version `v`. With `v: null`, removes the tag. */
 export interface TagOp {
   readonly op: 'tag'
   readonly t: string
@@ -112,7 +112,7 @@ export interface TagOp {
   readonly v: number | null
 }
 
-/** Remove the versions `runs` of a table. */
+/** Removes the versions `runs` of a table. */
 export interface ExpireOp {
   readonly op: 'expire'
   readonly t: string
@@ -120,7 +120,7 @@ export interface ExpireOp {
 }
 
 /**
- * Raise the GC watermark to slot `floor`. Afterwards no entry may add a file with an older creation slot, so garbage
+ * Raises the GC watermark to slot `floor`. Afterwards no entry may add a file with an older creation slot, so garbage
  * collection can delete older files to which nothing refers (STORAGE S7). Versions that expired up to this slot are
  * dropped from the state.
  */
@@ -130,8 +130,8 @@ export interface SweepOp {
 }
 
 /**
- * Record a checkpoint, so that it counts. If another checkpoint was recorded after the slot of this one, the operation
- * is not allowed. The two newest recorded checkpoints are kept, with all files that they name.
+ * Records a checkpoint, so that the checkpoint counts. The operation is not allowed if another checkpoint was recorded
+ * after the slot of this checkpoint. The two newest recorded checkpoints are kept, with all files that they name.
  */
 export interface CheckpointOp {
   readonly op: 'checkpoint'
@@ -148,7 +148,7 @@ export const checkpointsFeature = 'checkpoints'
 /** The need feature that a checkpoint file has if versions have expired or a GC watermark was set. */
 export const sweepFeature = 'sweep'
 
-/** Set and remove properties of a transaction. */
+/** Sets and removes properties of a transaction. */
 export interface TxnOp {
   readonly op: 'txn'
   readonly id: string

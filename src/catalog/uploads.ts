@@ -22,7 +22,7 @@ export const uploadsFeature = 'uploads'
 
 export type UploadMode = 'append' | 'overwrite' | 'merge'
 
-/** Begin an upload. The id of the upload is the transaction id of this entry. */
+/** Begins an upload. The id of the upload is the transaction id of this entry. */
 export interface UploadOp {
   readonly op: 'upload'
   readonly t: string
@@ -45,7 +45,7 @@ export interface PartFile {
   readonly zones?: ZoneRecords
 }
 
-/** Add a part to an upload, or replace the part with the same name. */
+/** Adds a part to an upload, or replaces the part with the same name. */
 export interface PartOp {
   readonly op: 'part'
   readonly u: string
@@ -56,7 +56,7 @@ export interface PartOp {
   readonly fields?: readonly number[]
 }
 
-/** End an upload. `res`: the reply if the upload is completed; null if it is aborted. */
+/** Ends an upload. `res`: the reply if the upload is completed; null if it is aborted. */
 export interface UploadedOp {
   readonly op: 'uploaded'
   readonly u: string

@@ -90,13 +90,13 @@ export interface TableIndex {
 
 /** A change of an index. */
 export type IndexChange =
-  /** Define an index. It replaces an index with the same name. */
+  /** Defines an index. It replaces an index with the same name. */
   | { readonly put: TableIndex }
   | { readonly drop: string }
-  /** Replace the segments `from` of the index `fold` by the segments `to`. */
+  /** Replaces the segments `from` of the index `fold` by the segments `to`. */
   | { readonly fold: string; readonly from: readonly string[]; readonly to: readonly IndexSegment[] }
   /**
-   * After a compaction: replace the row mapping of a segment for the rows that were in the fragments `from`. `moved`:
+   * Replaces the row mapping of a segment, after a compaction, for the rows that were in the fragments `from`. `moved`:
    * the name of the index.
    */
   | {
