@@ -101,7 +101,7 @@ interface Answer {
   readonly took: number
 }
 
-/** Convert elements to bytes: the smallest element becomes 0, the largest becomes 255. */
+/** Convert elements to bytes: 0 stands for -m and 255 for m, where m is the largest absolute value of an element. */
 function bytesOf(values: Float32Array): Uint8Array {
   let greatest = 0
   for (const value of values) greatest = Math.max(greatest, Math.abs(value))
