@@ -139,7 +139,7 @@ export interface CatalogState {
   readonly detached: PersistentMap<TableHead>
   /** By location that a caller chose: the uuid of the attached or deregistered table there. */
   readonly external: PersistentMap<string>
-  /** By uuid: the views with automatic refresh. */
+  /** The uuids of the views with automatic refresh. */
   readonly following: PersistentMap<true>
   /** By location: the dropped tables whose files are not deleted yet. */
   readonly drops: PersistentMap<Dropped>

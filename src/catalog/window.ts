@@ -15,7 +15,7 @@ interface Item<V> {
 
 export class Window<V> {
   readonly #items: PersistentMap<Item<V>>
-  /** By position, in the order in which the keys were first set: the key. */
+  /** By position: the key. Positions are in the order in which the keys were first set. */
   readonly #positions: PersistentMap<string>
   readonly #first: number
   readonly #next: number

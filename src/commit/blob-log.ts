@@ -55,8 +55,8 @@ export class BlobLog implements CommitLog {
   }
 
   /**
-   * List the slots after slot `after` and return the last one. Skips dot files, because file managers create such
-   * files.
+   * List the slots after slot `after`, and return the last one. Skips dot files, because file managers create them in
+   * folders.
    */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after

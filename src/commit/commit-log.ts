@@ -36,8 +36,8 @@ export interface CommitLog {
    */
   peek?(slot: number): BlobMark | null
   /**
-   * Return the number of the last slot of the log, but only list slots after `after` (default -1: all slots). Returns
-   * `after` if the list is empty. Throws Internal ("corrupted") if the list has a file that is not a slot.
+   * Return the number of the last slot. Lists only the slots after `after` (default -1: all slots), and returns `after`
+   * if there are none. Throws Internal ("corrupted") if the list has a file that is not a slot.
    */
   last(signal?: AbortSignal, after?: number): Promise<number>
 }

@@ -257,9 +257,9 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Handle a missing slot. Returns null if no later slot exists, because then the log ends before it. Otherwise the
-   * slot was written after the first read, or was trimmed, or is lost. So read it again. If it is still missing,
-   * continue from a checkpoint and return 'trimmed'.
+   * Handle a missing slot. If no later slot exists, the log ends before this slot: return null. Otherwise the slot was
+   * written after the first read, or was trimmed, or is lost. So read it again and return its bytes. If it is still
+   * missing, continue from a checkpoint and return 'trimmed'.
    */
   async #readAgain(
     number: number,

@@ -52,7 +52,8 @@ export class Slot {
   }
 
   /**
-   * Estimated memory of the slot in bytes. Measured: the objects of a header take five times as many bytes as its text.
+   * The estimated memory of the slot in bytes. Measured: the objects of a header take five times as many bytes as its
+   * text.
    */
   get memory(): number {
     return this.#file.length + 5 * this.#headerBytes

@@ -16,9 +16,9 @@ const folding = lazyImport(() => import('./fold-indexes.js'))
 
 /** A table is due immediately when its commits have added this many fragments and deletion vectors. */
 const pendingMax = 64
-/** With fewer changes, a table is due when this many milliseconds have passed since the last commit to it, */
+/** A table with fewer changes is due when this many milliseconds have passed since the last commit to it, */
 const restMs = 2000
-/** and when at least this many milliseconds have passed since its last compaction (STORAGE S27). */
+/** but not before this many milliseconds have passed since its last compaction (STORAGE S27). */
 const pauseMs = 30_000
 /** Maximum number of rounds of one thorough compaction of a table. It only guards against an endless loop. */
 const roundsMax = 100

@@ -56,7 +56,7 @@ export function pageKey(page: PageInfo): string {
   return `_hist/${page.name}`
 }
 
-/** Return the description of an encoded page of the slots `from..to`. */
+/** Return the `PageInfo` of an encoded page with the records of the slots `from..to`. */
 export function pageInfo(from: number, to: number, { bytes, crc }: EncodedPage): PageInfo {
   const digits = (slot: number) => String(slot).padStart(20, '0')
   return { from, to, name: `${digits(from)}-${digits(to)}-${crcHex(crc)}.page`, bytes: bytes.length }

@@ -352,8 +352,8 @@ function keyOf(uuid: string, version: number): string {
 }
 
 /**
- * Estimated memory of a manifest in bytes, including data that its readers cache in it. The numbers were measured.
- * Fragments that several manifests share are counted for each manifest.
+ * Return the estimated memory of a manifest in bytes, including data that its readers cache in it. The numbers were
+ * measured. Fragments that several manifests share are counted for each manifest.
  */
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000

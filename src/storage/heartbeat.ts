@@ -5,9 +5,9 @@
  *     <owner>-<counter>
  *
  * - `owner`: a key that only one process uses. The counter only increases, so no key is written twice.
- * - Another process decides whether the owner is alive. If the content of the heartbeat identifies the process of the
- *   owner, it checks this process (storage/processes). Otherwise it measures how long the owner writes no new heartbeat
- *   (storage/stillness).
+ * - To decide whether the owner is alive, another process reads the newest heartbeat. If its content identifies the
+ *   process of the owner, the other process checks whether that process is alive (storage/processes). Otherwise it
+ *   measures how long no new heartbeat appears (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from './blob-store.js'

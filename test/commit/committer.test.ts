@@ -274,7 +274,9 @@ describe('a group', () => {
     ])
     expect(results[1]).toEqual({ status: 'rejected', reason: failure })
     expect(results[2]).toMatchObject({ reason: { message: expect.stringContaining('decided on 99, not 1') } })
-    expect(results[3]).toMatchObject({ reason: { code: 13, message: expect.stringContaining('JSON cannot represent') } })
+    expect(results[3]).toMatchObject({
+      reason: { code: 13, message: expect.stringContaining('JSON cannot represent') },
+    })
     expect(committer.head).toBe(1)
     expect((await openOn(log)).state).toEqual({ sum: 2, notes: ['one', 'three'] })
   })
