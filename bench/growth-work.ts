@@ -28,8 +28,8 @@ export interface GrowthOptions {
 }
 
 /**
- * A kind of call is repeated until it has read this many bytes, but at least `leastCalls` times. So the number of calls
- * does not depend on time.
+ * A kind of call is not repeated after it has read this many bytes, except to reach `leastCalls` calls. The limit is in
+ * bytes, so the number of calls does not depend on the speed of the machine.
  */
 const budgetBytes = 32 * 1024 ** 3
 const leastCalls = 10

@@ -9,7 +9,7 @@ const rememberedSlots = 16
 
 /** The order of the writers of the newest slots. */
 export class Turns {
-  /** The newest slot of each writer. The oldest of these slots is the first. */
+  /** By writer: the writer's newest slot. The writer with the oldest of these slots comes first. */
   readonly #newest = new Map<string, number>()
 
   /** Record that `writer` wrote `slot`. Call this in the order of slots. */
