@@ -1,8 +1,8 @@
-/** What it takes to build an index, and to keep it. */
+/** Measures the build of an index and the size of the index. */
 import type { CreateIndexOptions, Table } from '../src/index.js'
 import { type Entry, longestGap } from './harness.js'
 
-/** Builds one in the place of another. */
+/** Build an index, which replaces an existing one. Returns time, CPU time, size and memory as an entry of a report. */
 export async function builtIndex(
   table: Table,
   column: string,
@@ -37,7 +37,10 @@ export async function builtIndex(
   }
 }
 
-/** Watches the memory of the process; the function it gives ends that and tells by how many bytes it grew at most. */
+/**
+ * Start to sample the memory of the process. Returns a function that stops this and returns by how many bytes the
+ * memory grew at most.
+ */
 function peakMemory(): () => number {
   const before = process.memoryUsage.rss()
   let most = before

@@ -1,6 +1,6 @@
 /**
- * A client in a process of its own: sends the requests that its parent tells it, one at a time, reads each reply to its end and forgets it. Of a reply of
- * JSON it tells the content.
+ * An HTTP client in a separate process. It sends the requests that its parent process passes, one at a time, and reads
+ * each reply to its end. It returns the size of the reply. If the reply is JSON, it also returns the content.
  */
 import { createReadStream } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
@@ -16,12 +16,12 @@ async function sendFiles(request, files) {
   request.end()
 }
 
-/** `files`: the body, one after the other. */
+/** Send a request and read the reply. `files`: the files whose bytes form the body, in this order. */
 async function exchange({ url, headers, body, files = [] }) {
   const request = httpRequest(url, { method: 'POST', headers, agent })
   const answered = new Promise((resolve, reject) => request.once('response', resolve).once('error', reject))
   if (files.length === 0) request.end(body)
-  // A server that refuses a request answers before it has read all of it.
+  // Do not wait for the whole body, because a server that refuses a request may reply before it has read the body.
   else await Promise.race([sendFiles(request, files), answered])
   const response = await answered
   const isJson = response.headers['content-type'] === 'application/json'

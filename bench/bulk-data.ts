@@ -1,4 +1,4 @@
-/** A table that is read and written as a whole: id, category, text of 20 words, vector. Lies in files of Arrow messages. */
+/** Generates a table with the columns id, category, text (20 words) and vector, as files with Arrow IPC messages. */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { IpcStreamWriter } from '../src/arrow/encode-ipc.js'
@@ -9,10 +9,13 @@ import { zipfText } from './text-data.js'
 import { vectorColumn } from './wide-rows.js'
 
 export interface BulkFiles {
-  /** The schema, and the end of a stream: one goes before the rows, the other behind them. */
+  /**
+   * The files with the schema message and with the end of a stream. A valid stream is `head`, any of the `parts`,
+   * `end`.
+   */
   readonly head: string
   readonly end: string
-  /** Messages of rows; any of them in any order make a stream. */
+  /** The files with messages of rows. A stream may contain any of them in any order. */
   readonly parts: readonly string[]
   readonly bytes: number
 }
@@ -38,12 +41,15 @@ function schemaOf(dim: number): Schema {
   }
 }
 
-/** `c00` to `c99`, so that rows of all categories lie in every fragment. */
+/**
+ * Return the category of a row, `c00` to `c99`. Consecutive rows have different categories, so every fragment has all
+ * categories.
+ */
 export function categoryOf(id: number): string {
   return `c${String(id % categories).padStart(2, '0')}`
 }
 
-/** Writes the rows into as many files as `parts` says, about as many rows into each. */
+/** Write the rows to files. `parts`: the number of files, each with about the same number of rows. */
 export function writeBulk(folder: string, { rows, dim, batchRows }: BulkShape, parts: number): BulkFiles {
   const schema = schemaOf(dim)
   const [id, category, text, vector] = schema.fields
@@ -66,7 +72,7 @@ export function writeBulk(folder: string, { rows, dim, batchRows }: BulkShape, p
     const vectors = vectorColumn(vector!.type, pool.subarray(from, from + length * dim), length)
     return { schema, length, columns: [...plain.columns, vectors] }
   }
-  // The schema comes with the first message, which here has no rows.
+  // The writer writes the schema together with the first batch, which is empty here.
   writeFileSync(head, Buffer.concat(writer.write(batchOf(0, 0))))
   files.forEach((file, part) => {
     const last = Math.floor(((part + 1) * rows) / parts)

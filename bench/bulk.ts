@@ -1,4 +1,7 @@
-/** Whole tables over HTTP: to one reader, to several that each take a slice, under a filter, compressed; and written by several processes. */
+/**
+ * Measures whole tables over HTTP: reads by one reader, by several readers with a slice each, with a filter and with
+ * compression, and writes by several processes.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -14,16 +17,16 @@ interface Parameters {
   readonly batchRows: number
   readonly cacheBytes: number
   readonly readers: number
-  /** Threads of the server that has several. */
+  /** The number of worker threads of the server with several threads. */
   readonly workers: number
   readonly rounds: number
-  /** Whether compression in ZSTD is measured, on the newer Node in `bench/newer-node`. */
+  /** Whether to measure ZSTD compression. It needs the newer Node in `bench/newer-node`. */
   readonly zstd: boolean
 }
 
 export const bench: Bench<Parameters> = {
   name: 'bulk',
-  question: 'how fast are whole tables read and written over HTTP, by one process and by several?',
+  question: 'how fast can one process, and several processes, read and write whole tables over HTTP?',
   small: {
     rows: 4_000,
     dim: 16,
@@ -50,9 +53,10 @@ export const bench: Bench<Parameters> = {
     try {
       const { bavail, bsize } = statfsSync(folder)
       const rowBytes = 140 + 4 * parameters.dim
-      // What is appended is not taken away again.
+      // Appended rows are not deleted, so they need disk space until the end.
       const copies = 3 + 2 * (parameters.rounds + 1)
-      if (bavail * bsize < copies * parameters.rows * rowBytes) throw new Error(`${folder} has no room`)
+      if (bavail * bsize < copies * parameters.rows * rowBytes)
+        throw new Error(`${folder} does not have enough free disk space`)
       return await casesOf({ ...parameters, folder, clients })
     } finally {
       clients.end()
@@ -132,7 +136,7 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
   }
 }
 
-// ---- clients in processes of their own
+// ---- client processes
 
 interface Ask {
   readonly url: string
@@ -153,7 +157,7 @@ class Clients {
     this.#processes = Array.from({ length: count }, () => fork(resolve('bench/bulk-client.mjs')))
   }
 
-  /** Each of them is asked by a process of its own, all at the same time. */
+  /** Send all requests at the same time, each from a separate process. */
   ask(asks: readonly Ask[]): Promise<Answer[]> {
     return Promise.all(
       asks.map(async (ask, i) => {
@@ -206,12 +210,12 @@ function askFor(server: MeasuredServer, slice: Slice, { codecs, ...wanted }: Wan
       'content-type': 'application/json',
       accept: codecs === undefined ? accept : `${accept}; codecs=${codecs}`,
     },
-    // Of one version, so that slices are of the same rows.
+    // Name the version, so that all slices come from the same rows.
     body: JSON.stringify({ vector: [], version: 1, ...slice, ...wanted }),
   }
 }
 
-// ---- what is measured
+// ---- measurements
 
 interface Contestant {
   readonly name: string
@@ -223,7 +227,7 @@ function scan(name: string, server: MeasuredServer, parts: readonly Slice[], wan
   return { name, server, asks: parts.map(part => askFor(server, part, wanted)) }
 }
 
-/** The slices of a read session, each to a reader of its own. */
+/** Return a contestant that reads the slices of a read session, one slice per reader. */
 async function inSlices(
   { clients, readers }: Setting,
   server: MeasuredServer,
@@ -268,7 +272,7 @@ async function measured(clients: Clients, { server, asks }: Contestant): Promise
   }
 }
 
-/** Each contestant once without being measured, then in turn. */
+/** Run each contestant once without measuring it. Then run all of them in turn, round after round. */
 async function roundsOf(
   { clients, rounds }: Setting,
   contestants: readonly Contestant[],
@@ -307,7 +311,7 @@ function entryOf(name: string, runs: readonly Measured[], figures: Readonly<Reco
   }
 }
 
-/** Speeds, and processor time per byte, against those of the first in the same round. */
+/** Compare contestants: speed and CPU time per byte, relative to the first contestant in the same round. */
 async function compared(
   setting: Setting,
   title: string,
@@ -328,7 +332,7 @@ async function compared(
   return { title, entries }
 }
 
-/** Bytes of ids and texts. */
+/** Measure the time and the bytes of the columns `id` and `text` with different compression. */
 async function packed(setting: Setting, sheaf: MeasuredServer, root: string): Promise<CaseResult> {
   const { rows, cacheBytes, zstd } = setting
   const whole = slices(rows, 1)
@@ -350,15 +354,15 @@ async function packed(setting: Setting, sheaf: MeasuredServer, root: string): Pr
   }
 }
 
-/** A server on a Node that writes ZSTD; null where there is none. */
+/** Start a server with the newer Node, which can write ZSTD. Returns null if this Node is not installed. */
 async function newerServer(root: string, cacheBytes: number): Promise<MeasuredServer | null> {
   const execPath = resolve('bench/newer-node/node_modules/node/bin/node')
   if (existsSync(execPath)) return MeasuredServer.start('sheaf', root, { cacheBytes, execPath })
-  console.log('ZSTD is left out: the package node 22 is not installed in bench/newer-node')
+  console.log('ZSTD is not measured, because the package node 22 is not installed in bench/newer-node')
   return null
 }
 
-/** Memory that readers of the whole table take beyond that of a server that has answered nobody yet. */
+/** Measure how much memory readers of the whole table add to a server that has just started. */
 async function memoryOf({ clients, rows, cacheBytes, readers }: Setting, root: string): Promise<CaseResult> {
   const entries: Entry[] = []
   for (let count = 1; count <= readers; count *= 2) {
@@ -372,7 +376,7 @@ async function memoryOf({ clients, rows, cacheBytes, readers }: Setting, root: s
   return { title: 'memory of a new server, the whole table to each reader', entries }
 }
 
-/** As many rows again in one version, from one process and from several. */
+/** Append the rows of the table again, as one version, from one process and from several processes. */
 async function appended(
   { clients, rounds, readers }: Setting,
   server: MeasuredServer,

@@ -1,4 +1,7 @@
-/** One question to a root in a process of its own: what `open-cold` measures. Arguments: module, root, dimension. */
+/**
+ * Opens a root in a new process and runs one search, for the bench `open-cold`. Arguments: module to import, root,
+ * dimension.
+ */
 const [module, root, dimension] = process.argv.slice(2)
 const { connect } = await import(module)
 const ns = await connect(root, { create: false })

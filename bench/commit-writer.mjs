@@ -1,4 +1,6 @@
-/** One of several processes that commit to one root: what `commit` measures. Arguments: root, number of commits. */
+/**
+ * One of several processes that commit to the same root, for the bench `commit`. Arguments: root, number of commits.
+ */
 import { connect } from 'sheaf'
 
 const [root, commits] = process.argv.slice(2)

@@ -1,4 +1,7 @@
-/** What a commit costs beyond the disk, and that nothing about it grows with the past. */
+/**
+ * Measures the cost of a commit in addition to the cost of the disk. Also shows that this cost does not grow with the
+ * number of earlier commits.
+ */
 import { fork } from 'node:child_process'
 import {
   closeSync,
@@ -43,19 +46,24 @@ import {
 
 interface Parameters {
   readonly rounds: number
-  /** How many versions the old table has; commits per round on the old and on the young one. */
+  /** The number of versions of the old table. */
   readonly versions: number
+  /** Commits per round to the old table and to the young table. */
   readonly commits: number
-  /** Of the root that is opened. */
+  /** The number of commits of the root that is opened. */
   readonly rootCommits: number
   readonly tables: number
-  /** Processes that commit at the same time, and how often each does. Null: none, for they need the built package. */
+  /**
+   * The number of processes that commit at the same time, and of commits of each process. Null: leave this case out,
+   * because the processes need the built package.
+   */
   readonly processes: { readonly count: number; readonly commits: number } | null
 }
 
 export const bench: Bench<Parameters> = {
   name: 'commit',
-  question: 'what does a commit cost beyond the disk, and does anything about it grow with the past?',
+  question:
+    'what does a commit cost in addition to the disk, and does the cost grow with the number of earlier commits?',
   small: { rounds: 3, versions: 200, commits: 20, rootCommits: 300, tables: 200, processes: null },
   full: {
     rounds: 300,
@@ -81,7 +89,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-// ---- one commit, several at once, a batch, and none
+// ---- latency: one commit, concurrent commits, a batch, and a check for new commits
 
 async function latency(path: string, { rounds }: Parameters): Promise<CaseResult[]> {
   const ns = await tableOf(path, 2)
@@ -142,7 +150,10 @@ async function latency(path: string, { rounds }: Parameters): Promise<CaseResult
   return results
 }
 
-/** What a slot is written with: everything durable, and under its name only once it is whole. */
+/**
+ * Write a file as the store writes a slot: the content is durable before the file gets its name, and then the name is
+ * made durable.
+ */
 export async function writeDurably(path: string, bytes: Uint8Array): Promise<number> {
   const folder = join(path, 'raw')
   const draft = join(folder, 'draft')
@@ -187,7 +198,7 @@ async function idleLooks(path: string): Promise<Contestant[]> {
   ]
 }
 
-// ---- what grows with the past
+// ---- growth with the number of earlier commits
 
 async function growth(path: string, { rounds, versions, commits }: Parameters): Promise<CaseResult[]> {
   const contestants: Contestant[] = []
@@ -203,7 +214,8 @@ async function growth(path: string, { rounds, versions, commits }: Parameters): 
       count.commits += commits
       return repeat(commits, () => createVersion(ns, ++last))
     }
-    // The versions it was filled with leave for a page of the history, which is not what is counted.
+    // Maintenance moves the first versions to a history page. Do this before the measurement, so that it is not
+    // counted.
     await run()
     store.reset()
     count.commits = 0
@@ -307,7 +319,7 @@ async function heapOf(name: string, path: string, count: number): Promise<Entry>
   collect()
   const before = process.memoryUsage().heapUsed
   const started = performance.now()
-  // Not by `connect`: the slots it keeps in a cache of a fixed size would hide what grows.
+  // Do not use `connect`, because its cache of slots has a fixed size and would hide the growth.
   const { committer } = await openCommitter(path)
   const milliseconds = performance.now() - started
   const { state } = committer
@@ -349,7 +361,7 @@ async function crowd(path: string, processes: { count: number; commits: number }
   const heard = (writer: (typeof writers)[number]) => {
     return new Promise<unknown>((resolve, reject) => {
       writer.once('message', resolve)
-      writer.once('exit', code => reject(new Error(`a writer ended with ${code}`)))
+      writer.once('exit', code => reject(new Error(`a writer process exited with the status ${code}`)))
     })
   }
   await Promise.all(writers.map(heard))
@@ -379,7 +391,7 @@ function createVersion(ns: Namespace, version: number): Promise<unknown> {
   return ns.operations.createTableVersion(versionOf(version))
 }
 
-/** A root with a table of `versions` versions. */
+/** Create a root with a table of `versions` versions. */
 async function tableOf(path: string, versions: number, store?: BlobStore): Promise<Namespace> {
   const ns = await connect(path, store === undefined ? {} : { store })
   await ns.operations.declareTable({ id: ['t'] })
@@ -391,7 +403,7 @@ async function tableOf(path: string, versions: number, store?: BlobStore): Promi
   return ns
 }
 
-/** A root in files that comes to be in memory, without waiting for a disk at every commit. */
+/** Create a root in memory and then write it to files, so that no commit waits for the disk. */
 async function makeRoot(path: string, fill: (ns: Namespace) => Promise<void>): Promise<void> {
   const store = new MemoryStore()
   const ns = await connect(path, { store })

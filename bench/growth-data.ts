@@ -1,5 +1,5 @@
 /**
- * Rows of a table of any size, made batch by batch from a seed: a smaller table is a prefix of a larger one.
+ * Generates the rows of a table of any size from a seed, batch by batch. A smaller table is a prefix of a larger table.
  *
  * | column | type | values |
  * |---|---|---|
@@ -27,12 +27,15 @@ import {
 import { seededRandom } from './random.js'
 import { textQueries, vocabulary, wordOf } from './text-data.js'
 
-/** Every batch but the last has so many rows. */
+/** Number of rows of every batch except the last one. */
 export const batchRows = 8 * 1024
 export const groups = 1_000_000
 const wordsEach = 20
 
-/** Clusters belong to topics, are of unequal size and width, and each lies along few directions. */
+/**
+ * Shape of the vectors: each cluster belongs to a topic. Clusters differ in size and width, and each has its noise
+ * mainly in a few directions (a "space").
+ */
 const topics = 64
 const clusters = 4096
 const spaces = 16
@@ -40,15 +43,15 @@ const spaceDim = 24
 const noisesEach = 1024
 
 export interface GrowthData {
-  /** Rows `first..rows` in batches. `first` is a multiple of `batchRows`. */
+  /** Yield the rows `first..rows` in batches. `first` must be a multiple of `batchRows`. */
   batches(rows: number, first?: number): Generator<RecordBatch>
-  /** The values of one row that is not among those of `batches`: for appends. */
+  /** Return the values of a row that `batches` does not yield, to append it. */
   rowAt(row: number): GrowthRow
-  /** Vectors of the same clusters that are not rows. */
+  /** Query vectors from the same clusters. They are not rows. */
   readonly queries: readonly Float32Array[]
-  /** Three words of one text each. */
+  /** Text queries: three words of one text each. */
   readonly words: readonly string[]
-  /** Milliseconds that making batches has taken. */
+  /** The time in milliseconds that was spent on generating batches. */
   readonly milliseconds: number
 }
 
@@ -61,7 +64,7 @@ export interface GrowthRow {
   readonly text: string
 }
 
-/** A permutation of the unsigned 32-bit numbers. */
+/** Return the key of a row. The function is a permutation of the unsigned 32-bit numbers. */
 export function keyOf(row: number): number {
   let mixed = Math.imul(row + 1, 0x9e3779b1)
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b)
@@ -72,7 +75,7 @@ export function idOf(row: number): number {
   return 4 * row + (keyOf(row) & 3)
 }
 
-/** `queries`: how many queries of each sort there are. */
+/** Create a generator of rows and queries. `queries`: the number of queries of each kind. */
 export function growthData(dim: number, queries: number): GrowthData {
   const mixture = new Mixture(dim)
   const words = Array.from({ length: vocabulary }, (_, rank) => Buffer.from(`${wordOf(rank)} `))
@@ -134,12 +137,12 @@ function schemaOf(dim: number): Schema {
   ])
 }
 
-/** Encodes batches as an Arrow IPC stream, for callers that load another release of apache-arrow. */
+/** Encode batches as an Arrow IPC stream, for callers that use another release of apache-arrow. */
 export function ipcOf(batches: readonly RecordBatch[]): Uint8Array {
   return tableToIPC(new Table([...batches]), 'stream')
 }
 
-/** The floats of the vectors of a batch. */
+/** Return the elements of all vectors of a batch. */
 export function floatsOf(batch: RecordBatch): Float32Array {
   return batch.getChild('vector')!.data[0]!.children[0]!.values as Float32Array
 }
@@ -174,7 +177,7 @@ function categories(length: number, random: () => number): Utf8Values {
   return { offsets, bytes: Buffer.from(names.join('')) }
 }
 
-/** `words` end with a space, which the last word of a text lacks. */
+/** Generate texts. Each of `words` ends with a space. The space after the last word of a text is dropped. */
 function texts(length: number, words: readonly Uint8Array[], random: () => number): Utf8Values {
   const longest = words.at(-1)!.length
   const bytes = new Uint8Array(length * wordsEach * longest)
@@ -192,12 +195,15 @@ function texts(length: number, words: readonly Uint8Array[], random: () => numbe
   return { offsets, bytes: bytes.subarray(0, at) }
 }
 
-/** Vectors around centres. The noise of a row is the sum of three of a table of noises: making it costs no logarithms. */
+/**
+ * Generates vectors around cluster centres. The noise of a row is the sum of three vectors from a precomputed table, so
+ * no logarithms are needed per row.
+ */
 class Mixture {
   readonly #dim: number
   readonly #centres: Float32Array
   readonly #widths: Float32Array
-  /** Directions of each space. */
+  /** The directions of each space. */
   readonly #bases: Float32Array
   readonly #noises: Float32Array
 
@@ -242,7 +248,7 @@ class Mixture {
     return vector.map((value, i) => this.#centres[cluster * this.#dim + i]! + this.#widths[cluster]! * value)
   }
 
-  /** Most of it lies in the space, a little in all directions. */
+  /** Generate noise that is large in the directions of a space and small in all other directions. */
   #noise(space: number, random: () => number, target: Float32Array): void {
     const dim = this.#dim
     for (let i = 0; i < dim; i++) target[i] = 0.3 * normal(random)
@@ -253,7 +259,7 @@ class Mixture {
   }
 }
 
-/** The first clusters have the most rows. */
+/** Draw a cluster. Clusters with lower numbers are more frequent. */
 function clusterOf(random: () => number): number {
   return Math.floor(clusters * random() ** 2)
 }

@@ -1,4 +1,7 @@
-/** Counts what is read from a store, and what is written to it: figures that do not depend on what else the machine does. */
+/**
+ * Counts the reads of a store and the bytes that are read and written. These figures do not depend on other work of the
+ * machine.
+ */
 import type { MaybePromise } from '../src/primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from '../src/storage/blob-store.js'
 import type { Processes } from '../src/storage/processes.js'
@@ -6,7 +9,7 @@ import type { Processes } from '../src/storage/processes.js'
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 export interface Counts {
-  /** Ranges of blobs, and whole blobs. */
+  /** The number of ranges and of whole blobs that were read. */
   readonly reads: number
   readonly bytesRead: number
   readonly bytesWritten: number
@@ -14,7 +17,7 @@ export interface Counts {
 
 export class MeteredStore implements BlobStore {
   readonly name: string
-  /** There when the other store's are. */
+  /** Defined only if the wrapped store defines it. The same is true for `sync` and `processes`. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly processes?: Processes

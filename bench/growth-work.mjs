@@ -1,4 +1,7 @@
-/** One kind of work of the growth bench in a process of its own. Arguments: the work, the root, and as JSON its options. Prints its entry as JSON. */
+/**
+ * Runs one kind of work of the growth bench in a separate process. Arguments: the work, the root, and the options as
+ * JSON. Prints the entry of the report as JSON.
+ */
 import { growthWork } from '../dist/bench/growth-work.js'
 import { peakBytes } from './peak-bytes.mjs'
 

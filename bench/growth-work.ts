@@ -1,4 +1,4 @@
-/** One kind of work on a table of the growth bench: what it takes, and what it reads from the store. */
+/** Runs one kind of work on a table of the growth bench. Measures its time, and what it reads from the store. */
 import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type CreateIndexOptions, connect, type Search, type Table } from '../src/index.js'
@@ -19,42 +19,45 @@ export interface GrowthOptions {
   readonly rows: number
   readonly dim: number
   readonly cacheBytes: number
-  /** Calls of each kind that are measured, after a first one. */
+  /** Number of measured calls of each kind. One call before them is not counted. */
   readonly calls: number
-  /** Further calls of each indexed read before it is measured a second time. */
+  /** Number of further calls of each indexed read. After them, the read is measured a second time. */
   readonly warmUp: number
-  /** File of the true neighbours. */
+  /** The file with the true nearest rows of each query. */
   readonly truth: string
 }
 
-/** A kind of call is repeated until it has read so many bytes, but so many times at least: counts do not depend on time. */
+/**
+ * A kind of call is not repeated after it has read this many bytes, except to reach `leastCalls` calls. The limit is in
+ * bytes, so the number of calls does not depend on the speed of the machine.
+ */
 const budgetBytes = 32 * 1024 ** 3
 const leastCalls = 10
 
-/** How many queries the data of a bench must have. */
+/** Return the number of queries that the data must have. */
 export function queriesFor({ calls, warmUp }: Pick<GrowthOptions, 'calls' | 'warmUp'>): number {
   return 1 + calls + warmUp + calls
 }
 
-/** What calls are made of: the values of call `i`, and the size of the table. */
+/** The input of call number `i`. */
 interface Asked {
   readonly data: GrowthData
   readonly rows: number
   readonly i: number
-  /** Uniform in [0, 1), of this call. */
+  /** Return a random number in [0, 1). The numbers depend only on `i`. */
   random(): number
 }
 
 interface Call {
-  /** Whether it reads by an index or by position, so that what it reads should not grow with the table. */
+  /** Whether the call reads by an index or by position. Then the bytes that it reads should not grow with the table. */
   readonly isIndexed: boolean
   readonly isWrite?: boolean
   ask(table: Table, asked: Asked): Promise<Answer>
-  /** A search by vector; its answer are the ids. */
+  /** Set for a vector search, whose answer is a list of ids. */
   readonly near?: { readonly among: Among; search(table: Table, asked: Asked): Search }
 }
 
-/** Rows among which the nearest are looked for: all, or those of a category. */
+/** The rows that a search considers: all rows, or the rows of a category. */
 type Among = 'all' | 'tenth' | 'rare'
 const amongs: readonly Among[] = ['all', 'tenth', 'rare']
 
@@ -67,7 +70,7 @@ export const indexBuilds: Readonly<
   'build BITMAP on the category': { column: 'category', options: { type: 'BITMAP' } },
 }
 
-/** By name, in the order in which they are measured. */
+/** By name: the kinds of calls, in the order of measurement. */
 export const calls: Readonly<Record<string, Call>> = {
   'top 10': nearest('all'),
   'top 10, refineFactor 10': nearest('all', 10),
@@ -162,8 +165,8 @@ function drawnKey(asked: Asked): number {
 }
 
 /**
- * Does the work of that name: `ingest` and `true neighbours` first, then a build of `indexBuilds`, or a kind of `calls`. Writes happen in a copy
- * of the root, so the next work finds the root as it was.
+ * Run the work with the name `name`: `ingest`, `true neighbours`, a build of `indexBuilds`, or a kind of `calls`.
+ * Writes are done in a copy of the root, so they do not change the root for other work.
  */
 export async function growthWork(
   name: string,
@@ -181,7 +184,7 @@ export async function growthWork(
     })
   }
   const call = calls[name]
-  if (call === undefined) throw new Error(`no work named ${name}`)
+  if (call === undefined) throw new Error(`the work ${name} does not exist`)
   if (call.isWrite !== true) return measured(name, call, data, root, options)
   const copy = `${root}-copy`
   linkFiles(root, copy)
@@ -192,7 +195,10 @@ export async function growthWork(
   }
 }
 
-/** Opens the root, makes a first call, then the others, and those after a warm-up: each has values of its own. */
+/**
+ * Open the root, make a first call, and then the measured calls. For indexed reads, also measure calls after a warm-up.
+ * Every call uses other values.
+ */
 async function measured(
   name: string,
   call: Call,
@@ -207,7 +213,7 @@ async function measured(
     const firstMs = performance.now() - begun
     const first = counts()
     let next = 1
-    /** Makes further calls until there were `most`, or they read much; gives what each took. */
+    /** Make at most `most` further calls, until they have read `budgetBytes`. Returns the time of each call. */
     const repeated = async (most: number): Promise<number[]> => {
       const times: number[] = []
       const end = next + most
@@ -252,7 +258,7 @@ async function measured(
   })
 }
 
-/** What was found of the nearest, and how many rows the index proposed for it. */
+/** Compute the recall of the answers, and the average number of candidates that the index proposed. */
 async function nearFigures(
   table: Table,
   { among, search }: NonNullable<Call['near']>,
@@ -319,7 +325,10 @@ async function ingested(data: GrowthData, root: string, { rows, cacheBytes }: Gr
   }
 }
 
-/** Measures all rows: writes the ids of the ten nearest rows of each query, of all rows and of each category that is filtered by. */
+/**
+ * Compute the ten nearest rows of each query exactly: among all rows, and among the rows of each filtered category.
+ * Writes their ids to the file `truth`.
+ */
 async function foundTruth(data: GrowthData, { rows, dim, calls, truth }: GrowthOptions): Promise<Entry> {
   const begun = performance.now()
   const queries = data.queries.slice(0, 1 + calls)
@@ -354,7 +363,7 @@ async function foundTruth(data: GrowthData, { rows, dim, calls, truth }: GrowthO
   }
 }
 
-/** Files of a root never change, so a copy has the same ones. */
+/** Copy a root by hard links, which is safe because the files of a root never change. */
 export function linkFiles(from: string, to: string): void {
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to)

@@ -1,20 +1,23 @@
 /**
- * How what a call reads, and how long it takes, grows with the table: counted at the store, so that what else the machine does changes nothing.
+ * Measures how the bytes that a call reads, and its time, grow with the table. Bytes are counted at the store, so other
+ * work of the machine does not change them.
  *
- *   npm run bench -- growth                                   1M, 3M and 10M rows, each kind of work in a process of its own
- *   SHEAF_GROWTH_ROWS=1000000 npm run bench -- growth         other numbers of rows, divided by commas
- *   SHEAF_GROWTH_ROOT=/data/growth npm run bench -- growth    keeps the roots: what was ingested and built is not made again
+ *     npm run bench -- growth                                   1M, 3M and 10M rows; one process per work
+ *     SHEAF_GROWTH_ROWS=1000000 npm run bench -- growth         other numbers of rows, separated by commas
+ *     SHEAF_GROWTH_ROOT=/data/growth npm run bench -- growth    keep the roots, so that a later run can use their data
  *
- * | figure | what it says |
+ * | figure | meaning |
  * |---|---|
- * | warmBytes, warmReads, warmMs | the same of indexed reads after 1,000 further calls, and the median of their milliseconds |
- * | calls | how many calls were measured: fewer than asked for where they read more than 32 GiB together |
- * | bytes, reads | of one call on average: bytes and ranges of files that it read from the store |
- * | firstMs, firstBytes, firstReads | opening the root and the first call, before those that are measured |
- * | recall | which part of the ten nearest rows a search found |
- * | guessed, candidates, exact | rows whose distance the index guessed; rows it proposed, which were measured; rows measured without it |
- * | peakMegabytes | the most memory that the process had |
- * | makingRowsMs | the part of an ingest that made the rows |
+ * | calls | number of measured calls. It is smaller than planned if the calls read more than 32 GiB together |
+ * | bytes, reads | bytes and ranges that a call reads from the store, on average |
+ * | warmBytes, warmReads, warmMs | for indexed reads: bytes, reads and median milliseconds after 1,000 further calls |
+ * | firstMs, firstBytes, firstReads | for opening the root and the first call: milliseconds, bytes and reads |
+ * | recall | share of the ten nearest rows that a search found |
+ * | guessed | number of rows whose distance the index estimated |
+ * | candidates | number of rows that the index proposed; their exact distance was computed |
+ * | exact | number of rows whose exact distance was computed without the index |
+ * | peakMegabytes | maximum memory of the process |
+ * | makingRowsMs | part of the time of an ingest in which the rows were generated |
  *
  * Files may lie in the page cache of the system, so times are not those of a disk.
  */
@@ -27,21 +30,21 @@ import { calls, type GrowthOptions, growthWork, indexBuilds, queriesFor } from '
 import type { Bench, CaseResult, Entry, Point } from './harness.js'
 
 interface Parameters {
-  /** Sizes of the table, the least first. */
+  /** The numbers of rows of the tables, the smallest number first. */
   readonly rows: readonly number[]
   readonly dim: number
   readonly cacheBytes: readonly number[]
-  /** Calls of each kind that are measured, after a first one. */
+  /** Number of measured calls of each kind. One call before them is not counted. */
   readonly calls: number
-  /** Calls of each indexed read between those and others that are measured. */
+  /** Number of calls of each indexed read between the first measurement and the second one. */
   readonly warmUp: number
-  /** Whether each kind of work has a process of its own, whose memory is told. */
+  /** Whether each kind of work runs in a separate process, whose memory is reported. */
   readonly isApart: boolean
 }
 
 export const bench: Bench<Parameters> = {
   name: 'growth',
-  question: 'what does a call read, and how long does it take, where the table is 10 times as large?',
+  question: 'how much does a call read, and how long does it take, if the table is 10 times as large?',
   small: { rows: [4000, 16_000], dim: 64, cacheBytes: [64 * 1024], calls: 5, warmUp: 5, isApart: false },
   full: {
     rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000,3000000,10000000').split(',').map(Number),
@@ -77,7 +80,7 @@ interface Size {
   readonly entries: readonly Entry[]
 }
 
-/** Makes a root of so many rows, or what it lacks, and asks it. */
+/** Create a root with `rows` rows if it does not exist, and measure all kinds of work on it. */
 async function grown(
   place: string,
   rows: number,
@@ -112,11 +115,11 @@ function workApart(name: string, root: string, options: GrowthOptions): Entry {
   )
   const args = [resolve('bench/growth-work.mjs'), name, root, JSON.stringify(options)]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
-  if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+  if (status !== 0) throw new Error(`the process of ${name} exited with the status ${status}: ${stderr}`)
   return JSON.parse(stdout)
 }
 
-/** Times are held against those of the smallest table. */
+/** Convert the entries to cases of a report. Times are relative to those of the smallest table. */
 function told(sizes: readonly Size[], cacheBytes: number): readonly CaseResult[] {
   const [least] = sizes
   const cache = `cacheBytes ${cacheBytes / 1024 ** 2} MiB`
@@ -140,7 +143,7 @@ function told(sizes: readonly Size[], cacheBytes: number): readonly CaseResult[]
   const lines = entries.map(({ name }) => ({
     name,
     points: sizes.map(({ rows, entries }): Point => {
-      // A logarithm of nothing cannot be drawn.
+      // The axis is logarithmic, so 0 cannot be drawn.
       return [rows, Math.max(1, entries.find(entry => entry.name === name)!.figures!.bytes!)]
     }),
   }))

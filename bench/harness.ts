@@ -1,12 +1,12 @@
 /**
- * How every bench asks its question: contestants do the same work in turn, round after round, so that whatever
- * else the machine does falls on all of them; each hands back its answer, and the answers' hashes show whether
- * they did the same work. Figures of different runs are not to be compared; ratios within one run are.
+ * Runs benches. Contestants do the same work in turn, round after round, so that other work of the machine affects all
+ * of them. Each contestant returns its answer. The hashes of the answers show whether the contestants did the same
+ * work. Do not compare times of different runs: compare only ratios within one run.
  */
 import { createHash } from 'node:crypto'
 import { cpus, totalmem } from 'node:os'
 
-/** A question with a small size, which tests run so that it never rots, and a full one. */
+/** A bench. Tests run it in the small size, so that it keeps working. */
 export interface Bench<Parameters> {
   readonly name: string
   readonly question: string
@@ -17,13 +17,13 @@ export interface Bench<Parameters> {
 
 export interface Contestant {
   readonly name: string
-  /** Does the work once. What it returns is hashed outside the measured time. */
+  /** Do the work once. The answer is hashed outside of the measured time. */
   run(): Answer | Promise<Answer>
-  /** What is done after each run without being measured: looking at what it left, and taking that away. */
+  /** Called after each run, outside of the measured time, for example to delete files. */
   after?(): void | Promise<void>
 }
 
-/** Typed arrays are hashed by their bytes, everything else as JSON. */
+/** The answer of a contestant. Typed arrays are hashed by their bytes, other values as JSON. */
 export type Answer = ArrayBufferView | string | number | boolean | null | readonly Answer[] | AnswerObject
 interface AnswerObject {
   readonly [name: string]: Answer
@@ -31,20 +31,20 @@ interface AnswerObject {
 
 export interface Race {
   readonly title: string
-  /** The first one is what the others are held against. */
+  /** The contestants. Times are relative to those of the first one. */
   readonly contestants: readonly Contestant[]
-  /** Measured rounds, after `warmups` that are not (default 2, but no more than rounds). */
+  /** Number of measured rounds. `warmups`: number of rounds before them (default 2, but at most `rounds`). */
   readonly rounds: number
   readonly warmups?: number
-  /** Bytes that one run looks at, for GB/s. */
+  /** Number of bytes that one run processes, to compute GB/s. */
   readonly bytes?: number
-  /** Name of the contestant that does no more than the machine must: reads the bytes, syncs them, starts a process. */
+  /** The name of the contestant that does only the minimum work: for example it reads the bytes, or syncs them. */
   readonly limit?: string
-  /** Whether to tell how the times of all rounds are distributed. Default false. */
+  /** Whether to report the distribution of the times of all rounds. Default false. */
   readonly distribution?: boolean
 }
 
-/** Milliseconds. */
+/** Times in milliseconds. */
 export interface Times {
   readonly min: number
   readonly p50: number
@@ -54,26 +54,26 @@ export interface Times {
 export interface Entry {
   readonly name: string
   readonly milliseconds: Times
-  /** 10^9 bytes per second at the median. */
+  /** 10^9 bytes per second, computed from the median time. */
   readonly gigabytesPerSecond?: number
-  /** Median over the rounds of this contestant's time divided by the first one's. */
+  /** The median, over all rounds, of this contestant's time divided by the time of the first contestant. */
   readonly relativeTime: number
-  /** First 12 hex digits of the SHA-256 of the answer. */
+  /** The first 12 hex digits of the SHA-256 of the answer. */
   readonly answer: string
-  /** Recall, bytes written, requests sent: what time alone does not say. */
+  /** Further figures, such as recall or bytes written. */
   readonly figures?: Readonly<Record<string, number>>
 }
 
 export interface CaseResult {
   readonly title: string
   readonly entries: readonly Entry[]
-  /** Name of the entry that shows what the machine allows. */
+  /** The name of the entry that shows the limit of the machine. */
   readonly limit?: string
-  /** What is better drawn than told. */
+  /** Data for a chart. */
   readonly lines?: Lines
 }
 
-/** One line for each contestant, through points in order of x. */
+/** A line chart with one line per contestant. Points are sorted by x. */
 export interface Lines {
   readonly x: Axis
   readonly y: Axis
@@ -81,7 +81,7 @@ export interface Lines {
 }
 export interface Axis {
   readonly name: string
-  /** Whether equal ratios are drawn equally long. Default: equal differences are. */
+  /** Whether the axis is logarithmic. Default: it is linear. */
   readonly logarithmic?: boolean
 }
 export type Point = readonly [x: number, y: number]
@@ -100,14 +100,14 @@ export interface Report {
   readonly startedAt: string
   readonly machine: Machine
   readonly parameters: unknown
-  /** What asks this again. */
+  /** The command that repeats the run. */
   readonly command?: string
-  /** Of what stands beside Sheaf. */
+  /** The versions of the other engines. */
   readonly versions?: Readonly<Record<string, string>>
   readonly cases: readonly CaseResult[]
 }
 
-/** A bench whose parameters nobody needs to know. */
+/** A bench without its type of parameters, so that benches can be in one list. */
 export interface NamedBench {
   readonly name: string
   readonly question: string
@@ -120,8 +120,8 @@ export function named<Parameters>(bench: Bench<Parameters>): NamedBench {
 }
 
 /**
- * A command line: names of benches, `--full` for the full size, `--json` for one line of JSON each. Without a
- * name prints what there is to ask.
+ * Run benches from a command line: names of benches, `--full` for the full size, `--json` for one line of JSON per
+ * bench. Without a name, print the list of benches.
  */
 export async function askBenches(benches: readonly NamedBench[], words: readonly string[]): Promise<void> {
   const names = words.filter(word => !word.startsWith('--'))
@@ -129,7 +129,9 @@ export async function askBenches(benches: readonly NamedBench[], words: readonly
   for (const name of names) {
     const bench = benches.find(candidate => candidate.name === name)
     if (bench === undefined) {
-      console.error(`no bench named ${name}; there is ${benches.map(known => known.name).join(', ')}`)
+      console.error(
+        `the bench ${name} does not exist. Benches: ${benches.map(known => known.name).join(', ')}`,
+      )
       process.exitCode = 2
       return
     }
@@ -138,7 +140,7 @@ export async function askBenches(benches: readonly NamedBench[], words: readonly
   }
 }
 
-/** Asks a bench's question at the given size. */
+/** Run a bench in the given size. */
 export async function runBench<Parameters>(
   bench: Bench<Parameters>,
   size: 'small' | 'full',
@@ -149,7 +151,9 @@ export async function runBench<Parameters>(
   return { bench: bench.name, question: bench.question, startedAt, machine: machine(), parameters, cases }
 }
 
-/** Runs the contestants in turn; who begins changes from round to round. Throws when an answer changes. */
+/**
+ * Run the contestants in turn. Each round begins with another contestant. Throws if the answer of a contestant changes.
+ */
 export async function race({
   title,
   contestants,
@@ -163,29 +167,31 @@ export async function race({
   const answers: string[] = []
   for (let round = -warmups; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
-      const who = (turn + round + warmups) % contestants.length
+      const index = (turn + round + warmups) % contestants.length
       const started = process.hrtime.bigint()
-      const answer = await contestants[who]!.run()
+      const answer = await contestants[index]!.run()
       const elapsed = Number(process.hrtime.bigint() - started) / 1e6
-      await contestants[who]!.after?.()
-      if (round >= 0) times[who]![round] = elapsed
+      await contestants[index]!.after?.()
+      if (round >= 0) times[index]![round] = elapsed
       const hash = hashOf(answer)
-      answers[who] ??= hash
-      if (answers[who] !== hash)
-        throw new Error(`${title}: ${contestants[who]!.name} answered ${hash} after ${answers[who]}`)
+      answers[index] ??= hash
+      if (answers[index] !== hash)
+        throw new Error(
+          `${title}: the answer of ${contestants[index]!.name} changed from ${answers[index]} to ${hash}`,
+        )
     }
   }
-  const entries = contestants.map(({ name }, who): Entry => {
-    const milliseconds = timesOf(times[who]!)
+  const entries = contestants.map(({ name }, index): Entry => {
+    const milliseconds = timesOf(times[index]!)
     return {
       name,
       milliseconds,
       ...(bytes === undefined ? {} : { gigabytesPerSecond: bytes / milliseconds.p50 / 1e6 }),
       relativeTime: quantile(
-        times[who]!.map((time, round) => time / times[0]![round]!),
+        times[index]!.map((time, round) => time / times[0]![round]!),
         0.5,
       ),
-      answer: answers[who]!,
+      answer: answers[index]!,
     }
   })
   return {
@@ -198,7 +204,9 @@ export async function race({
 
 const shares = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1]
 
-/** How long what share of the times is at most. */
+/**
+ * Return the distribution of times as a chart: for each share, the time that this share of the times does not exceed.
+ */
 export function distributions(
   named: readonly { readonly name: string }[],
   times: readonly Float64Array[],
@@ -206,14 +214,17 @@ export function distributions(
   return {
     x: { name: 'share of all' },
     y: { name: 'ms at most', logarithmic: true },
-    lines: named.map(({ name }, who) => ({
+    lines: named.map(({ name }, index) => ({
       name,
-      points: shares.map((share): Point => [share, quantile(times[who]!, share)]),
+      points: shares.map((share): Point => [share, quantile(times[index]!, share)]),
     })),
   }
 }
 
-/** Watches the event loop; the function it gives ends that and tells the longest time between two of its turns. */
+/**
+ * Start to watch the event loop. Returns a function that stops this and returns the maximum event-loop delay in
+ * milliseconds.
+ */
 export function longestGap(): () => number {
   let last = performance.now()
   let longest = 0
@@ -248,7 +259,7 @@ export function machine(): Machine {
   }
 }
 
-/** A report as a person reads it. */
+/** Format a report as text. */
 export function formatReport({ bench, question, machine, parameters, versions, cases }: Report): string {
   const lines = [
     `${bench}: ${question}`,
@@ -289,13 +300,13 @@ export function timesOf(times: Float64Array): Times {
   return { min: quantile(times, 0), p50: quantile(times, 0.5), p95: quantile(times, 0.95) }
 }
 
-/** The nearest-rank quantile. */
+/** Return the quantile `share` of the values, by the nearest rank. */
 function quantile(values: Float64Array, share: number): number {
   const sorted = values.slice().sort()
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!
 }
 
-/** Three significant digits, without an exponent. */
+/** Format a number with about three significant digits, without an exponent. */
 export function round(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value >= 1 ? 2 : 3)
 }

@@ -1,4 +1,7 @@
-/** The cheapest client there can be: requests as bytes, replies counted by their length, so that the server is what is measured. */
+/**
+ * A minimal HTTP client, so that the benches measure the server and not the client. It sends prepared bytes and uses
+ * the length of a reply to find its end.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -8,7 +11,7 @@ export interface Reply {
   readonly body: Buffer
 }
 
-/** The bytes of a request. */
+/** Return the bytes of a request. */
 export function requestBytes(path: string, body: string): Buffer {
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -19,7 +22,7 @@ export function requestBytes(path: string, body: string): Buffer {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** One connection that is kept open, with one request at a time. */
+/** One connection that stays open. It sends one request at a time. */
 export class Caller {
   readonly #socket: Socket
   #received: Buffer[] = []
@@ -69,7 +72,7 @@ export class Caller {
   }
 }
 
-/** Milliseconds in which `callers` get `count` replies together. */
+/** Measure the time in milliseconds until `callers` together have got `count` replies. */
 export async function timeOf(callers: readonly Caller[], request: Buffer, count: number): Promise<number> {
   let left = count
   const started = performance.now()
@@ -77,7 +80,7 @@ export async function timeOf(callers: readonly Caller[], request: Buffer, count:
     callers.map(async caller => {
       while (left-- > 0) {
         const { status } = await caller.ask(request)
-        if (status !== 200) throw new Error(`the server answered ${status}`)
+        if (status !== 200) throw new Error(`the server replied with the status ${status}`)
       }
     }),
   )

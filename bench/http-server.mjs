@@ -1,7 +1,14 @@
 /**
- * A server in a process of its own: what `http-stream` and `bulk` measure. Arguments: `sheaf`, or one of node:http alone: `bare` keeps what it is sent in a
- * file and sends what is in it, `buffer` sends as many bytes of one buffer as the path says; a folder; `cacheBytes`; and how many worker threads read, 0 for none. Says where it listens, and on
- * demand how much memory it has taken, and for how long its event loop stood still, since it was asked last, and what processor time it took in all.
+ * A server in a separate process, for the benches `http-stream` and `bulk`. Arguments:
+ *
+ * - The kind: `sheaf`, or a plain server of node:http. `bare` writes the body of a POST to a file and sends the file
+ *   for a GET. `buffer` sends as many bytes as the path says.
+ * - A folder.
+ * - `cacheBytes`.
+ * - The number of worker threads; 0 for none.
+ *
+ * The process sends its URL to its parent. On request it sends its memory, the maximum event-loop delay since the last
+ * `forget`, and its CPU time.
  */
 import { createReadStream, createWriteStream, readFileSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -54,7 +61,7 @@ async function sheaf() {
   return { url: server.url, close }
 }
 
-/** Bytes of memory now, and at most since `forget`, by the kernel's count. */
+/** Return the memory of the process in bytes: now, and the maximum since `forget`, as counted by the kernel. */
 function memory() {
   const status = readFileSync('/proc/self/status', 'latin1')
   const [peak, now] = ['VmHWM', 'VmRSS'].map(

@@ -1,6 +1,7 @@
 /**
- * Two servers in a process of their own: Sheaf over the root in the argument, and a bare one of node:http that reads each
- * request and answers with bytes it was told before, by path. Tells both ports; `{ path, type, body }` teaches a reply.
+ * Two servers in a separate process: Sheaf over the root in the argument, and a plain server of node:http that sends
+ * prepared replies. The process sends both ports to its parent. The message `{ path, type, body }` sets the plain
+ * server's reply for a path.
  */
 import { createServer } from 'node:http'
 import { connect } from 'sheaf'
@@ -10,7 +11,7 @@ const ns = await connect(process.argv[2])
 const sheaf = await serve(ns, { port: 0 })
 
 const replies = new Map()
-// As patient with connections that wait as the other one: while that is measured, these do.
+// Use the same timeout as Sheaf, because connections are idle while the other server is measured.
 const bare = createServer({ keepAliveTimeout: 305_000 }, (request, response) => {
   const chunks = []
   request.on('data', chunk => chunks.push(chunk))

@@ -1,4 +1,7 @@
-/** Whether a server needs memory for what passes through it, and how close it comes to node:http alone. */
+/**
+ * Measures how much memory a server needs for large request and reply bodies, and compares its speed with a plain
+ * server of node:http.
+ */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
@@ -15,17 +18,17 @@ import { MeasuredServer } from './measured-server.js'
 import { makeBatches } from './wide-rows.js'
 
 interface Parameters {
-  /** Of the rows in one request, as they lie in memory. */
+  /** Size of the rows in one request in bytes, in memory. */
   readonly bytes: number
   readonly dim: number
-  /** Rows of the batches, in one case each. */
+  /** Numbers of rows per batch. There is one case for each number. */
   readonly batchRows: readonly number[]
   readonly cacheBytes: number
-  /** Which of the uploads are measured; what is inserted into must have been created. */
+  /** The kinds of uploads to measure. A table must be created before rows are inserted into it. */
   readonly uploads: readonly (keyof typeof uploadKinds)[]
 }
 
-/** Operation and table, and whether the body is compressed. */
+/** By kind: table and operation, and whether the body is compressed. */
 const uploadKinds = {
   create: ['plain/create', false],
   'create, LZ4': ['packed/create', true],
@@ -36,7 +39,7 @@ const uploadKinds = {
 
 export const bench: Bench<Parameters> = {
   name: 'http-stream',
-  question: 'how much memory does a server take for bodies that are larger?',
+  question: 'how much memory does a server need for large request and reply bodies?',
   small: { bytes: 4 << 20, dim: 16, batchRows: [2_000], cacheBytes: 1 << 20, uploads: ['create, LZ4'] },
   full: {
     bytes: 2 * 2 ** 30,
@@ -49,7 +52,8 @@ export const bench: Bench<Parameters> = {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
     try {
       const { bavail, bsize } = statfsSync(folder)
-      if (bavail * bsize < 8 * parameters.bytes) throw new Error(`${folder} has no room`)
+      if (bavail * bsize < 8 * parameters.bytes)
+        throw new Error(`${folder} does not have enough free disk space`)
       const cases: CaseResult[] = []
       for (const batchRows of parameters.batchRows) {
         cases.push(await uploads(join(folder, `up-${batchRows}`), parameters, batchRows))
@@ -62,7 +66,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** What a request costs the server that answers it; memory beyond what it had. */
+/** Measure a request: its time, and the additional memory of the server. */
 async function watched(
   server: MeasuredServer,
   name: string,
@@ -90,7 +94,7 @@ async function watched(
   }
 }
 
-/** Times are held against those of the first. */
+/** Build a case in which times are relative to the first entry. */
 function held(title: string, entries: readonly Entry[]): CaseResult {
   const first = entries[0]!.milliseconds.p50
   return {
@@ -129,12 +133,12 @@ async function uploads(folder: string, parameters: Parameters, batchRows: number
 
 function oneBatch(dim: number, rows: number): { readonly schema: Schema; readonly batch: Batch } {
   const { schema, batches, pool } = makeBatches({ rows, dim, batchRows: rows })
-  // Half of each vector is zeros, so that there is something to compress.
+  // Set half of each vector to 0, so that the data can be compressed.
   for (let i = 0; i < pool.length; i += dim) pool.fill(0, i, i + dim / 2)
   return { schema, batch: batches[0]! }
 }
 
-/** A stream that can be made longer: its batch may come any number of times. */
+/** A stream of any length: its batch may be repeated. */
 interface Body {
   readonly head: Uint8Array
   readonly batch: Uint8Array
@@ -147,7 +151,7 @@ function bodyOf(stream: Uint8Array): Body {
   return { head: stream.subarray(0, headBytes), batch: stream.subarray(headBytes, -endBytes) }
 }
 
-/** The message of a batch as LanceDB's clients send it: each buffer one LZ4 frame behind its length. */
+/** Encode a batch as LanceDB's clients do: each buffer is one LZ4 frame with its uncompressed length before it. */
 function packedMessage({ length, columns }: Batch): Uint8Array {
   const flat: FlatColumns = { nodes: [], buffers: [] }
   for (const column of columns) flattenColumn(column, flat)
@@ -170,12 +174,15 @@ function packedMessage({ length, columns }: Batch): Uint8Array {
   return concatChunks([prefix, metadata, gap, ...parts])
 }
 
-/** What does not compress becomes a little longer, and a block has 64 KiB at most. */
+/**
+ * Bytes of input per LZ4 block. A block may have at most 64 KiB, and data that cannot be compressed becomes slightly
+ * longer.
+ */
 const blockBytes = 60 * 1024
 const frameHeadBytes = 7
 const frameEndBytes = 4
 
-/** One frame of many: none of them has a checksum of the whole. */
+/** Encode bytes as one LZ4 frame, which is assembled from the blocks of several frames without checksums. */
 function lz4Frame(plain: Uint8Array): Uint8Array {
   const parts: Uint8Array[] = []
   for (let at = 0; at < plain.length || at === 0; at += blockBytes) {
@@ -192,7 +199,7 @@ async function upload(server: MeasuredServer, path: string, body: Body, times: n
     headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
   })
   const answered = once(request, 'response')
-  // A server that answers early has found something wrong, and reads no more.
+  // Stop sending when the connection closes, because a server that has found an error reads no more.
   const closed = once(request, 'close')
   await send(request, body.head, closed)
   for (let i = 0; i < times; i++) await send(request, body.batch, closed)
@@ -227,7 +234,7 @@ async function downloads(folder: string, { bytes, dim, cacheBytes }: Parameters)
     ] as const
     for (const [form, accept] of kind === 'bare' ? ([['', '*/*']] as const) : scans) {
       const name = kind === 'bare' ? 'node:http from a file' : `all rows, ${form}`
-      // The first time warms whatever there is to warm.
+      // Read once before the measurement as a warm-up.
       await download(server, accept, 2_000)
       const scan = () => download(server, accept, times * 2_000)
       entries.push(await watched(server, name, all, body.batch.length, scan))
@@ -237,7 +244,7 @@ async function downloads(folder: string, { bytes, dim, cacheBytes }: Parameters)
   return held(`${(all / 1e6).toFixed(0)} MB of rows read`, entries)
 }
 
-/** Reads and forgets. */
+/** Read all rows, and drop the bytes. Returns their number. */
 async function download(server: MeasuredServer, accept: string, rows: number): Promise<unknown> {
   const path = '/v1/table/t/query'
   const isBare = accept === '*/*'

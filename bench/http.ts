@@ -1,4 +1,7 @@
-/** What HTTP costs beyond HTTP itself: the same bytes from Sheaf and from a bare server of node:http that knows them by heart. */
+/**
+ * Measures the cost of Sheaf's HTTP server. A plain server of node:http that sends the same prepared bytes is the
+ * reference.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,18 +15,18 @@ import { fillFloats, seededRandom } from './random.js'
 interface Parameters {
   readonly rows: number
   readonly dim: number
-  /** Connections at a time, requests of a round on all of them, and rounds. */
+  /** Number of open connections, requests per round on all connections together, and rounds. */
   readonly connections: number
   readonly requests: number
   readonly rounds: number
-  /** Requests one after the other, for how long one takes. */
+  /** Number of single requests, one after the other, to measure the latency. */
   readonly single: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'http',
   question:
-    'how many requests a second does the server answer, and how long does one take, beside a bare server?',
+    'how many requests per second does the server answer, and how long does one take, compared with node:http?',
   small: { rows: 200, dim: 8, connections: 2, requests: 20, rounds: 2, single: 20 },
   full: { rows: 10_000, dim: 128, connections: 32, requests: 8_000, rounds: 7, single: 3_000 },
   async run(parameters) {

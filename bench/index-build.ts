@@ -1,4 +1,4 @@
-/** Large vector indexes: what it takes to build them, to open them, and to ask them. */
+/** Measures large vector indexes: how long it takes to build, open and search them, and how much memory this needs. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,9 @@ interface Parameters {
   readonly dim: number
   readonly centres: number
   readonly queries: number
-  /** With the recall at which each is asked, and the threads that build it. */
+  /**
+   * The index types, with the recall at which searches are compared, and the number of threads that build the index.
+   */
   readonly kinds: readonly {
     readonly type: VectorIndexType
     readonly floor: number
@@ -22,12 +24,12 @@ interface Parameters {
   readonly rounds: number
 }
 
-/** Room for what was read, while an index is built. */
+/** Size in bytes of the cache while an index is built. */
 const cacheBytes = 128 * 1024 * 1024
 
 export const bench: Bench<Parameters> = {
   name: 'index-build',
-  question: 'what does it take to build, open and ask a large vector index?',
+  question: 'how long does it take to build, open and search a large vector index?',
   small: {
     rows: 1500,
     dim: 16,
@@ -55,7 +57,7 @@ export const bench: Bench<Parameters> = {
     for (const { type, floor, threads } of kinds) {
       const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
       try {
-        // What others may keep of what was read is not memory that building takes.
+        // Use a small cache, so that cached data does not count as memory of the build.
         const ns = await connect(folder, {
           buildThreads: threads,
           cacheBytes,
@@ -82,7 +84,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** From nothing in memory to the first answer, and a batch of a hundred queries after it. */
+/** Measure the time from a closed root to the first answer, and the time of a batch of 100 queries after it. */
 async function opened(folder: string, { dim, queries }: VectorData): Promise<CaseResult> {
   const of = (first: number, count: number) =>
     Array.from({ length: count }, (_, i) => {

@@ -1,4 +1,7 @@
-/** How close the writing of many rows comes to writing their bytes, and that of one to the disk. */
+/**
+ * Measures how close ingest comes to the limits of the machine: many rows compared with writing their bytes, one row
+ * compared with a sync.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,7 +25,8 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'ingest',
-  question: 'what does writing rows cost beyond writing their bytes, and appending one beyond the disk?',
+  question:
+    'how much slower are writes of many rows than writing their bytes, and appends of one row than the disk?',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, rounds: 1, appends: 5 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, rounds: 5, appends: 300 },
   async run(parameters) {
@@ -39,7 +43,7 @@ export const bench: Bench<Parameters> = {
 
 interface Writer {
   readonly name: string
-  /** Writes everything below an empty folder, durably; gives the number of rows. */
+  /** Write all rows to an empty folder, durably. Returns the number of rows. */
   write(folder: string): Promise<number>
 }
 
@@ -67,7 +71,10 @@ async function many(folder: string, parameters: Parameters): Promise<CaseResult>
   const figures: Readonly<Record<string, number>>[] = []
   const answers = writers.map(() => '')
   let made = 0
-  /** `measure` is given the work alone; making room for it, and taking away what it wrote, is not part of it. */
+  /**
+   * Run a writer in a new folder. `measure` gets only the work of the writer, not the creation and deletion of the
+   * folder.
+   */
   const run = async <T>(who: number, measure: (work: () => Promise<void>) => Promise<T>): Promise<T> => {
     const path = join(folder, `many-${made++}`)
     mkdirSync(path)
@@ -105,13 +112,16 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - started
 }
 
-/** What others do on the machine lengthens gaps too: the less of two. */
+/**
+ * Observe a run twice and return the observation with the smaller event-loop delay, because other work of the machine
+ * increases this delay.
+ */
 async function observedTwice(observe: () => ReturnType<typeof observed>) {
   const [first, second] = [await observe(), await observe()]
   return first.longestGapMs < second.longestGapMs ? first : second
 }
 
-/** What a run does to the event loop and to memory: a run of its own, for watching takes time. */
+/** Measure the event-loop delay and the additional memory of a run. This takes time, so such a run is not timed. */
 async function observed(work: () => Promise<void>) {
   await turn()
   const before = process.memoryUsage().rss
@@ -134,7 +144,7 @@ async function ingest(path: string, schema: Schema, data: Iterable<object>): Pro
   return rows
 }
 
-/** Durably. */
+/** Write `bytes` bytes to a new file, durably. */
 export async function writeFile(path: string, bytes: number): Promise<void> {
   const piece = new Uint8Array(4 * 1024 * 1024).fill(7)
   const file = await open(path, 'wx')

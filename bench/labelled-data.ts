@@ -1,4 +1,6 @@
-/** Vectors with labels, queries that lie by one label, and filters that have to do with both. */
+/**
+ * Generates or loads vectors with labels, queries that are near rows of one label, and filters that depend on labels.
+ */
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { dataPath } from '../scripts/data.js'
@@ -10,15 +12,20 @@ import { fashionData } from './vector-data.js'
 export interface LabelledVectors {
   readonly name: string
   readonly dim: number
-  /** `rows x dim`, and the label of each row: small numbers from 0 on. */
+  /** The elements of all rows (`rows x dim`). */
   readonly rows: Float32Array
+  /** The label of each row: an integer from 0 on. */
   readonly labels: Int32Array
-  /** `queries x dim`, and the label that each lies by. */
+  /** The elements of all queries (`queries x dim`). */
   readonly queries: Float32Array
+  /** For each query: the label of the rows near it. */
   readonly own: Int32Array
 }
 
-/** Columns beside `vector`: `id` (number of the row), `c` (its label), `share` (random in [0, 1)), `x` (its first element). */
+/**
+ * Create a table with the columns `vector`, `id` (number of the row), `c` (its label), `share` (random in [0, 1)) and
+ * `x` (first element of the vector).
+ */
 export async function labelledTable(ns: Namespace, name: string, data: LabelledVectors): Promise<Table> {
   const { dim, rows, labels } = data
   const share = sharesOf(labels.length)
@@ -38,15 +45,15 @@ export async function labelledTable(ns: Namespace, name: string, data: LabelledV
   return table!
 }
 
-/** Which rows pass, for each query. */
+/** A filter. It may depend on the query. */
 export interface Filter {
   readonly name: string
-  /** SQL; null: all rows. */
+  /** Return the filter as SQL. Null: all rows pass. */
   where(query: number): string | null
   passes(query: number, row: number): boolean
 }
 
-/** The same rows, and queries that lie by labels with few rows. */
+/** Return the same rows, but only the queries whose label has less than a quarter of the rows. */
 export function bySmallLabels(data: LabelledVectors): LabelledVectors {
   const { dim, labels, queries, own } = data
   const sizes = new Map<number, number>()
@@ -57,13 +64,13 @@ export function bySmallLabels(data: LabelledVectors): LabelledVectors {
   return { ...data, queries: some, own: Int32Array.from(kept, q => own[q]!) }
 }
 
-/** Filters by label, by a random part, by one dimension, and by two of these together. */
+/** Return filters by label, by a random share of the rows, by one dimension, and by two of these together. */
 export function filtersOf(data: LabelledVectors): readonly Filter[] {
   const { dim, rows, labels, own, queries } = data
   const share = sharesOf(labels.length)
   const count = labels.reduce((most, label) => Math.max(most, label + 1), 0)
   const middles = middlesOf(data, count)
-  /** Labels by how far their rows lie from a query, the farthest first. */
+  /** For each query: the labels sorted by the distance of their mean from the query, the farthest label first. */
   const farthest = Array.from(own, (_, q) => {
     const query = queries.subarray(q * dim, (q + 1) * dim)
     const far = middles.map(middle => squaresBetween(middle, query))
@@ -107,7 +114,11 @@ export function filtersOf(data: LabelledVectors): readonly Filter[] {
   ]
 }
 
-/** `clusters` normal clouds, `apart` from each other; the first has half of the rows. Queries: near rows, between rows, and away from all, in turns. */
+/**
+ * Generate normally distributed clusters. The first cluster has about half of the rows. `apart`: the standard deviation
+ * of the cluster centres. There are three kinds of queries: near a row, halfway between two rows, and outside of the
+ * clusters.
+ */
 export function clouds(
   name: string,
   count: number,
@@ -141,7 +152,7 @@ export function clouds(
   return { name, dim, rows, labels, queries: asked, own }
 }
 
-/** Rows with the nearest of `count` middles that k-means finds as their labels, and queries likewise. */
+/** Label rows and queries by k-means. The label is the number of the nearest of `count` means. */
 export function labelledByMeans(
   name: string,
   dim: number,
@@ -169,7 +180,10 @@ export function labelledByMeans(
   return { name, dim, rows, labels, queries, own: labelsOf(queries) }
 }
 
-/** Embedded texts, embedded questions to them, and the topics of both; null where they are not on this machine. */
+/**
+ * Load embedded texts, embedded questions about them, and topics as labels. Returns null if the files are not on this
+ * machine.
+ */
 export function questionsToTexts(count: number): LabelledVectors | null {
   const [documents, questions] = ['docs', 'queries'].map(part =>
     dataPath('vectors', 'scifact-minilm', `scifact-${part}.f16`),
@@ -185,7 +199,10 @@ export function questionsToTexts(count: number): LabelledVectors | null {
   return labelledByMeans('real questions', dim, widened(readFileSync(documents)), queries, 8)
 }
 
-/** Pictures of clothes with what they show, and others to look for; null where they are not on this machine. */
+/**
+ * Load images of clothes with their kinds as labels, and other images as queries. Returns null if the files are not on
+ * this machine.
+ */
 export function labelledPictures(count: number): LabelledVectors | null {
   const data = fashionData(count)
   const [labels, own] = ['train', 't10k'].map(part =>
@@ -197,7 +214,7 @@ export function labelledPictures(count: number): LabelledVectors | null {
   return { ...data, labels: labelsIn(labels, data.rows.length / data.dim), own: labelsIn(own, count) }
 }
 
-/** Half floats, little-endian. */
+/** Convert little-endian half floats to float32. */
 function widened(bytes: Buffer): Float32Array {
   return Float32Array.from({ length: bytes.length / 2 }, (_, i) => {
     const half = bytes.readUInt16LE(2 * i)

@@ -1,4 +1,4 @@
-/** Whether a root stays as small and as fast as one that was just written, and what keeping it so costs. */
+/** Measures whether maintenance keeps a root as small and as fast as a new root, and the cost of maintenance. */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +9,9 @@ import { seededRandom } from './random.js'
 import { makeBatches } from './wide-rows.js'
 
 interface Parameters {
-  /** One-row appends; to every ten of them an update of a row. */
+  /** Number of appends of one row. After every ten appends, one row is updated. */
   readonly appends: number
-  /** Rows of the table that is compacted, and the fragments they begin in. */
+  /** Number of rows of the table that is compacted, and number of its fragments before. */
   readonly rows: number
   readonly fragments: number
   readonly rounds: number
@@ -19,7 +19,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'maintenance',
-  question: 'does a root stay as small and as fast as a fresh one, and what does that cost?',
+  question: 'does a root stay as small and as fast as a new root, and what does maintenance cost?',
   small: { appends: 300, rows: 4_000, fragments: 20, rounds: 1 },
   full: { appends: 100_000, rows: 500_000, fragments: 50, rounds: 3 },
   async run({ appends, rows, fragments, rounds }) {
@@ -35,7 +35,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** Nothing is kept for longer than it is needed. */
+/** Settings with which maintenance deletes everything as soon as it is not needed. */
 const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } as const
 
 // ---- many small commits
@@ -143,7 +143,7 @@ function entry(name: string, ms: number, figures: Readonly<Record<string, number
   return { name, milliseconds: { min: ms, p50: ms, p95: ms }, relativeTime: 1, answer: '', figures }
 }
 
-// ---- compaction beside a plain copy, and beside queries
+// ---- compaction, compared with a plain copy, and its effect on queries
 
 async function compacting(
   folder: string,
@@ -213,7 +213,7 @@ async function manyFragments(ns: Namespace, name: string, rows: number, fragment
   return ns.openTable(name)
 }
 
-/** What any user can do: read all of it, and write it. */
+/** Copy a table through the public API: read all rows, and write them. */
 async function copy(ns: Namespace, table: Table, name: string): Promise<void> {
   await ns.createTable(name, table.query().batches())
 }
@@ -224,7 +224,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return Number(process.hrtime.bigint() - started) / 1e6
 }
 
-/** How long queries of one row by its key take while `work` goes on, one every few milliseconds. */
+/** Measure the latency of queries for one row by its key while `work` runs. A query is sent every few milliseconds. */
 async function latencies(table: Table, work: () => Promise<unknown>) {
   let isOver = false
   const working = work().finally(() => {

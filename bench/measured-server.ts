@@ -1,23 +1,23 @@
-/** A server in a process of its own that tells what it takes (`http-server.mjs`). */
+/** Starts a server in a separate process, which reports its memory and times (`http-server.mjs`). */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 export interface Told {
-  /** Bytes of memory: at most since `forget`, and now. */
+  /** Memory in bytes: the maximum since `forget`, and the current value. */
   readonly peak: number
   readonly now: number
   readonly longestGapMs: number
-  /** Of all its threads, since it began. */
+  /** CPU time of all threads since the start of the process. */
   readonly cpuSeconds: number
 }
 
 export interface ServerOptions {
   readonly cacheBytes?: number
-  /** Threads that read. Default 0: all is done in one thread. */
+  /** Number of worker threads. Default 0: all work is done in one thread. */
   readonly workers?: number
-  /** The Node that runs it. Default: the one that runs this. */
+  /** The path of the Node that runs the server. Default: the Node of this process. */
   readonly execPath?: string | undefined
 }
 

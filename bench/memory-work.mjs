@@ -1,6 +1,7 @@
 /**
- * One kind of work on a large table in a process of its own: what `memory` measures. Arguments: the work, the root, and as
- * JSON the rows of the table, the dimension of its vectors, and `cacheBytes`. Prints as JSON what it took and its answer.
+ * Runs one kind of work on a large table in a separate process, for the bench `memory`. Arguments: the work, the root,
+ * and as JSON the number of rows, the dimension of the vectors, and `cacheBytes`. Prints the time, the memory and the
+ * answer as JSON.
  */
 import { readdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -33,14 +34,14 @@ const fields = [
 const schema = new Schema(fields)
 const pool = new Float32Array((64 * 1024 + batchRows) * dim)
 
-/** Uniform in [0, 1), from the row alone. */
+/** Return a number in [0, 1) that depends only on the row number. */
 function scoreOf(row) {
   let mixed = Math.imul(row ^ 0x2545f491, 0x9e3779b1)
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b)
   return ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32
 }
 
-/** Rows `first..end` as Arrow record batches. A text has 44 bytes. */
+/** Yield the rows `first..end` as Arrow record batches. A text has 44 bytes. */
 function* batchesOf(first, end) {
   if (pool[0] === 0) for (let i = 0; i < pool.length; i++) pool[i] = 2 * scoreOf(i + 1) - 1
   const word = Buffer.from('the text of the row that has the id ')
@@ -73,7 +74,7 @@ const inRoot = work => async () => {
 }
 const onTable = work => inRoot(async ns => work(await ns.openTable('t')))
 
-/** By name; each gives an answer that does not depend on `cacheBytes`. */
+/** By name: the kinds of work. The answer of each does not depend on `cacheBytes`. */
 const works = {
   'bare process': inRoot(async () => 0),
   'read the files': async () => {

@@ -1,4 +1,7 @@
-/** Whether a table larger than memory can be worked with: how much memory each kind of work takes, in a process of its own. */
+/**
+ * Measures the memory that each kind of work on a table needs, to show that a table may be larger than memory. Each
+ * kind of work runs in a separate process.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,9 +13,12 @@ interface Parameters {
   readonly rows: number
   readonly dim: number
   readonly cacheBytes: number
-  /** For the second round: what the heap of the engine is held to. */
+  /** Limit of the JavaScript heap in MB, for the second series of measurements. */
   readonly heapMegabytes: number
-  /** How often what changes nothing is done: the best counts, since others use the machine too. */
+  /**
+   * How often work that changes nothing is repeated. The best time counts, because other work of the machine increases
+   * times.
+   */
   readonly rounds: number
   readonly reads: readonly string[]
   readonly writes: readonly string[]
@@ -41,7 +47,7 @@ const writes = [
 
 export const bench: Bench<Parameters> = {
   name: 'memory',
-  question: 'how much memory does it take to work with a table that is larger?',
+  question: 'how much memory does work on a table need that is larger than memory?',
   small: {
     rows: 20_000,
     dim: 16,
@@ -86,10 +92,11 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** What is written anew lies beside what it replaces. */
+/** Check the free disk space. While rows are rewritten, old and new files exist at the same time. */
 function checkRoom(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder)
-  if (bavail * bsize < 3 * bytes) throw new Error(`${folder} has no room for ${3 * bytes} bytes`)
+  if (bavail * bsize < 3 * bytes)
+    throw new Error(`${folder} does not have ${3 * bytes} bytes of free disk space`)
 }
 
 function bytesIn(folder: string): number {
@@ -104,7 +111,7 @@ interface Worked {
   readonly answer: Answer
 }
 
-/** One kind of work, each time in a process of its own. */
+/** Run one kind of work, each time in a new process. */
 function work(root: string, name: string, parameters: Parameters, flags: readonly string[] = []): Entry {
   const isReading = name !== 'ingest' && !writes.includes(name)
   const length = isReading ? parameters.rounds : 1
@@ -123,11 +130,11 @@ function workOnce(root: string, name: string, parameters: Parameters, flags: rea
   const options = JSON.stringify({ rows, dim, cacheBytes })
   const args = [...flags, resolve('bench/memory-work.mjs'), name, root, options]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
-  if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+  if (status !== 0) throw new Error(`the process of ${name} exited with the status ${status}: ${stderr}`)
   return JSON.parse(stdout)
 }
 
-/** Times are held against those of reading the files. */
+/** Build a case in which times are relative to the time of reading the files. */
 function held(title: string, entries: readonly Entry[]): CaseResult {
   const read = entries.find(({ name }) => name === 'read the files')!.milliseconds.min
   return {
@@ -136,7 +143,7 @@ function held(title: string, entries: readonly Entry[]): CaseResult {
   }
 }
 
-/** What finding something costs. */
+/** Measure the time of a cache hit. */
 async function hits(): Promise<CaseResult> {
   const names = Array.from({ length: 1000 }, (_, i) => `tables/0000-0000/0-${i}/0/1`)
   const times = 100

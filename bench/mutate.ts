@@ -1,4 +1,6 @@
-/** What changing rows costs, and that one row costs the same in a table of one fragment and in one of many. */
+/**
+ * Measures updates, deletes and merges, and whether the cost of changing one row depends on the number of fragments.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +15,7 @@ const shape = { dim: 128, batchRows: 10_000 } as const
 interface Parameters {
   readonly rows: number
   readonly fragments: number
-  /** Rows of a merge, half of which the table has. */
+  /** Number of rows of a merge. The table already has half of them. */
   readonly merged: number
   readonly rounds: number
 }
@@ -21,7 +23,7 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'mutate',
   question:
-    'what do updates, deletes and merges cost, and does one row cost more where there are many fragments?',
+    'what do updates, deletes and merges cost, and does changing one row cost more with many fragments?',
   small: { rows: 4_000, fragments: 20, merged: 100, rounds: 2 },
   full: { rows: 1_000_000, fragments: 500, merged: 10_000, rounds: 15 },
   async run({ rows, fragments, merged, rounds }) {
@@ -30,7 +32,7 @@ export const bench: Bench<Parameters> = {
     try {
       const one = await wideTable(ns, 'one', rows, 1)
       const many = await wideTable(ns, 'many', rows, fragments)
-      // As in a process that has been at work: the columns are in memory.
+      // Read the columns first, so that they are in memory, as in a process that has been running for a while.
       for (const table of [one, many]) await table.search(new Float32Array(shape.dim)).limit(1).toArray()
       return [
         await single('update one row', { one, many }, rows, rounds, async (table, id, i) => {
@@ -59,7 +61,7 @@ async function wideTable(ns: Namespace, name: string, rows: number, fragments: n
   return ns.openTable(name)
 }
 
-/** The same rows of both tables, never one twice. */
+/** Change single rows. Both tables get the same changes. */
 async function single(
   title: string,
   { one, many }: { readonly one: Table; readonly many: Table },
@@ -116,7 +118,7 @@ async function bulk(
   return gapped(await race({ title: `changing many of ${rows} rows`, contestants, rounds }), contestants)
 }
 
-/** Rows of which every other one is new, the others somewhere in the table. */
+/** Return rows to merge. Every other row is new. The other rows exist in random positions of the table. */
 function upserts(rows: number, count: number, seed: number): ArrowRows {
   const random = seededRandom(seed)
   const taken = new Set<number>()
@@ -133,7 +135,7 @@ function upserts(rows: number, count: number, seed: number): ArrowRows {
   return new ArrowRows(schema, batches)
 }
 
-/** The same, with the longest gap of the event loop while each did its work once more. */
+/** Run each contestant once more, and add the maximum event-loop delay to its entry. */
 async function gapped(result: CaseResult, contestants: readonly Contestant[]): Promise<CaseResult> {
   const entries = []
   for (const [i, entry] of result.entries.entries()) {

@@ -1,7 +1,7 @@
-/** Queries that are asked one at a time, each timed alone. */
+/** Runs queries one at a time, and times each of them. */
 import { type CaseResult, type Contestant, distributions, race, timesOf } from './harness.js'
 
-/** The rows of all queries, one query after the other, and what each query took. */
+/** The results of all queries, one query after the other, and the time of each query. */
 export interface Asked {
   readonly found: readonly number[]
   readonly milliseconds: Float64Array
@@ -10,7 +10,7 @@ export interface Asked {
 export interface Asker<Query> {
   readonly name: string
   readonly queries: readonly Query[]
-  /** Asks all, in order, one at a time: as `oneByOne` does, here or in another process. */
+  /** Run all queries in order, one at a time. Uses `oneByOne` in this process or in another one. */
   readonly ask: (queries: readonly Query[]) => Promise<Asked>
 }
 
@@ -30,8 +30,8 @@ export async function oneByOne<Query>(
 }
 
 /**
- * A race through all queries, each timed alone: `p50Ms` and `p95Ms` are quantiles over the queries of what each took at the median of
- * the rounds.
+ * Run a race over all queries, and time each query. The figures `p50Ms` and `p95Ms` are quantiles over the queries. The
+ * time of a query is its median over the rounds.
  */
 export async function timedOneByOne<Query>(
   title: string,
@@ -40,13 +40,13 @@ export async function timedOneByOne<Query>(
 ): Promise<CaseResult> {
   const warmups = 2
   const times = askers.map(({ queries }) => queries.map(() => new Float64Array(rounds)))
-  const contestants = askers.map(({ name, queries, ask }, who): Contestant => {
+  const contestants = askers.map(({ name, queries, ask }, index): Contestant => {
     let round = -warmups
     return {
       name,
       async run() {
         const { found, milliseconds } = await ask(queries)
-        if (round >= 0) for (const [q, own] of times[who]!.entries()) own[round] = milliseconds[q]!
+        if (round >= 0) for (const [q, own] of times[index]!.entries()) own[round] = milliseconds[q]!
         round++
         return Uint32Array.from(found)
       },
@@ -57,8 +57,8 @@ export async function timedOneByOne<Query>(
   return {
     title,
     lines: distributions(askers, medians),
-    entries: entries.map((entry, who) => {
-      const { p50, p95 } = timesOf(medians[who]!)
+    entries: entries.map((entry, index) => {
+      const { p50, p95 } = timesOf(medians[index]!)
       return { ...entry, figures: { p50Ms: p50, p95Ms: p95 } }
     }),
   }

@@ -1,4 +1,7 @@
-/** The first answer of a process that has just begun: opening the root, finding the table, reading what the query needs. */
+/**
+ * Measures the time until a new process has the first answer: open the root, find the table, and read the data for a
+ * query.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,15 +15,14 @@ import { fillBytes, fillFloats, seededRandom } from './random.js'
 
 interface Parameters {
   readonly floats: { readonly rows: number; readonly dim: number }
-  /** At full size Fashion-MNIST itself, where it is; else as many random bytes. */
+  /** In full size, the images of Fashion-MNIST, if they are on this machine. Otherwise random bytes. */
   readonly bytes: { readonly rows: number; readonly dim: number; readonly fashion: boolean }
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'open-cold',
-  question:
-    'how long does a process that has just begun take to its first answer, beyond what a bare node takes?',
+  question: 'how long does a new process take until its first answer, in addition to the start of Node?',
   small: { floats: { rows: 500, dim: 32 }, bytes: { rows: 300, dim: 784, fashion: false }, rounds: 1 },
   full: { floats: { rows: 10_000, dim: 128 }, bytes: { rows: 60_000, dim: 784, fashion: true }, rounds: 15 },
   async run({ floats, bytes, rounds }) {
@@ -97,13 +99,13 @@ async function makeTable(root: string, dim: number, values: Float32Array | Uint8
   await ns.close()
 }
 
-/** A process from its start to its end. */
+/** Return a contestant that runs a process from start to end. */
 function child(name: string, args: readonly string[]): Contestant {
   return {
     name,
     run() {
       const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-      if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+      if (status !== 0) throw new Error(`the process of ${name} exited with the status ${status}: ${stderr}`)
       return stdout
     },
   }

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** The most memory this process has had, by the kernel's count where it tells: what a process inherits it does not count. */
+/**
+ * Return the maximum memory of this process in bytes. Uses the count of the Linux kernel if it is available, because it
+ * does not include the memory of the parent process.
+ */
 export function peakBytes() {
   try {
     return 1024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))[1])

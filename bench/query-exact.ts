@@ -1,4 +1,7 @@
-/** Exact top-k: the kernel against the mere reading of the same memory and against JavaScript's best loop. */
+/**
+ * Measures exact top-k search: the kernel, compared with only reading the same memory and with an optimized JavaScript
+ * loop.
+ */
 import { searchSegment, sumSegment } from '../src/kernels/exact.js'
 import type { Metric } from '../src/kernels/metric.js'
 import { Nearest } from '../src/kernels/nearest.js'
@@ -16,7 +19,7 @@ export interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'query-exact',
   question:
-    'how close does exact search come to merely reading the vectors, and what does it gain over JavaScript?',
+    'how much slower is exact search than only reading the vectors, and how much faster than JavaScript?',
   small: { floats: { rows: 20_000, dim: 64 }, bytes: { rows: 2_000, dim: 784 }, k: 10, rounds: 3 },
   full: { floats: { rows: 1_000_000, dim: 128 }, bytes: { rows: 240_000, dim: 784 }, k: 10, rounds: 25 },
   async run({ floats, bytes, k, rounds }) {
@@ -48,7 +51,7 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** Seeded vectors, cut into segments as a table does it. */
+/** Generate vectors from a seed, divided into segments as in a table. */
 export function makeColumn(kind: ElementKind, rows: number, dim: number, seed: number): VectorSegment[] {
   const random = seededRandom(seed)
   const most = Math.floor(segmentBytes / (kind === 'f32' ? dim * 4 : dim))
@@ -68,7 +71,7 @@ export function makeQuery(kind: ElementKind, dim: number, seed: number): Float32
   return Float32Array.from(fillBytes(new Uint8Array(dim), random))
 }
 
-/** What Sheaf does. Answers are ordinals within the column. */
+/** Return the contestant that runs Sheaf's kernel. Answers are row numbers within the column. */
 export function kernel(
   column: readonly VectorSegment[],
   query: Float32Array,
@@ -115,8 +118,8 @@ function loop(
 type Elements = Float32Array | Uint8Array
 
 /**
- * The fastest plain loops we know of: four accumulators in float64 and no call per row. Made afresh for every
- * column, so that the compiler of each sees one type of array only.
+ * Create the fastest plain loops that are known: they use four float64 accumulators and no call per row. The loops are
+ * compiled again for each column, so that each loop sees only one type of array.
  */
 function makeLoops() {
   return {

@@ -1,4 +1,4 @@
-/** The nearest of the rows that pass a filter: how many a second, and how well, whatever share of the rows passes. */
+/** Measures filtered vector search, for different shares of matching rows: queries per second and recall. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,25 +21,26 @@ interface Parameters {
   readonly centres: number
   readonly queries: number
   readonly shares: readonly number[]
-  /** Clusters of rows, the first with half of them, to be filtered by cluster. */
+  /** Data sets of clusters. The first cluster has half of the rows. Queries are filtered by cluster. */
   readonly clusters: readonly {
     readonly rows: number
     readonly dim: number
     readonly count: number
-    /** How far apart. */
+    /** The standard deviation of the cluster centres. */
     readonly apart: number
   }[]
-  /** Whether real questions to real texts are asked, where those are on this machine. */
+  /** Whether to measure real questions about real texts too, if the data is on this machine. */
   readonly texts: boolean
   readonly kinds: readonly VectorIndexType[]
-  /** Recall to be reached. */
+  /** The recall that tuned searches must reach. */
   readonly floor: number
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'query-filtered',
-  question: 'how many nearest rows a second are found among those that pass a filter, by how many pass?',
+  question:
+    'how many filtered vector searches per second are possible, depending on the share of matching rows?',
   small: {
     rows: 1500,
     dim: 16,
@@ -102,10 +103,10 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-/** Filters that have to do with where the query lies. */
+/** The names of filters that depend on the position of the query. */
 const correlatedFilters = new Set(['other label', 'largest label', 'farthest label', 'three far labels'])
 
-/** Rows that pass a filter by label, untuned and exact. What is exact is measured by Sheaf itself. */
+/** Measure searches with a filter by label, without tuning and exact. Sheaf itself computes the exact results. */
 async function byLabel(
   ns: Namespace,
   data: LabelledVectors,

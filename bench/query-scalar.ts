@@ -1,4 +1,4 @@
-/** What scalar indexes save, what they cost, and how near a query of one row comes to a plain map in memory. */
+/** Measures the benefit and the cost of scalar indexes, and compares a lookup of one row with a `Map` in memory. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,19 +10,19 @@ import { seededRandom } from './random.js'
 import { makeBatches, textOf } from './wide-rows.js'
 
 interface Parameters {
-  /** Rows of the table that is asked for few rows, and changed. */
+  /** Number of rows of the table from which a few rows are read or changed. */
   readonly rows: number
   readonly fragments: number
-  /** Rows of the table that is counted, and indexed. */
+  /** Number of rows of the table for counts and index builds. */
   readonly countedRows: number
-  /** Rows of a merge, half of which the table has. */
+  /** Number of rows of a merge. The table already has half of them. */
   readonly merged: number
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'query-scalar',
-  question: 'what do scalar indexes save, and what do they cost?',
+  question: 'how much time do scalar indexes save, and what do they cost?',
   small: { rows: 4_000, fragments: 4, countedRows: 8_000, merged: 50, rounds: 1 },
   full: { rows: 1_000_000, fragments: 8, countedRows: 5_000_000, merged: 10_000, rounds: 31 },
   async run({ rows, fragments, countedRows, merged, rounds }) {
@@ -42,7 +42,7 @@ export const bench: Bench<Parameters> = {
 
 // ---- few rows of many
 
-/** Queries of one round: one is too short to be timed alone. */
+/** Number of queries per round. One query is too short to be timed. */
 const queries = 100
 
 async function fewRows(
@@ -87,7 +87,7 @@ async function fewRows(
       perQuery('newest version', oneOf(table)),
     ],
     rounds,
-    // Until the engine has compiled what runs a hundred times a round.
+    // Warm up until V8 has compiled the code that runs a hundred times per round.
     warmups: rounds,
   })
   const hundred = (i: number) => Array.from({ length: 100 }, (_, k) => ((k * 7919 + i) % rows) * 7)
@@ -115,7 +115,7 @@ async function fewRows(
   return [perOne(one), many, ...(await changes(ns, table, rows, merged, rounds))]
 }
 
-/** The figures of one query. */
+/** Convert the figures of a round to those of one query. */
 function perOne(result: CaseResult): CaseResult {
   return {
     ...result,
@@ -191,7 +191,7 @@ async function changes(
 async function manyRows(ns: Namespace, rows: number, rounds: number): Promise<readonly CaseResult[]> {
   const pieces = makePieces(rows, 1)
   const table = await fillTable(ns, pieces)
-  // As in a process that has been at work: the columns are in memory.
+  // Read the columns first, so that they are in memory, as in a process that has been running for a while.
   const task = countTasks(rows)[0]!
   const scanned = await table.countRows(task.filter)
   const builds: Entry[] = []
@@ -204,7 +204,8 @@ async function manyRows(ns: Namespace, rows: number, rounds: number): Promise<re
     rounds,
   })
   for (const column of ['cat', 'flag']) await indexed(table, column, 'BITMAP')
-  if ((await table.countRows(task.filter)) !== scanned) throw new Error('the indexes count other rows')
+  if ((await table.countRows(task.filter)) !== scanned)
+    throw new Error('the count with indexes differs from the count by a scan')
   const byIndexes = await race({
     title: `${task.filter}: count of ${rows} rows with BITMAPs on cat and flag`,
     contestants: [loop(task, pieces), count(task, table)],

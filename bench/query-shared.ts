@@ -1,4 +1,7 @@
-/** One graph in shared memory, searched by one thread and by two: whether a second one costs the first anything. */
+/**
+ * Measures searches of one graph in shared memory by one thread and by two threads, to show whether a second thread
+ * slows down the first one.
+ */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,14 +19,14 @@ interface Parameters {
   readonly centres: number
   readonly queries: number
   readonly ef: number
-  /** How often each thread asks all queries in one measurement, and measurements. */
+  /** How often each thread runs all queries in one measurement. `rounds`: the number of measurements. */
   readonly repeats: number
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'query-shared',
-  question: 'how many walks through one graph of bytes in shared memory do one and two threads make?',
+  question: 'how many searches per second do one and two threads make in one graph in shared memory?',
   small: { rows: 1000, dim: 16, centres: 10, queries: 20, ef: 16, repeats: 1, rounds: 2 },
   full: { rows: 100_000, dim: 128, centres: 1000, queries: 500, ef: 64, repeats: 4, rounds: 7 },
   async run({ rows, dim, centres, queries: asked, ef, repeats, rounds }) {
@@ -34,7 +37,7 @@ export const bench: Bench<Parameters> = {
     const shape: GraphShape = { kind: 'u8', stride: dim, rows, m, levels: levelsOf(0, rows, m), efMax: 256 }
     const places = graphPlaces(shape)
     const crew = openCrew(shape, places.end, 1, 2)
-    if (crew === null) throw new Error('no shared memory for WebAssembly here')
+    if (crew === null) throw new Error('WebAssembly has no shared memory on this machine')
     const { arena, shared, scratches } = crew
     new Uint8Array(arena.buffer, places.vectors, nodes.length).set(nodes)
     const graph = new Graph(arena, shape, places, true, shared)
@@ -98,7 +101,7 @@ interface Answer {
   readonly took: number
 }
 
-/** Elements as bytes, from the least to the greatest of them. */
+/** Convert elements to bytes: 0 stands for -m and 255 for m, where m is the largest absolute value of an element. */
 function bytesOf(values: Float32Array): Uint8Array {
   let greatest = 0
   for (const value of values) greatest = Math.max(greatest, Math.abs(value))

@@ -1,4 +1,4 @@
-/** SQL through the public face, against the best plain JavaScript over the same typed arrays. */
+/** Measures SQL filters through the public API, compared with optimized plain JavaScript over the same typed arrays. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,14 +21,14 @@ import { seededRandom } from './random.js'
 
 interface Parameters {
   readonly rows: number
-  /** Members of the long IN list. */
+  /** Number of members of the long IN list. */
   readonly members: number
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'query-sql',
-  question: 'how close does a SQL filter come to the best loop one would write by hand?',
+  question: 'how much slower is a SQL filter than an optimized loop written by hand?',
   small: { rows: 20_000, members: 1_000, rounds: 3 },
   full: { rows: 5_000_000, members: 100_000, rounds: 25 },
   async run({ rows, members, rounds }) {
@@ -56,22 +56,22 @@ export const bench: Bench<Parameters> = {
 
 // ---- the rows
 
-/** Consecutive rows as the arrays that Arrow has for them. */
+/** Consecutive rows as the arrays that an Arrow record batch has. */
 export interface Piece {
   readonly rows: number
-  /** Row number in the table. */
+  /** The row number in the table. */
   readonly id: BigInt64Array
-  /** Uniform in [0, 1). */
+  /** A random number in [0, 1). */
   readonly x: Float64Array
-  /** One of 'a0' .. 'a99': row i is `bytes[offsets[i] .. offsets[i + 1]]`. */
+  /** One of the texts 'a0' .. 'a99'. The text of row i is `bytes[offsets[i] .. offsets[i + 1]]`. */
   readonly cat: { readonly bytes: Uint8Array; readonly offsets: Int32Array }
-  /** One bit per row, half of them set. */
+  /** One bit per row. Half of the bits are set. */
   readonly flag: Uint8Array
-  /** Microseconds: some second of the year that begins 2024-01-01. */
+  /** A time in microseconds: a random second of the year that begins 2024-01-01. */
   readonly ts: BigInt64Array
 }
 
-/** Rows of one fragment of a table. */
+/** Number of rows of one fragment. */
 const pieceRows = 1024 * 1024
 
 const microsPerSecond = 1_000_000n
@@ -137,12 +137,12 @@ function batchOf({ rows, id, x, cat, flag, ts }: Piece): Batch {
   return { schema, length: rows, columns }
 }
 
-/** The rows as an Arrow IPC stream. */
+/** Encode the rows as an Arrow IPC stream. */
 export function encodePieces(pieces: readonly Piece[]): Uint8Array {
   return concatChunks(encodeIpcStream(schema, pieces.map(batchOf)))
 }
 
-/** A table of the rows, one fragment per piece. */
+/** Create a table of the rows, with one fragment per piece. */
 export async function fillTable(ns: Namespace, pieces: readonly Piece[]): Promise<Table> {
   const table = await ns.createTable('t', encodePieces(pieces.slice(0, 1)))
   for (const piece of pieces.slice(1)) await table.add(encodePieces([piece]))
@@ -153,7 +153,7 @@ export async function fillTable(ns: Namespace, pieces: readonly Piece[]): Promis
 
 export interface CountTask {
   readonly filter: string
-  /** The loop for it: no branch that depends on a row, no array that is not read in order. */
+  /** The plain loop for the filter. It has no branches that depend on values, and reads all arrays in order. */
   readonly count: (piece: Piece) => number
 }
 
@@ -167,7 +167,7 @@ export function countTasks(rows: number): CountTask[] {
   ]
 }
 
-/** A twentieth of the ids. */
+/** Return a range with a twentieth of the ids. */
 function middle(rows: number): readonly [first: number, last: number] {
   const first = Math.floor(rows / 2)
   return [first, first + Math.floor(rows / 20)]
@@ -208,7 +208,7 @@ function countBetween({ rows, id }: Piece, first: number, last: number): number 
   const least = BigInt(first)
   const greatest = BigInt(last)
   let count = 0
-  // The ids ascend, so the branch is foreseen.
+  // A branch is cheap here: the ids ascend, so the CPU predicts it.
   for (let i = 0; i < rows; i++) if (id[i]! >= least && id[i]! <= greatest) count++
   return count
 }
@@ -265,7 +265,7 @@ async function fetching(
 
 // ---- reading SQL
 
-/** How often a filter is read per round, so that milliseconds per round are microseconds each. */
+/** How often a filter is parsed per round. So the milliseconds of a round are the microseconds of one parse. */
 const readsPerRound = 1000
 
 function reading(rounds: number): Promise<CaseResult> {
@@ -299,7 +299,7 @@ function longList(table: Table, members: number, rows: number, rounds: number): 
   })
 }
 
-/** Half of them of rows that are there, in no order. */
+/** Return the members of the list in random order. About half of them are ids of rows. */
 function memberIds(members: number, rows: number): number[] {
   const random = seededRandom(3)
   return Array.from({ length: members }, () => Math.floor(2 * rows * random()))
@@ -311,10 +311,10 @@ function listFilter(ids: readonly number[]): string {
 
 // ---- the event loop
 
-/** Times each piece of work is watched. */
+/** How often each kind of work is measured. */
 const watches = 5
 
-/** The longest time between two turns of the event loop, while each piece of work runs on its own. */
+/** Measure the maximum event-loop delay of each kind of work. */
 async function gaps(ns: Namespace, table: Table, members: number, rows: number): Promise<CaseResult> {
   const list = listFilter(memberIds(members, rows))
   const ordered = (k: number) => ({ id: ['t'], k, filter: 'true', order_by: [{ column_name: 'x' }] })

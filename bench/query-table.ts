@@ -1,4 +1,4 @@
-/** A search through the public face, against the kernel over the same vectors: what everything around it costs. */
+/** Measures a search through the public API, compared with the kernel over the same vectors. */
 import { connect } from '../src/index.js'
 import { type Bench, race } from './harness.js'
 import { kernel, makeColumn, makeQuery } from './query-exact.js'
@@ -12,7 +12,7 @@ interface Parameters {
 
 export const bench: Bench<Parameters> = {
   name: 'query-table',
-  question: 'what does a search through Table.search cost beyond the kernel that measures the vectors?',
+  question: 'how much time does Table.search need in addition to the kernel that computes the distances?',
   small: { rows: 5_000, dim: 64, k: 10, rounds: 3 },
   full: { rows: 1_000_000, dim: 128, k: 10, rounds: 25 },
   async run({ rows, dim, k, rounds }) {

@@ -1,4 +1,4 @@
-/** How long whole queries for text take, and what the index they ask takes to build, to keep and to open. */
+/** Measures full-text queries, and the build, the size and the opening of a text index. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,20 +14,20 @@ import { seededRandom } from './random.js'
 import { type TextData, textQueries, textsOf } from './text-data.js'
 
 interface Parameters {
-  /** At full size those of WordNet, where it is; else as many from a seed. */
+  /** Number of texts. With `wordNet`, the texts of WordNet are used instead if they are on this machine. */
   readonly documents: number
   readonly wordNet: boolean
   readonly queries: number
-  /** Queries that are answered without an index, each by reading every row. */
+  /** Number of queries that are run without an index, so that each reads all rows. */
   readonly scans: number
-  /** Rows that the index does not have, in one case. */
+  /** Number of unindexed rows in one of the cases. */
   readonly unindexed: number
   readonly rounds: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'query-text',
-  question: 'how long does a query for text take, and what does an index of text cost?',
+  question: 'how long does a full-text query take, and what does a text index cost?',
   small: { documents: 2000, wordNet: false, queries: 20, scans: 2, unindexed: 50, rounds: 1 },
   full: { documents: 118_000, wordNet: true, queries: 500, scans: 10, unindexed: 1000, rounds: 5 },
   async run({ documents, wordNet, queries, scans, unindexed, rounds }) {
@@ -50,7 +50,7 @@ export const bench: Bench<Parameters> = {
 
 const batchRows = 10_000
 
-/** Rows of texts with their numbers from `first` on, and shares of [0, 1) to filter by. */
+/** Create a table of texts with the columns `id` (number of the row) and `share` (random in [0, 1)). */
 export async function textTable(ns: Namespace, name: string, texts: readonly string[]): Promise<Table> {
   const { schema, batches } = rowsOf(texts, 0)
   await ns.operations.createTable({ id: [name] }, new ArrowRows(schema, batches))
@@ -75,7 +75,10 @@ function rowsOf(texts: readonly string[], first: number) {
   return { schema, batches }
 }
 
-/** Of tables that are left behind: `texts` with an index, `phrases` with one that has positions, `plain` with none. */
+/**
+ * Create tables for the other cases, and measure their index builds: `texts` with an index, `phrases` with an index
+ * with positions, and `plain` without an index.
+ */
 async function building(folder: string, { name, documents }: TextData): Promise<CaseResult> {
   const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
   try {
@@ -84,7 +87,7 @@ async function building(folder: string, { name, documents }: TextData): Promise<
       await textTable(ns, 'phrases', documents),
     ]
     await textTable(ns, 'plain', documents)
-    // The first one compiles what the others use.
+    // Build one index before the measurements, so that V8 has compiled the code.
     await builtIndex(texts, 'text', 'first', { type: 'FTS' })
     const entries = [
       await builtIndex(texts, 'text', 'without positions', { type: 'FTS' }),
@@ -96,7 +99,10 @@ async function building(folder: string, { name, documents }: TextData): Promise<
   }
 }
 
-/** From nothing in memory but what the system keeps of files to the first answer, and another one. */
+/**
+ * Measure the time from a closed root to the first answer, and the time of a second query. Files may be in the page
+ * cache.
+ */
 async function opening(folder: string, query: string): Promise<CaseResult> {
   const times: number[] = []
   const begun = performance.now()

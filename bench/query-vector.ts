@@ -1,4 +1,4 @@
-/** How many nearest rows a second every kind of vector index finds, at which recall, and what it takes to build and to keep. */
+/** Measures each type of vector index: queries per second, recall, build time and size. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,10 @@ interface Parameters {
   readonly fashion: boolean
   readonly queries: number
   readonly kinds: readonly VectorIndexType[]
-  /** Recalls at which graphs are compared, by the least effort that reaches them. */
+  /**
+   * The recalls at which indexes are compared. A search uses the smallest effort (`ef` or `nprobes`) that reaches the
+   * recall.
+   */
   readonly floors: readonly number[]
   readonly rounds: number
 }
@@ -36,7 +39,7 @@ const everyKind = [
 export const bench: Bench<Parameters> = {
   name: 'query-vector',
   question:
-    'how many nearest rows a second does each kind of index find, how well, and what does it cost to have?',
+    'how many queries per second does each type of vector index answer, at which recall, and what does it cost?',
   small: {
     clustered: { rows: 1500, dim: 16, centres: 10 },
     fashion: false,
@@ -93,13 +96,13 @@ async function asked(
   }
 }
 
-/** A number of [0, 1) for each row. */
+/** Return a random number in [0, 1) for each row. */
 export function sharesOf(rows: number): Float64Array {
   const random = seededRandom(7)
   return Float64Array.from({ length: rows }, random)
 }
 
-/** Rows of `data` with their numbers, and their shares to filter by. */
+/** Create a table with the rows of `data`, their numbers in `id`, and `share` (random in [0, 1)) for filters. */
 export async function vectorTable(ns: Namespace, { dim, rows }: VectorData): Promise<Table> {
   const item = { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false } as const
   const plain: Schema = {
@@ -146,7 +149,10 @@ export function asking(
 
 type Searching = (query: Float32Array) => ReturnType<Table['search']>
 
-/** The search with the least effort that reaches a recall; with the most, where none does. */
+/**
+ * Return the search with the smallest effort that reaches the recall `floor`. If none does, return the one with the
+ * largest effort.
+ */
 export async function leastEffort(
   data: VectorData,
   truth: readonly ReadonlySet<number>[],
@@ -163,7 +169,7 @@ export async function leastEffort(
     if ((await recalled(ask, truth)) < floor && effort !== efforts.at(-1)) continue
     return { name: `>= ${floor}, ${isGraph ? 'ef' : 'nprobes'} ${effort}`, ask }
   }
-  throw new Error('no effort to try')
+  throw new Error('the list of efforts is empty')
 }
 
 async function recalled(ask: Ask, truth: readonly ReadonlySet<number>[]): Promise<number> {
@@ -172,7 +178,10 @@ async function recalled(ask: Ask, truth: readonly ReadonlySet<number>[]): Promis
   return recallOf(truth, found)
 }
 
-/** All queries one after the other, one at a time. */
+/**
+ * Run a race in which each contestant runs all queries, one at a time. Adds recall and queries per second to the
+ * entries.
+ */
 export async function contest(
   title: string,
   contenders: readonly Contender[],

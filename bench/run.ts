@@ -1,9 +1,9 @@
 /**
  * Runs benches by name.
  *
- *   npm run bench                          what there is to ask
- *   npm run bench -- query-exact           one question, at full size (--small: as the tests do)
- *   npm run bench -- query-exact --json    the report as one line of JSON
+ *     npm run bench                          list the benches
+ *     npm run bench -- query-exact           run one bench in full size (--small: in the size of the tests)
+ *     npm run bench -- query-exact --json    print the report as one line of JSON
  */
 import { bench as bulk } from './bulk.js'
 import { bench as commit } from './commit.js'

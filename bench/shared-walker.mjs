@@ -1,4 +1,4 @@
-/** One of several threads that search one graph in shared memory: what `query-shared` measures. */
+/** One of several threads that search one graph in shared memory, for the bench `query-shared`. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { attachArena } from '../dist/src/kernels/arena.js'
 import { Graph } from '../dist/src/kernels/graph.js'

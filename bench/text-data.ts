@@ -1,4 +1,4 @@
-/** Short texts to search, and words to search them for. */
+/** Loads or generates short texts, and queries for them. */
 import { existsSync, readFileSync } from 'node:fs'
 import { stopWordsOf } from '../src/indexes/text/analysis/stop-words.js'
 import { seededRandom } from './random.js'
@@ -10,7 +10,10 @@ export interface TextData {
 
 const dictionary = '/usr/share/wordnet'
 
-/** Texts of WordNet, if they are wanted and here; else so many made from a seed. */
+/**
+ * Return the texts of WordNet if `wordNet` is set and they are on this machine. Otherwise generate `documents` texts
+ * from a seed.
+ */
 export function textsOf({
   wordNet,
   documents,
@@ -21,7 +24,7 @@ export function textsOf({
   return (wordNet ? glosses() : null) ?? zipfTexts(documents)
 }
 
-/** What WordNet says of each set of synonyms, where Debian's package wordnet-base is installed: 117,659 texts of about 15 words. */
+/** Load the definitions of WordNet (117,659 texts of about 15 words) if Debian's package wordnet-base is installed. */
 function glosses(): TextData | null {
   const files = ['noun', 'verb', 'adj', 'adv'].map(part => `${dictionary}/data.${part}`)
   if (!files.every(path => existsSync(path))) return null
@@ -29,7 +32,7 @@ function glosses(): TextData | null {
   return { name: 'WordNet', documents: lines.filter(line => /^\d{8} /.test(line)).map(glossOf) }
 }
 
-/** `offset file type count (word sense)* ... | gloss`, the count in base 16. */
+/** Convert a line `offset file type count (word sense)* ... | gloss` to a text. `count` is in base 16. */
 function glossOf(line: string): string {
   const [data, gloss] = line.split(' | ') as [string, string]
   const [, , , count, ...rest] = data.split(' ')
@@ -39,22 +42,22 @@ function glossOf(line: string): string {
   return `${words.join(', ')}: ${gloss.trim()}`
 }
 
-/** Words that texts of a seed are made of. */
+/** Number of different words in generated texts. */
 export const vocabulary = 60_000
 
-/** Texts of 5 to 25 words. */
+/** Generate texts of 5 to 24 words. */
 function zipfTexts(count: number): TextData {
   const random = seededRandom(1)
   const documents = Array.from({ length: count }, () => zipfText(5 + Math.floor(20 * random()), random))
   return { name: 'texts from a seed', documents }
 }
 
-/** A text of so many words; the word of rank `n` is about `1 / n` as frequent as the first. */
+/** Generate a text of `length` words. The word of rank `n` is about `1 / n` as frequent as the first word. */
 export function zipfText(length: number, random: () => number): string {
   return Array.from({ length }, () => wordOf(Math.floor(vocabulary ** random()))).join(' ')
 }
 
-/** A word that can be said, another for each rank. */
+/** Return a pronounceable word, a different one for each rank. */
 export function wordOf(rank: number): string {
   let word = ''
   for (let rest = rank + 100; rest > 0; rest = Math.floor(rest / 100)) {
@@ -64,16 +67,19 @@ export function wordOf(rank: number): string {
 }
 
 export interface TextQueries {
-  /** One word, and three, of a document each. */
+  /** One word of a document per query. `words3`: three words of a document per query. */
   readonly words1: readonly string[]
   readonly words3: readonly string[]
-  /** Two that stand beside each other in one. */
+  /** Two adjacent words of a document per query. */
   readonly phrases2: readonly string[]
-  /** One with one letter replaced. */
+  /** One word of a document per query, with one letter replaced. */
   readonly misspelt: readonly string[]
 }
 
-/** `count` queries of each kind, of documents drawn evenly: frequent words come as often as they are said. None has a stop word. */
+/**
+ * Return `count` queries of each kind, from random documents. So frequent words are frequent in queries, too. Queries
+ * have no stop words.
+ */
 export function textQueries({ documents }: TextData, count: number): TextQueries {
   const random = seededRandom(2)
   const stopWords = stopWordsOf('English')

@@ -1,4 +1,4 @@
-/** Vectors to be searched, queries that are not among them, and what is really the nearest. */
+/** Loads or generates vectors and queries, and computes the exact nearest rows. */
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { dataPath } from '../scripts/data.js'
@@ -11,13 +11,16 @@ import { seededRandom } from './random.js'
 export interface VectorData {
   readonly name: string
   readonly dim: number
-  /** `rows x dim`. */
+  /** The elements of all rows (`rows x dim`). */
   readonly rows: Float32Array
-  /** `queries x dim`. */
+  /** The elements of all queries (`queries x dim`). */
   readonly queries: Float32Array
 }
 
-/** Normal around `centres` centres that are themselves normal: the wider `sigma`, the more the clusters overlap. */
+/**
+ * Generate vectors that are normally distributed around `centres` random centres, with the standard deviation `sigma`.
+ * With a larger `sigma`, clusters overlap more.
+ */
 export function clusteredData(
   rows: number,
   dim: number,
@@ -44,7 +47,10 @@ export function clusteredData(
   }
 }
 
-/** Pixels of 60,000 images of clothes, and of others to look for; null where they are not on this machine. */
+/**
+ * Load the pixels of 60,000 images of clothes as rows, and of other images as queries. Returns null if the files are
+ * not on this machine.
+ */
 export function fashionData(queries: number): VectorData | null {
   const pixels = (file: string, count: number) => {
     const path = dataPath('vectors', 'fashion-mnist', file)
@@ -58,7 +64,7 @@ export function fashionData(queries: number): VectorData | null {
   return { name: 'Fashion-MNIST, 60000 x 784', dim: 784, rows, queries: others }
 }
 
-/** For each query the numbers of the `k` nearest rows of those for which `allowed` is true. */
+/** Return for each query the numbers of the `k` nearest rows for which `allowed` returns true, by an exact scan. */
 export function trueNeighbours(
   { dim, rows, queries }: VectorData,
   metric: Metric,
@@ -84,7 +90,7 @@ export function trueNeighbours(
   return nearest.map(best => new Set(best.take().ordinals))
 }
 
-/** Which part of what is true was found. */
+/** Return the recall: the share of the true nearest rows that were found. */
 export function recallOf(
   truth: readonly ReadonlySet<number>[],
   found: readonly (readonly number[])[],
@@ -98,7 +104,7 @@ export function recallOf(
   return wanted === 0 ? 1 : right / wanted
 }
 
-/** Fills `values` with normal numbers (Box and Muller 1958). */
+/** Fill `values` with normally distributed random numbers (Box and Muller 1958). */
 function normal(values: Float32Array, random: () => number): Float32Array {
   for (let i = 0; i < values.length; i += 2) {
     const length = Math.sqrt(-2 * Math.log(1 - random()))

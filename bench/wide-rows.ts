@@ -1,4 +1,4 @@
-/** Rows as a table of embeddings has them: an id, a text, a vector. The same from one seed on every machine. */
+/** Generates rows like those of a table of embeddings: id, text, vector. They are the same on every machine. */
 import type { Batch, Column } from '../src/arrow/column.js'
 import { rowsToBatch } from '../src/arrow/rows.js'
 import type { Schema } from '../src/arrow/types.js'
@@ -8,7 +8,7 @@ export interface WideRows {
   readonly rows: number
   readonly dim: number
   readonly batchRows: number
-  /** Default: rows are numbered from 0 on. */
+  /** Returns the id of a row. Default: the row number, from 0 on. */
   readonly idOf?: (row: number) => number
 }
 
@@ -23,12 +23,12 @@ function schemaOf(dim: number): Schema {
   }
 }
 
-/** About 40 bytes. */
+/** Return a text of about 40 bytes. */
 export function textOf(id: number): string {
   return `the text of the row that has the id ${id}`
 }
 
-/** Rows for who ingests them, in batches: each with ids of its own, and with vectors of a pool of ten batches. */
+/** Generate rows in batches. Ids are unique. Vectors repeat after ten batches. */
 export function makeBatches({ rows, dim, batchRows, idOf = row => row }: WideRows): {
   readonly schema: Schema
   readonly batches: readonly Batch[]

@@ -1,6 +1,7 @@
 /**
- * What a process grows by when all its workers have searched a table: what `worker` measures. Arguments: the root, how many workers,
- * and the elements of a query, with commas. Prints as JSON that, the time it took, and the id of the nearest row.
+ * Measures by how much the memory of a process grows when all its workers have searched a table, for the bench
+ * `worker`. Arguments: the root, the number of workers, and the elements of a query, separated by commas. Prints as
+ * JSON the growth, the time, and the id of the nearest row.
  */
 import { connectWorker } from 'sheaf/worker'
 
@@ -16,7 +17,7 @@ const before = process.memoryUsage.rss()
 const started = performance.now()
 let found
 for (let round = 0; round < 2; round++) {
-  // Calls that come together are spread.
+  // Send the calls at the same time, so that each worker gets one.
   const [rows] = await Promise.all(Array.from({ length: workers }, search))
   found = Number(rows[0].id)
 }

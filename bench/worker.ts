@@ -1,4 +1,7 @@
-/** Engines in worker threads: what the way there and back costs, what a second one brings, and what several take of memory. */
+/**
+ * Measures engines in worker threads: the overhead of a call, the throughput with two workers, and the memory of
+ * several workers.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,27 +14,29 @@ import { type Answer, type Bench, type CaseResult, type Entry, race, timesOf } f
 import { kernel, makeColumn, makeQuery } from './query-exact.js'
 import { clusteredData } from './vector-data.js'
 
-/** As it ships: workers run no TypeScript. */
+/** The bundled module of the package, because workers cannot run TypeScript. */
 const shipped = pathToFileURL(resolve('dist/lib/worker.js')).href
 const { connectWorker } = (await import(shipped)) as typeof publicModule
 
 interface Parameters {
   readonly rows: number
   readonly dim: number
-  /** Rows of the table for single calls. */
+  /** Number of rows of the table for single calls. */
   readonly fewRows: number
   readonly rounds: number
-  /** Searches of all rows, so many at once, in one measurement; and measurements. */
+  /**
+   * Number of searches in one measurement. `atOnce`: number of concurrent searches. `repeats`: number of measurements.
+   */
   readonly searches: number
   readonly atOnce: number
   readonly repeats: number
-  /** Engines that all load the table. */
+  /** Number of workers that all load the table, to measure memory. */
   readonly workers: number
 }
 
 export const bench: Bench<Parameters> = {
   name: 'worker',
-  question: 'what do engines in worker threads cost a call, bring in throughput, and take of memory?',
+  question: 'how do engines in worker threads affect the time of a call, the throughput, and the memory?',
   small: { rows: 2000, dim: 16, fewRows: 100, rounds: 3, searches: 4, atOnce: 2, repeats: 2, workers: 2 },
   full: {
     rows: 400_000,
@@ -73,7 +78,7 @@ async function fill(root: string, { rows, dim, fewRows }: Parameters): Promise<Q
   return Array.from({ length: 8 }, (_, i) => data.queries.slice(i * dim, (i + 1) * dim))
 }
 
-/** One call after the other, in this thread and in another. */
+/** Measure single calls, one after the other, in this thread and in a worker thread. */
 async function singleCalls(root: string, queries: Queries, { fewRows, rounds }: Parameters) {
   const direct = await connect(root, { readOnly: true })
   const worker = await connectWorker(root, { readOnly: true })
@@ -93,7 +98,7 @@ async function singleCalls(root: string, queries: Queries, { fewRows, rounds }: 
       { name: 'direct', run: ask(direct) },
       { name: 'through a worker', run: ask(worker) },
     ]
-    // It takes V8 some thousand calls to be done with either.
+    // Warm up with thousands of calls, until V8 has optimized both ways.
     const { entries } = await race({ title, contestants, rounds, warmups: 2 * rounds })
     const [first, second] = entries as [Entry, Entry]
     const more = second.milliseconds.p50 - first.milliseconds.p50
@@ -104,7 +109,7 @@ async function singleCalls(root: string, queries: Queries, { fewRows, rounds }: 
   return cases
 }
 
-/** The same kernel over the same vectors, in memory that only this thread knows, and in such as others can have too. */
+/** Measure the same kernel over the same vectors in private memory and in shared memory. */
 async function ownOrCommon({ rows, dim, repeats }: Parameters): Promise<CaseResult> {
   const own = makeColumn('f32', rows, dim, 1)
   const common = own.map(segment => {
@@ -124,7 +129,7 @@ async function ownOrCommon({ rows, dim, repeats }: Parameters): Promise<CaseResu
   })
 }
 
-/** Searches of every row, several at once, by one worker and by two. */
+/** Measure concurrent exact searches with one worker and with two workers. */
 async function throughput(root: string, queries: Queries, parameters: Parameters): Promise<CaseResult> {
   const { rows, searches, atOnce, repeats } = parameters
   const entries: Entry[] = []
@@ -159,7 +164,9 @@ async function throughput(root: string, queries: Queries, parameters: Parameters
   return { title: `${searches} exact searches of ${rows} vectors, ${atOnce} at once`, entries }
 }
 
-/** What a process grows by when one engine in it has loaded a table, and when several have. */
+/**
+ * Measure by how much the memory of a process grows when one worker has loaded a table, and when several workers have.
+ */
 function memory(root: string, queries: Queries, { rows, dim, workers }: Parameters): CaseResult {
   const entries: Entry[] = []
   const tableMegabytes = (rows * dim * 4) / 1e6
@@ -178,7 +185,7 @@ function memory(root: string, queries: Queries, { rows, dim, workers }: Paramete
   return { title: `all vectors, ${tableMegabytes} MB, loaded by every engine`, entries }
 }
 
-/** Has every worker search all rows: calls that come together are spread. */
+/** Make every worker search all rows: send several calls at the same time, so that each worker gets one. */
 async function everywhere(ns: Namespace, queries: Queries, workers: number): Promise<number> {
   let found = 0
   for (let round = 0; round < 2; round++) {
@@ -188,7 +195,7 @@ async function everywhere(ns: Namespace, queries: Queries, workers: number): Pro
   return found
 }
 
-/** The id of the row that is the nearest. */
+/** Return the id of the nearest row. */
 async function nearest(ns: Namespace, query: Float32Array): Promise<number> {
   const [row] = await ns.table('many').search(query).select(['id']).limit(1).toArray()
   return Number(row!.id)

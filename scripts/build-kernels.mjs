@@ -1,7 +1,7 @@
 /**
- * Compiles `src/kernels/wasm/` (AssemblyScript) into `src/kernels/wasm.generated.ts`, where the modules are
- * base64 strings, so no file must be found at run time, with any bundler. Does nothing if the file was made from the
- * current sources. Plain JavaScript, because it runs before anything else is built.
+ * Compiles `src/kernels/wasm/` (AssemblyScript) to `src/kernels/wasm.generated.ts`. This file contains the modules as
+ * base64 strings. So no program has to find a file at run time, with any bundler. Does nothing if the file was
+ * generated from the current sources. The script is plain JavaScript, because it runs before TypeScript is compiled.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,16 @@ import { fileURLToPath } from 'node:url'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'kernels')
 const target = join(folder, 'wasm.generated.ts')
-/** JavaScript provides the memory, one per instance. */
+/** Compiler options of both modules. `--importMemory`: JavaScript creates the memory of each instance. */
 const flags = ['--importMemory', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '-O3']
-/** The first argument of each is the file with its exported functions. A module takes either shared or unshared memory. */
+/**
+ * By exported constant: the arguments of the compiler. The first one is the file with the exported functions. There are
+ * two modules, because a module accepts either shared or unshared memory.
+ */
 const modules = {
   wasmBase64: ['module.ts', ...flags],
-  // The maximum of a shared memory. The code that creates the memory chooses its size.
+  // A shared memory must have a maximum size (in pages of 64 KiB). The code that creates the memory chooses a smaller
+  // one.
   sharedWasmBase64: [
     'shared.ts',
     ...flags,

@@ -1,10 +1,11 @@
 /**
- * Bundles the compiled modules into a few files under `dist/lib/`, and copies their types to `dist/types/`: the exports of the package.
+ * Bundles the compiled modules into a few files in `dist/lib/`, and copies their types to `dist/types/`. These are the
+ * exports of the package.
  *
- * Node resolves, reads and compiles every module of an import graph by itself, about a millisecond each. With bundles, the first answer
- * of a cold process comes several times sooner (bench/open-cold.ts compares both). Entries share chunks, so `SheafError` is one class
- * in every entry. Modules that are imported lazily get chunks of their own: compiling code that a process never calls would take longer
- * than its first answer.
+ * Node resolves, reads and compiles each module of an import graph separately, in about a millisecond. With bundles, a
+ * new process returns its first result several times sooner (bench/open-cold.ts compares both). Entries share chunks,
+ * so there is only one class `SheafError` for all entries. Modules that are imported lazily get their own chunks.
+ * Otherwise a process would compile code that it never calls, which takes longer than its first result.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -22,9 +23,9 @@ const entries = {
 }
 
 /**
- * Programs of threads that build indexes. The code that starts them loads them from its own folder: './insert-worker.js'. They import
- * the chunks of the entries above, which are the same with and without them. So threads load more code than they run, but the package
- * does not contain the code twice.
+ * The programs of threads that build indexes. The code that starts a thread loads its program from the folder of that
+ * code: './insert-worker.js'. The programs import the chunks of the entries above. These chunks are the same with and
+ * without the programs. So a thread loads more code than it runs, but the package does not contain any code twice.
  */
 const builders = {
   'insert-worker': 'dist/src/indexes/vector/insert-worker.js',
@@ -32,12 +33,16 @@ const builders = {
 }
 
 /**
- * Also loaded from the folder of the code that starts it, but bundled separately: short calls start its threads, which load nothing else.
- * So the entries above need no additional chunk for shared code.
+ * The program of another thread, which is also loaded from the folder of the code that starts it. It is bundled
+ * separately. Threads that serve short calls load nothing else, and the entries above need no additional chunk for
+ * shared code.
  */
 const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
 
-/** Modules that queries import lazily, each with a chunk of its own. All other lazy modules are for writers and maintenance. */
+/**
+ * Modules that queries import lazily. Each group gets a chunk. All other lazy modules are used by writers and
+ * maintenance.
+ */
 const asked = {
   expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/bind-table-filter.js'],
   text: [
@@ -52,8 +57,8 @@ const asked = {
 }
 
 /**
- * Name the chunk of a module by the roots that reach it without a dynamic import. Roots are the entries, and the lazy modules unless
- * `index` contains them anyway.
+ * Return a function that names the chunk of a module. The name consists of the roots from which static imports lead to
+ * the module. Roots are the entries, and lazy modules that `index` does not contain anyway.
  */
 function chunksOf(input) {
   const groups = { entries: new Map(), asked: new Map(), later: new Map() }
@@ -77,14 +82,14 @@ function chunksOf(input) {
     }
     visitLater(groups.entries.keys())
     visitLater(groups.asked.keys())
-    // Lazy modules may import others lazily: the map grows during the iteration.
+    // The map grows during this iteration, because lazy modules may import other modules lazily.
     visitLater(groups.later.keys())
   }
   return (id, graph) => {
     if (groups.entries.size === 0) visitAll(graph)
     const entries = groups.entries.get(id) ?? []
     if (entries.includes('index')) return entries.join('-')
-    // The module of a builder itself has no group: it is in the chunk of its entry.
+    // The main module of a program gets no group, so it stays in the chunk of its entry.
     return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-') || null
   }
 }
@@ -98,11 +103,12 @@ async function write(input, inputOptions, outputOptions) {
     platform: 'node',
     preserveEntrySignatures: 'allow-extension',
     logLevel: 'warn',
-    // The index imports some modules at once that a process with only a client imports lazily.
+    // Do not warn about modules that are imported both statically and lazily. `index` imports some modules statically
+    // that the client entries import lazily.
     checks: { ineffectiveDynamicImport: false },
     ...inputOptions,
   })
-  // Webpack knows the worker threads of Node by this name only.
+  // Webpack recognizes the module only under the name without `node:`.
   const paths = { 'node:worker_threads': 'worker_threads' }
   await bundle.write({ comments: false, paths, ...outputOptions })
   await bundle.close()
@@ -126,11 +132,11 @@ for (const input of [entries, ...threads]) {
   )
 }
 
-/** Replacements of source text in the CommonJS build. The build fails if it does not find one of the texts. */
+/** Replacements of source text in the CommonJS build. If one of the texts is not found, the build fails. */
 const replacements = [
-  // An ES module of the package would be another copy than the one that the program requires.
+  // Use `require`, so that the build has the same copy of apache-arrow as a program that requires it.
   { from: "import('apache-arrow')", to: "Promise.resolve(require('apache-arrow'))" },
-  // Here a plain `require` works, and bundlers see it.
+  // Use `require`, which works in CommonJS and which bundlers recognize.
   { from: "createRequire(import.meta.url)('re2js')", to: "require('re2js')" },
   ...['insert-worker', 'list-worker', 'lz4-worker', 'engine-worker'].map(name => ({
     from: `new URL('./${name}.js', import.meta.url)`,
@@ -147,16 +153,20 @@ function replacing(left = new Set(replacements)) {
       return here.reduce((text, { from, to }) => text.replaceAll(from, to), code)
     },
     buildEnd() {
-      if (left.size > 0) throw new Error(`not found: ${[...left].map(({ from }) => from).join(', ')}`)
+      if (left.size > 0)
+        throw new Error(
+          `the modules do not contain these texts to replace: ${[...left].map(({ from }) => from).join(', ')}`,
+        )
     },
   }
 }
 
 /**
- * The same exports as CommonJS, for `require('sheaf')`. Worker threads and the program `sheaf` always run the ES modules.
+ * The CommonJS build has the same exports, for `require('sheaf')`. Worker threads and the program `sheaf` always run
+ * the ES modules.
  *
- * The package p-queue has no CommonJS build, so this build contains it. The package jose has none either. It stays a dynamic import,
- * which CommonJS may use: it is optional, and only servers that check tokens load it.
+ * The build contains the package p-queue, because this package has no CommonJS build. The package jose has none either,
+ * but it remains a dynamic import, which CommonJS allows. It is optional, and only servers that check tokens load it.
  */
 const required = Object.fromEntries(
   ['index', 'protocol', 'http', 'worker', 'files'].map(name => [name, entries[name]]),
@@ -173,7 +183,7 @@ await write(
     entryFileNames: '[name].cjs',
     chunkFileNames: 'shared-[name]-[hash].cjs',
     codeSplitting: {
-      // The chunk of an entry has nothing else, so that it exports the names of the entry and no others.
+      // The chunk of an entry contains only the entry, so that it exports exactly the names of the entry.
       groups: [{ debugName: 'by entries', name: (id, graph) => (isEntry(id) ? null : chunkOf(id, graph)) }],
       includeDependenciesRecursively: false,
     },
@@ -181,9 +191,9 @@ await write(
 )
 
 /**
- * Copy the exported declarations and those that they import, and no others: users see what they can import, and install half as
- * many bytes. A tab replaces four spaces of indentation: the declarations of the operations are nested deeply, and a quarter of
- * their bytes is indentation.
+ * Copy the declarations of the exports and all declarations that they import. Other declarations are left out, so that
+ * users see only what they can import and install half as many bytes. A tab replaces four spaces of indentation,
+ * because indentation is a quarter of the bytes of the deeply nested declarations of operations.
  */
 function copyTypes(files) {
   rmSync('dist/types', { recursive: true, force: true })
@@ -205,8 +215,9 @@ function copyTypes(files) {
 }
 
 /**
- * Write the declarations of the CommonJS build. Only one file per export: it hands on the declarations of the ES modules. TypeScript older
- * than 5.8 reports that as an error (TS1479), although the names are the same in both builds.
+ * Write the declarations of the CommonJS build: one file per export, which re-exports the declarations of the ES
+ * modules. TypeScript before 5.8 reports such a re-export as an error (TS1479), although both builds have the same
+ * names. So the line is ignored by the compiler.
  */
 function writeRequiredTypes(exports) {
   for (const { import: imported, require: required } of exports) {

@@ -1,4 +1,7 @@
-/** Describe the content of a root as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
+/**
+ * Describes the content of a root as JSON, to compare it with another description: namespaces, tables, versions, tags,
+ * rows, and the result of a search.
+ */
 import { createHash } from 'node:crypto'
 import type { VersionInfo } from '../src/client/table.js'
 import type { Namespace, Table } from '../src/index.js'
@@ -30,7 +33,10 @@ async function describeTable(ns: Namespace, id: string): Promise<unknown> {
   return { properties, tags: Object.fromEntries(await table.tags.list()), versions }
 }
 
-/** Describe a version whose rows another engine stores. Its path is left out, because it depends on the location of the root. */
+/**
+ * Describe a version whose rows another engine stores. The path is shortened, because it depends on the location of the
+ * root.
+ */
 function describeRecord({ manifest_path, ...record }: VersionInfo): unknown {
   return { ...record, manifest: manifest_path.replace(/^.*(?=tables\/)/, '') }
 }
@@ -46,13 +52,16 @@ async function describeVersion(table: Table, version: number): Promise<unknown> 
   return { version, schema, rows: digest(rows.map(plain)), nearest: nearest.map(plain) }
 }
 
-/** Describe rows by their number, the first rows, and a hash of all: enough to compare, small enough to store. */
+/**
+ * Describe rows by their number, the first row, and a hash of all rows. This is enough to compare rows, and needs
+ * little space.
+ */
 function digest(rows: readonly unknown[]): unknown {
   const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
   return { count: rows.length, first: rows[0] ?? null, hash }
 }
 
-/** Typed arrays as arrays; everything else is JSON already, or prints as it. */
+/** Convert a value to plain JSON: typed arrays become arrays. */
 function plain(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number>)
   if (value instanceof Date || typeof value !== 'object' || value === null) return value

@@ -1,8 +1,10 @@
 /**
- * Makes a golden root: a small directory with records of the format, and the expected result of reading it. Run it once when the format has
- * a new record: `node dist/scripts/make-golden.js
- * rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>`. Every later version must
- * open it (test/golden.test.ts).
+ * Creates a golden root: a small directory with some records of the file format, and the expected result of reading it.
+ * Run the script once when the format gets a new record. All later versions of Sheaf must be able to open the root
+ * (test/golden.test.ts).
+ *
+ *     node dist/scripts/make-golden.js
+ *     rows|catalog|edits|maintenance|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -99,13 +101,16 @@ function rows(from: number, count: number): Row[] {
   })
 }
 
-/** A column that ascends over several stretches, whose min/max statistics the file has, and a column that does not ascend. */
+/**
+ * Create a file with several stretches. One column ascends, so the file has min/max statistics of its stretches. The
+ * other column does not ascend.
+ */
 async function makeStretches(ns: Namespace): Promise<void> {
   const two = Array.from({ length: 20_000 }, (_, i) => ({ id: 3 * i, mixed: (i * 7919) % 100 }))
   await ns.createTable('a', two)
 }
 
-/** Scalar indexes of each kind, with several pages of values, some of them null. */
+/** Create scalar indexes of each kind with several pages of values. Some values are null. */
 async function makeStrides(ns: Namespace): Promise<void> {
   const few = Array.from({ length: 8400 }, (_, i) => {
     return { key: i % 97 === 0 ? null : (i * 7919) % 8501, label: i % 101 === 0 ? null : `label ${i % 2000}` }
@@ -116,7 +121,7 @@ async function makeStrides(ns: Namespace): Promise<void> {
   await table.createIndex('key', { type: 'BITMAP', name: 'keys', waitTimeoutMs: 60_000 })
 }
 
-/** Everything that a data file, an inline blob and a schema can contain. */
+/** Create data files, inline blobs and schemas with everything that they can contain. */
 async function makeRows(ns: Namespace): Promise<void> {
   await ns.createNamespace('kept', { properties: { owner: 'golden' } })
   await ns.createNamespace('kept$empty')
@@ -135,7 +140,10 @@ async function makeRows(ns: Namespace): Promise<void> {
   await ns.createTable('empty', [], { schema })
 }
 
-/** Row ids as runs in the slot and in a file, deletion vectors in a file, columns added, retyped and dropped, schemas of older blobs. */
+/**
+ * Create row ids as runs in a slot and in a file, a deletion vector in a file, schemas of older blobs, and columns that
+ * are added, dropped or get another type.
+ */
 async function makeEdits(ns: Namespace): Promise<void> {
   const table = await ns.createTable('edited', rows(0, 40), { schema })
   await table.update({ name: 'updated' }, 'id % 3 = 0')
@@ -157,8 +165,8 @@ async function makeEdits(ns: Namespace): Promise<void> {
 }
 
 /**
- * Compacted fragments, ids that do not ascend, merged deletion vectors, a view, expired versions, a garbage collection, slots in a pack,
- * and merged pages.
+ * Create compacted fragments, ids that do not ascend, merged deletion vectors, a view, expired versions, a garbage
+ * collection, slots in a pack, and merged history pages.
  */
 async function makeMaintenance(ns: Namespace): Promise<void> {
   const moved = await ns.createTable('moved', rows(0, 60), { schema })
@@ -184,8 +192,8 @@ async function makeMaintenance(ns: Namespace): Promise<void> {
 }
 
 /**
- * Checkpoints that the log names, packs with creation slots, an index of each kind with a file of its own, a restored table whose older
- * records are gone, and the pin of a reader in another process.
+ * Create checkpoints that the log names, packs with creation slots, an index of each kind in its own file, a restored
+ * table whose older records are gone, and the pin of a reader in another process.
  */
 async function makeCheckpoints(ns: Namespace): Promise<void> {
   const indexed = await ns.createTable('indexed', rows(0, 300), { schema })
@@ -212,7 +220,7 @@ async function makeCheckpoints(ns: Namespace): Promise<void> {
   await store.put(`${pin}.61000`, new Uint8Array())
 }
 
-/** Every operation of the log, a checkpoint with a page of the history, and a stored manifest. */
+/** Create every operation of the log, a checkpoint with a history page, and a stored manifest. */
 async function makeCatalog(ns: Namespace): Promise<void> {
   const { operations } = ns
   await ns.createNamespace('n', { properties: { owner: 'golden' } })
@@ -257,11 +265,14 @@ async function makeCatalog(ns: Namespace): Promise<void> {
   await keepCheckpoint()
   await operations.registerTable({ id: ['back'], location })
   const next = { id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' }
-  // Not a call whose recorded reply contains a location: that would be a path of this machine.
+  // Do not use a call whose recorded reply contains a location, because the location is a path of this machine.
   await operations.createTableVersion(next, { idempotencyKey: 'after' })
 }
 
-/** Versions that a Lance engine wrote without asking: recorded in order, with a gap, and in place of a version of a batch. */
+/**
+ * Create versions that a Lance engine wrote without the catalog: consecutive versions, a version after a gap, and a
+ * version in place of one that the catalog committed in a batch.
+ */
 async function makeAdopted(ns: Namespace): Promise<void> {
   const { operations } = ns
   await ns.createTable('a', [{ a: 1 }])
@@ -283,7 +294,7 @@ async function makeAdopted(ns: Namespace): Promise<void> {
     version: 1,
     manifest_path: `${raced.location}/_versions/${staged}`,
   }
-  // The engine has taken the version number, so the call fails.
+  // The call fails, because the engine has used the version number.
   await other.operations.batchCommitTables({ operations: [{ create_table_version }] }).catch(() => {})
   await other.close()
 }
@@ -293,7 +304,7 @@ function putManifest(location: string, name: string, text: string): void {
   writeFileSync(join(location, '_versions', name), `stands for a manifest of ${text} LANC`)
 }
 
-/** Wrap `store` to run a function right after the next slot is written. */
+/** Wrap `store`: call `act` immediately after the next slot is written. */
 function engineAfterSlot(store: FileStore, act: () => void): FileStore {
   let isDone = false
   return new Proxy(store, {
@@ -311,7 +322,7 @@ function engineAfterSlot(store: FileStore, act: () => void): FileStore {
   })
 }
 
-/** Uploads that are open, completed and aborted, before and after a checkpoint. */
+/** Create open, completed and aborted uploads before and after a checkpoint. */
 async function makeUploads(ns: Namespace): Promise<void> {
   const table = await ns.createTable('a', rows(0, 3), { schema })
   const open = await table.upload({ mode: 'overwrite' })
@@ -331,7 +342,7 @@ async function makeUploads(ns: Namespace): Promise<void> {
   await open.add(rows(60, 1), { part: 'second' })
 }
 
-/** A read session of a version that is not the newest. Its tokens are stored next to the root. */
+/** Create a read session of a version that is not the newest. Its tokens are stored next to the root. */
 async function makeSessions(ns: Namespace): Promise<void> {
   const table = await ns.createTable('a', rows(0, 500), { schema })
   await table.delete('id % 10 = 3')
@@ -341,7 +352,7 @@ async function makeSessions(ns: Namespace): Promise<void> {
   await table.add(rows(500, 5), { mode: 'overwrite' })
 }
 
-/** Indexes of each kind on a column of lists of vectors, with unindexed rows. */
+/** Create indexes of each kind on a column of lists of vectors, and unindexed rows. */
 async function makeLists(ns: Namespace): Promise<void> {
   const type = schema.fields.find(({ name }) => name === 'vector')!.type
   const own: Schema = {
@@ -388,7 +399,8 @@ async function keepCheckpoint(): Promise<void> {
   await checkpoints.write(fold, { pages } as unknown as Json)
 }
 
-// What maintenance does depends on time. So only the roots that are about maintenance wait for it.
+// The work of maintenance depends on time. So only the roots for maintenance use ages of 0, with which it has work to
+// do.
 const isAged = what === 'maintenance' || what === 'checkpoints'
 const maintenance = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
 const ns = await connect(root, { maintenance })

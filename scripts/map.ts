@@ -1,11 +1,11 @@
 /**
- * Prints the modules of `src/` and `adapters/` and the imports between them. Fails on:
+ * Prints the modules of `src/` and `adapters/` and the imports between them. Fails if it finds one of these:
  *
- * - an import of a module of a higher layer, type imports included, and a cycle between files;
- * - a package that several modules import;
+ * - an import of a module of a higher layer (including type imports), or a cycle between files;
+ * - a package that more than one module imports;
  * - an import of an engine module by a client handle;
- * - access to files, the clock or random numbers outside of the one file or module that may;
- * - an export whose name no other file has.
+ * - access to files, the clock or random numbers in any other place than the one file or module that is allowed to;
+ * - an export whose name occurs in no other file.
  *
  *   npm run map                  the modules
  *   npm run map -- --operations  how many operations are served
@@ -13,7 +13,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
-/** The layers, top first. Within a line, a module may import the modules to its right. */
+/**
+ * The layers, the top layer first. A module may import modules of lower layers, and modules to its right in the same
+ * line.
+ */
 const lines: readonly (readonly string[])[] = [
   ['adapters/cli'],
   ['adapters/http', 'adapters/worker'],
@@ -33,13 +36,16 @@ const lines: readonly (readonly string[])[] = [
   ['lazy-import', 'errors', 'primitives'],
 ]
 
-/** The folders of a module, by the same rule; `.`: the files of the module itself. */
+/**
+ * By module: its folders in the order of layers. A folder may import the folders to its right. `.`: the files directly
+ * in the module.
+ */
 const folders: Readonly<Record<string, readonly string[]>> = {
   sql: ['zones', 'binding', '.', 'functions', 'kernels', 'values', 'syntax'],
   indexes: ['.', 'vector', 'text', 'scalar', 'sections'],
 }
 
-/** Modules that client handles must not import: a process with only a client loads none of them. */
+/** Modules that client handles must not import. So a process with only a client loads none of these modules. */
 const engineModules = [
   'engine',
   'verify',
@@ -53,7 +59,7 @@ const engineModules = [
   'storage',
 ]
 
-/** Calls that only one file, or one module, may make. */
+/** Calls that are allowed only in one file or in one module. */
 const guardedCalls: readonly { readonly pattern: RegExp; readonly owner: string; readonly what: string }[] = [
   {
     pattern:
@@ -70,7 +76,7 @@ interface SourceFile {
   readonly lines: number
   readonly text: string
   readonly imports: readonly string[]
-  /** The imports that are not type imports. */
+  /** The targets of imports that are not type imports. */
   readonly values: readonly string[]
 }
 
@@ -132,7 +138,10 @@ function moduleOf(path: string): string {
   return parts[1]!.replace(/\.ts$/, '')
 }
 
-/** Return the target of an import: a path below the project for own files, the bare specifier for packages. */
+/**
+ * Return the target of an import: a path relative to the project for files of the project, the package name for
+ * packages.
+ */
 function resolveImport(from: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier
   return relative(root, resolve(root, dirname(from), specifier.replace(/\.js$/, '.ts'))).replaceAll('\\', '/')
@@ -140,7 +149,7 @@ function resolveImport(from: string, specifier: string): string {
 
 function rank(module: string): readonly [line: number, column: number] {
   const line = lines.findIndex(modules => modules.includes(module))
-  if (line === -1) throw new Error(`module ${module} is in no layer: add it to scripts/map.ts`)
+  if (line === -1) throw new Error(`module ${module} has no layer: add it to the layers in scripts/map.ts`)
   return [line, lines[line]!.indexOf(module)]
 }
 
@@ -159,14 +168,16 @@ function uphillImports(files: readonly SourceFile[], byPath: ReadonlyMap<string,
   return faults
 }
 
-/** As `uphillImports`, between the folders of a module. */
+/** Find imports of higher layers between the folders of a module. */
 function uphillFolders(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   return files.flatMap(file => {
     const order = folders[file.module]
     if (order === undefined) return []
     const from = order.indexOf(folderOf(file))
     if (from === -1)
-      return [`${file.path} is in a folder without a layer in ${file.module}/: add it to scripts/map.ts`]
+      return [
+        `${file.path} is in a folder of ${file.module}/ that has no layer: add it to the folders in scripts/map.ts`,
+      ]
     return file.imports.flatMap(path => {
       const target = byPath.get(path)
       if (target?.module !== file.module || order.indexOf(folderOf(target)) >= from) return []
@@ -179,7 +190,7 @@ function folderOf({ path }: SourceFile): string {
   return path.split('/').length === 3 ? '.' : path.split('/')[2]!
 }
 
-/** Imports of engine modules by the client. Type imports are allowed: they load nothing. */
+/** Find imports of engine modules in client handles. Type imports are allowed, because they load nothing. */
 function enginesOfClients(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   return files
     .filter(({ module }) => module === 'client')
@@ -191,7 +202,7 @@ function enginesOfClients(files: readonly SourceFile[], byPath: ReadonlyMap<stri
     )
 }
 
-/** Import cycles: the strongly connected components of more than one file (Tarjan's algorithm). */
+/** Find import cycles: the strongly connected components with more than one file (Tarjan's algorithm). */
 function fileCycles(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   const order = new Map<string, number>()
   const low = new Map<string, number>()
@@ -239,20 +250,20 @@ function unguardedCalls(files: readonly SourceFile[]): string[] {
         call =>
           file.path.startsWith('src/') && !file.path.startsWith(call.owner) && call.pattern.test(file.text),
       )
-      .map(call => `${file.path} uses ${call.what}: only ${call.owner} may`),
+      .map(call => `${file.path} uses ${call.what}, but only ${call.owner} may do this`),
   )
 }
 
-/** Files whose exports are the public surface. */
+/** Files whose exports form the public API. */
 const publicFiles = [
   'src/index.ts',
   'src/protocol/public.ts',
   ...['http', 'worker', 'files'].map(name => `adapters/${name}/public.ts`),
 ]
-/** Types that declarations of other modules name, although no module imports them. */
+/** Types that no module imports, but that the generated declarations of other modules contain. */
 const namedInDeclarations = ['JsonField', 'Typed']
 
-/** Find exports whose name stands in no other file of the project. */
+/** Find exports whose name occurs in no other file of the project. */
 function unusedExports(files: readonly SourceFile[]): string[] {
   const others = ['scripts', 'test', 'bench', 'examples'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -1,8 +1,9 @@
 /**
- * Copies the chart of the README into docs/images: recall and queries per second of the newest stored line of `compare-ann`.
- * Run it in the root of the repository, after `npm run bench:compare -- ann`, which draws the charts of the stored lines:
+ * Copies the chart of the README to docs/images. It shows recall and queries per second of the newest run of
+ * `compare-ann`. Run the script in the root of the repository after `npm run bench:compare -- ann`, which draws the
+ * charts of all stored runs:
  *
- *   node dist/scripts/readme-chart.js
+ *     node dist/scripts/readme-chart.js
  */
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -10,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 
 export const themes = ['light', 'dark'] as const
 
-/** Return the path of the chart in docs/images, and of its source in bench/results. */
+/** Return the paths of the chart in docs/images and of its source in bench/results. */
 export function readmeChart(theme: (typeof themes)[number]): {
   readonly image: string
   readonly source: string

@@ -1,6 +1,6 @@
 /**
- * Runs every npm script: installs missing packages, builds what is out of date, then runs the command.
- * Plain JavaScript, because it runs on a checkout where nothing is installed yet.
+ * Runs all npm scripts: installs missing packages, builds everything that is out of date, and runs the command. The
+ * script is plain JavaScript, because it runs in a checkout in which nothing is installed yet.
  */
 import * as processes from 'node:child_process'
 import { once } from 'node:events'
@@ -13,8 +13,9 @@ const [command, ...args] = process.argv.slice(2)
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const installOptions = ['--no-audit', '--no-fund', '--loglevel=error']
 /**
- * Install by the lock file of a folder, without changing it. `npm ci` does this, except that it refuses the lock files of the benches and
- * of the test partners: these lack some platforms of optional packages.
+ * Return the npm arguments that install the packages of a folder exactly as its lock file says. `npm ci` refuses the
+ * lock files of the benches and of the peer tests, because these lack optional packages of some platforms. So other
+ * folders use `npm install`.
  */
 const installCommand = folder => (folder === root ? ['ci'] : ['install', '--no-save'])
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
@@ -30,15 +31,15 @@ function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
   return result.status ?? 1
 }
 
-/** Run a program in the foreground. If it fails, exit with its status. */
+/** Run a program and wait for its end. If it fails, exit with its status. */
 function run(program, programArgs, options) {
   const status = spawn(program, programArgs, options)
   if (status !== 0) process.exit(status)
 }
 
 /**
- * Start a program that runs while this one continues. Returns a function that waits for its end. If the program failed, the function ends
- * this process with its status.
+ * Start a program in the background. Returns a function that waits for its end. If the program failed, this function
+ * exits with its status.
  */
 function start(program, programArgs) {
   const child = processes.spawn(program, programArgs, {
@@ -53,7 +54,7 @@ function start(program, programArgs) {
   }
 }
 
-/** Install the packages of a folder by its lock file. Returns the exit status of npm. */
+/** Install the packages of a folder as its lock file says. Returns the exit status of npm. */
 function install(folder, what, ...extra) {
   if (isInstalled(folder)) return 0
   console.log(`installing ${what} ...`)
@@ -62,7 +63,10 @@ function install(folder, what, ...extra) {
   })
 }
 
-/** Return whether `node_modules` is up to date: it has its own lock file, which must agree with that of the folder. */
+/**
+ * Return whether `node_modules` of a folder is up to date: its own lock file must agree with the lock file of the
+ * folder.
+ */
 function isInstalled(folder) {
   const lock = join(folder, 'node_modules', '.package-lock.json')
   if (!existsSync(lock)) return false
@@ -73,7 +77,7 @@ function isInstalled(folder) {
   )
 }
 
-/** Install the packages of a folder. Exits if this fails. */
+/** Install the packages of a folder. Exits if the installation fails. */
 function need(folder, what) {
   const status = install(folder, what)
   if (status !== 0) process.exit(status)
@@ -86,9 +90,9 @@ function build() {
 }
 
 /**
- * Run the tests with real clients, whose packages are in folders of their own. If packages cannot be installed, for lack of a
- * network or of a build for this platform, the tests are reported as skipped, which is not a failure.
- * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs: clients in other languages, other runtimes, bundlers.
+ * Run the tests with real clients, whose packages are in a separate folder. The tests are skipped if these packages
+ * cannot be installed or loaded, because there is no network or no build for this platform. This is not a failure.
+ * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs, for example clients in other languages.
  */
 function testPeers(options) {
   const folder = join(root, 'test', 'peers')
@@ -102,7 +106,9 @@ function testPeers(options) {
     install(folder, 'the clients to test with', '--fetch-retries=1') === 0 &&
     spawn(process.execPath, ['--input-type=module', '-e', load], { cwd: folder }) === 0
   if (!have) {
-    console.log(`peers: 0 clients tested, ${clients.length} skipped: they cannot be installed or loaded here`)
+    console.log(
+      `peers: 0 clients tested, ${clients.length} skipped, because they cannot be installed or loaded on this machine`,
+    )
     return
   }
   run(bin('tsc'), ['-p', folder])
@@ -110,15 +116,15 @@ function testPeers(options) {
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
-/** Tests of the recall of vector indexes on data of full size, which take minutes. */
+/** Tests that measure the recall of vector indexes on data of full size. They take minutes. */
 const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/filtered-recall.test.ts']
 
-/** Tests of a server under attack and under load, whose duration is a parameter. */
+/** Tests of a server with malformed requests and with high load. Their duration is a parameter. */
 const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
 
 /**
- * Run the recall tests and the server tests once, then every property test with one seed after another, until the time is up:
- * `-- --seconds 600 --seed 1`.
+ * Run the recall tests and the server tests once. Then run all property tests again and again, each time with the next
+ * seed, until the time is over: `-- --seconds 600 --seed 1`.
  */
 function testLong(options) {
   const option = (name, otherwise) =>
@@ -144,7 +150,7 @@ function testLong(options) {
       'test/{package,readme,docs}.test.ts',
       '--exclude',
       'test/bench/**',
-      // These have no seed, so every round would be the same.
+      // These tests use no seed, so every round would be the same.
       '--exclude',
       'test/sql/logic/logic.test.ts',
       ...recallTests.flatMap(file => ['--exclude', file]),
@@ -164,13 +170,13 @@ switch (command) {
     run(process.execPath, ['dist/scripts/start.js', ...args])
     break
   case 'test': {
-    // Each of the two leaves a core idle part of the time.
+    // Run the linter and the build at the same time, because each of them leaves a core idle for part of the time.
     const lintEnds = start(bin('biome'), ['check', '.'])
     build()
     await lintEnds()
     run(process.execPath, ['dist/scripts/map.js'])
     run(bin('vitest'), ['run', ...args])
-    console.log('not part of this: npm run test:peers (real clients), npm run test:long (more seeds)')
+    console.log('further tests: npm run test:peers (real clients), npm run test:long (more seeds)')
     break
   }
   case 'test:peers':
@@ -191,7 +197,7 @@ switch (command) {
     break
   case 'bench':
     build()
-    // Tests that need it are skipped if it is not available.
+    // If the newer Node cannot be installed, the benches that need it are skipped.
     if (args.includes('bulk')) install(join(root, 'bench', 'newer-node'), 'a newer Node')
     run(process.execPath, ['dist/bench/run.js', ...(args.includes('--small') ? args : ['--full', ...args])])
     break
@@ -202,7 +208,7 @@ switch (command) {
     break
   default:
     console.error(
-      `unknown command ${JSON.stringify(command)}: build, start, test, test:peers, test:long, story, map, bench, bench:compare`,
+      `the command ${JSON.stringify(command)} does not exist. Commands: build, start, test, test:peers, test:long, story, map, bench, bench:compare`,
     )
     process.exit(2)
 }

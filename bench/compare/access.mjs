@@ -1,4 +1,4 @@
-/** Few rows of many, with all their columns: by their keys, and by where they lie. */
+/** Compares reads of a few rows with all columns: by key and by offset. */
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { seededRandom } from '../../dist/bench/random.js'
@@ -17,7 +17,7 @@ const makers = {
 export const bench = {
   name: 'access',
   question:
-    'who fetches few rows {id, text, vector} of many sooner, from files in the page cache? (sheaf and lancedb: a BTREE on id; sqlite: synchronous calls in the process; lancedb may use other threads)',
+    'which engine reads a few rows {id, text, vector} of a large table fastest, with files in the page cache? (sheaf and lancedb have a BTREE on id; calls of sqlite are synchronous; lancedb may use other threads)',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, rounds: 3 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, rounds: 25 },
   async run({ rounds, ...size }) {
@@ -60,7 +60,10 @@ export const bench = {
   },
 }
 
-/** What rows have in common whatever their order: how many, their ids, and their vectors' first and last numbers. */
+/**
+ * Return a summary of rows that does not depend on their order: the count, the sum of the ids, and a sum of the first
+ * and last elements of the vectors.
+ */
 function sumOf(rows) {
   let [ids, numbers] = [0, 0]
   for (const [id, , vector] of rows) {

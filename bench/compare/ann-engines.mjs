@@ -1,7 +1,10 @@
 /**
- * Engines that find the nearest rows, behind one interface. A maker is given vectors, a path of its own, and a metric (default `l2`);
- * what it makes has `efforts`, the least first, of which exact ones have one, and `search(query, effort, share)`, which gives numbers of
- * rows: of all, or of those that `sharesOf` gives less than `share`.
+ * Vector search engines with a common interface. A maker gets vectors, its own path, and a metric (default `l2`). It
+ * returns an engine with:
+ *
+ * - `efforts`: the efforts of a search, the smallest one first. An exact engine has one effort.
+ * - `search(query, effort, share)`: returns the numbers of the nearest rows, among all rows or among the rows whose
+ *   number in `sharesOf` is less than `share`.
  */
 import {
   Field,
@@ -19,13 +22,14 @@ import { sharesOf, vectorTable } from '../../dist/bench/query-vector.js'
 import { connect } from '../../dist/src/index.js'
 import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
 
-/** How hard a graph is searched, or how many partitions are. */
+/** The efforts of graphs: the number of candidates. */
 const efs = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+/** The efforts of partitioned indexes: the number of partitions that are searched. */
 const probes = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
-/** What is exact has nothing to choose. */
+/** The only effort of an exact engine. */
 const one = ['exact']
 
-/** `type: null`: no index, so exact. */
+/** Return a maker for Sheaf. `type`: the index type; null for no index, so that searches are exact. */
 export function sheaf({ type = 'IVF_HNSW_SQ', buildThreads = 1 } = {}) {
   return async (data, folder, metric = 'l2') => {
     const ns = await connect(folder, { buildThreads, maintenance: { compact: false } })
@@ -68,7 +72,10 @@ export async function hnswlib(data, path) {
   }
 }
 
-/** What a search looks at is fixed when an index is made: one is made for each effort, from a file. Knows no filter. */
+/**
+ * Make an engine with usearch. The effort of an index is fixed when it is created. So a new index is loaded from a file
+ * for each effort. Does not support filters.
+ */
 export async function usearch(data, path) {
   const { Index, MetricKind, ScalarKind } = await import('usearch')
   const options = ef => ({
@@ -97,8 +104,8 @@ export async function usearch(data, path) {
 }
 
 /**
- * `kind`: a graph unless `pq`, in so many `partitions`, or `null` for no index. `refined`: how many times as many rows as wanted are
- * measured exactly.
+ * Return a maker for LanceDB. `kind`: `hnsw` for a graph, `pq` for product codes in `partitions` partitions, or null
+ * for no index. `refined`: the refine factor; 0 for none.
  */
 export function lance({ kind = 'hnsw', partitions = 1, refined = 0 } = {}) {
   return async (data, folder, metric = 'l2') => {
@@ -127,7 +134,7 @@ export function lance({ kind = 'hnsw', partitions = 1, refined = 0 } = {}) {
   }
 }
 
-/** Exact, and knows no dot product. */
+/** Make an engine with sqlite-vec. It is exact and does not support the dot product. */
 export async function sqliteVec(data, path, metric = 'l2') {
   const db = await openSqlite(`${path}.db`, { isSynced: false, hasVectors: true })
   const column = `vector float[${data.dim}] distance_metric=${metric}`
@@ -154,7 +161,7 @@ const distances = {
   dot: 'array_negative_inner_product',
 }
 
-/** Exact. */
+/** Make an engine with DuckDB. It is exact. */
 export async function duckdb(data, path, metric = 'l2') {
   const { ARRAY, DOUBLE, FLOAT, INTEGER } = await import('@duckdb/node-api')
   const duck = await openDuckdb(`${path}.duck`)

@@ -1,4 +1,4 @@
-/** As `ann`, of a table that is larger than most, by those that keep it on disk: by graphs, and by codes of few bytes a row. */
+/** Compares large indexes like `ann`, for engines with an index on disk: graphs, and codes of a few bytes per row. */
 import { clusteredData } from '../../dist/bench/vector-data.js'
 import { compared } from './ann.mjs'
 import { lance, sheaf } from './ann-engines.mjs'
@@ -6,7 +6,7 @@ import { lance, sheaf } from './ann-engines.mjs'
 export const bench = {
   name: 'ann-large',
   question:
-    'what does a large vector index take to build, and who finds more with it? (10 of the nearest rows; lancedb may use other threads)',
+    'how long does it take to build a large vector index, and which engine has the higher recall with it? (10 nearest rows; lancedb may use other threads)',
   small: { rows: 3000, dim: 16, centres: 30, queries: 50, partitions: 16, rounds: 2 },
   full: { rows: 1_000_000, dim: 128, centres: 1000, queries: 200, partitions: 1000, rounds: 3 },
   async run({ rows, dim, centres, queries, partitions, rounds }) {

@@ -1,4 +1,6 @@
-/** Approximate nearest rows at equal recall: the same rows and queries for all, one query at a time. */
+/**
+ * Compares approximate vector search at equal recall. All engines get the same rows and queries, one query at a time.
+ */
 
 import { join } from 'node:path'
 import { clusteredData, fashionData, trueNeighbours } from '../../dist/bench/vector-data.js'
@@ -12,7 +14,7 @@ const makers = { sheaf: sheaf(), hnswlib, usearch, lancedb: lance() }
 export const bench = {
   name: 'ann',
   question:
-    'who finds the approximately nearest rows sooner, at the least effort that reaches a recall? (10 of the nearest rows; lancedb may use other threads)',
+    'which engine finds the approximate nearest rows fastest, with the smallest effort that reaches a recall? (10 nearest rows; lancedb may use other threads)',
   small: { rows: 3000, dim: 16, centres: 30, fashion: false, queries: 50, floors: [0.95], rounds: 2 },
   full: {
     rows: 100_000,
@@ -32,7 +34,10 @@ export const bench = {
   },
 }
 
-/** Builds what each of `makers` makes, and asks it for as much as reaches a recall. Figures are relative to the first. */
+/**
+ * Build an index with each of `makers`, and compare the searches at each recall of `floors`. Figures are relative to
+ * the first engine.
+ */
 export async function compared(data, makers, floors, rounds) {
   return inScratch(async (folder, engines) => {
     const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))

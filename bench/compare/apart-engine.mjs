@@ -1,4 +1,6 @@
-/** What `apart.mjs` starts: makes an engine of texts, asks it, closes it. */
+/**
+ * The program of the processes that `apart.mjs` starts: it makes a text engine, runs queries, and closes the engine.
+ */
 import { oneByOne } from '../../dist/bench/one-by-one.js'
 import { textsOf } from '../../dist/bench/text-data.js'
 import { made } from './made.mjs'

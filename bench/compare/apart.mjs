@@ -1,6 +1,6 @@
 /**
- * Engines of `text-engines` in processes of their own: what one leaves on the heap, or teaches the compiler, is on no other's time.
- * One process works at a time.
+ * Runs the engines of `text-engines` in separate processes, so that the heap and the compiled code of one engine do not
+ * affect the times of another one. Only one process works at a time.
  */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,14 +8,15 @@ import { fileURLToPath } from 'node:url'
 const script = fileURLToPath(new URL('apart-engine.mjs', import.meta.url))
 
 /**
- * Makes the engine `name` of `texts` (`wordNet`, or how many `documents` are made) at `path`. Gives `took`, what making it took;
- * `ways`, which searches it has; `ask(way, queries)`, as `oneByOne` gives it; and `close()`.
+ * Make the engine `name` at `path` in a new process. `texts`: the options of `textsOf`. Returns `took` (an entry with
+ * the time of making it), `ways` (the kinds of searches that it supports), `ask(way, queries)` (with the result of
+ * `oneByOne`), and `close()`.
  */
 export async function madeApart(name, path, texts) {
   const child = fork(script, { serialization: 'advanced' })
   const call = message =>
     new Promise((resolve, reject) => {
-      const ended = code => reject(new Error(`the process of ${name} ended with ${code}`))
+      const ended = code => reject(new Error(`the process of ${name} exited with the status ${code}`))
       child.once('exit', ended)
       child.once('message', ({ error, reply }) => {
         child.off('exit', ended)

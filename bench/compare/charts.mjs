@@ -1,8 +1,8 @@
-/** Draws lines, for a light page and for a dark one. */
+/** Draws line charts, for light and for dark pages. */
 import * as echarts from 'echarts'
 import { engineOf } from './packages.mjs'
 
-/** Sheaf first; the others keep their colours from chart to chart. */
+/** The colours of Sheaf and of the other engines. An engine has the same colour in all charts. */
 const colours = {
   light: {
     text: '#24292f',
@@ -56,10 +56,10 @@ function colourOf(name, { sheaf, others, text }) {
   return at < 0 ? text : others[at]
 }
 
-/** Points of a line up to which each has its mark. */
+/** Maximum number of points of a line with marks at its points. */
 const mostMarked = 12
 
-/** The chart as SVG, without a background. `theme`: `light` or `dark`. */
+/** Return the chart as SVG, without a background. `theme`: `light` or `dark`. */
 export function drawn({ x, y, lines }, theme) {
   const palette = colours[theme]
   const points = lines.flatMap(line => line.points)
@@ -80,14 +80,14 @@ export function drawn({ x, y, lines }, theme) {
     ...(!logarithmic &&
       Math.max(...values) <= 1 && { min: Math.floor(20 * Math.min(...values)) / 20, max: 1 }),
   })
-  // The second line of an engine is dashed: its colour is the same.
+  // Draw the second line of an engine dashed, because it has the same colour.
   const engines = lines.map(({ name }) => engineOf(name))
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 720, height: 420 })
   try {
     chart.setOption({
       animation: false,
       textStyle: { fontFamily: 'system-ui, sans-serif', color: palette.text },
-      // Names are wider than it reckons without a page to measure them on.
+      // Leave more space between names, because echarts underestimates their width without a page.
       legend: { bottom: 0, itemGap: 28, textStyle: { color: palette.text } },
       grid: { left: 68, right: 24, top: 16, bottom: 42 + 26 * Math.ceil(lines.length / 4) },
       xAxis: {
@@ -118,15 +118,18 @@ export function drawn({ x, y, lines }, theme) {
         data: points.filter(isPlaced),
       })),
     })
-    // What a script would need that nobody runs here.
+    // Remove attributes that only a script in the page would use.
     return renumbered(chart.renderToSVGString().replace(/ ecmeta_\w+="[^"]*"/g, ''))
   } finally {
-    // Else its timer keeps the process alive.
+    // Dispose the chart. Otherwise its timer keeps the process alive.
     chart.dispose()
   }
 }
 
-/** Names in a chart have the number of the chart, and count on from the one before: here they say nothing of either. */
+/**
+ * Number the names in a chart from 0. echarts numbers them by the charts that it has drawn before, so the files would
+ * change without a reason.
+ */
 function renumbered(svg) {
   const names = new Map()
   return svg.replace(/\bzr\d+-(cls-|c)\d+/g, (name, kind) => {

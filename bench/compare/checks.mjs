@@ -1,19 +1,22 @@
-/** What ends a task: an engine that answers something else than the others. */
+/** Checks that all engines return the same answers. */
 
-/** Ends a task where an engine answers something else than the others. */
+/** Throw an error if the answer of an engine differs from the expected answer. */
 export function agree(title, name, answer, expected) {
   const [given, wanted] = [JSON.stringify(answer), JSON.stringify(expected)]
-  if (given !== wanted) throw new Error(`${title}: ${name} answers ${given}, not ${wanted}`)
+  if (given !== wanted) throw new Error(`${title}: ${name} returned ${given}, but ${wanted} was expected`)
 }
 
-/** Ends a task where not all entries of a race gave the same answer. */
+/** Throw an error if not all entries of a race have the same answer. Returns the result of the race. */
 export function agreed(result) {
   for (const { name, answer } of result.entries) agree(result.title, name, answer, result.entries[0].answer)
   return result
 }
 
-/** Ends a task where fewer than `least` of the rows found are among `truth`. */
+/** Throw an error if fewer than `least` of the found rows are in `truth`. */
 export function checkFound(title, name, found, truth, least) {
   const right = new Set(Array.from(found).filter(row => truth.has(row))).size
-  if (right < least) throw new Error(`${title}: ${name} finds ${right} of the ${truth.size} nearest rows`)
+  if (right < least)
+    throw new Error(
+      `${title}: ${name} found only ${right} of the ${truth.size} nearest rows, but at least ${least} are required`,
+    )
 }

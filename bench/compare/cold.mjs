@@ -1,4 +1,4 @@
-/** The first answer of a process that has just begun: loading the engine, opening what is there, one search. */
+/** Compares the time until a new process has its first answer: loading the engine, opening the data, and one search. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
@@ -10,7 +10,7 @@ import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
 import { encodedQuery, workedApart } from './spawned.mjs'
 
-/** By exact search, but for those that know graphs only. */
+/** The engines. They search exactly, except those that support only graphs. */
 export const makers = {
   sheaf: sheaf({ type: null }),
   lancedb: lance({ kind: null }),
@@ -23,7 +23,7 @@ export const makers = {
 export const bench = {
   name: 'cold',
   question:
-    'how long does a process that has just begun take to its ten nearest rows, from files in the page cache? (hnswlib and usearch: by a graph)',
+    'how long does a new process take until it has the ten nearest rows, with files in the page cache? (hnswlib and usearch search a graph)',
   small: { rows: 1000, dim: 16, centres: 10, rounds: 2 },
   full: { rows: 10_000, dim: 128, centres: 100, rounds: 15 },
   async run({ rows, dim, centres, rounds }) {

@@ -1,4 +1,7 @@
-/** The smallest commits one by one, and what a table of many versions costs: the same changes for all. */
+/**
+ * Compares the smallest commits, one at a time, and the cost of a table with many versions. All engines get the same
+ * changes.
+ */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
@@ -14,7 +17,7 @@ const lossy = { 'lancedb, not synced': lance, 'sqlite, WAL, not synced': sqlite(
 export const bench = {
   name: 'commit',
   question:
-    'who commits the smallest change sooner, and what does a table cost that has been changed often? (of what is not synced, all may be lost with the power; nobody compacts)',
+    'which engine commits the smallest change fastest, and what does a table with many versions cost? (commits that are not synced may be lost at a power loss; no engine compacts)',
   small: { rounds: 5, versions: [20, 60], times: 3 },
   full: { rounds: 500, versions: [20, 100, 500, 2_000, 10_000], times: 5 },
   async run({ rounds, versions, times }) {
@@ -67,7 +70,9 @@ async function latency(rounds) {
   })
 }
 
-/** The least that any durable commit does: some bytes at the end of a file, and a sync of them. */
+/**
+ * Return a contestant that does the minimum work of a durable commit: it appends bytes to a file and syncs the file.
+ */
 function syncing(path) {
   const file = openSync(path, 'a')
   const bytes = new Uint8Array(128)
@@ -81,7 +86,10 @@ function syncing(path) {
   }
 }
 
-/** Tables grow by one-row appends; at each of `versions` it is measured what it takes to open, to list, and to change one row. */
+/**
+ * Let tables grow by appends of one row. At each number in `versions`, measure how long it takes to open the table, to
+ * list its versions, and to change one row.
+ */
 async function growth(versions, times) {
   return inScratch(async (folder, engines) => {
     const makers = { sheaf, 'lancedb, not synced': lance, 'sqlite, WAL, synchronous FULL': sqlite(true) }
@@ -107,7 +115,7 @@ async function growth(versions, times) {
               return way
             },
           }))
-        // To some a list takes a minute where there are many versions.
+        // Measure lists less often, because some engines need a minute for a list of many versions.
         const often = way === 'list' ? { rounds: 2, warmups: 0 } : { rounds: times, warmups: 1 }
         const result = await race({ title: `${title}, ${wanted} versions`, contestants, ...often })
         results.push({ way, wanted, result })
@@ -183,7 +191,7 @@ async function lance(path) {
   }
 }
 
-/** Has no versions: grows by as many commits. */
+/** Return a maker for SQLite. It has no versions, so the table just gets the same number of commits. */
 function sqlite(isSynced) {
   return async path => {
     const file = `${path}.db`
@@ -201,7 +209,7 @@ function sqlite(isSynced) {
     return {
       move: () => move.run(1 + (moves++ % 2)),
       append: () => append.run(rows++, 'another'),
-      // The same again would not be written.
+      // Use another text each time, because an unchanged row would not be written.
       update: () => update.run(`changed ${moves++}`, rows - 1),
       remove: () => remove.run(removed++),
       async open() {

@@ -1,4 +1,4 @@
-/** Exact top-k on one thread: the same rows and queries for all. */
+/** Compares exact top-k search on one thread. All engines get the same rows and queries. */
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { kernel, makeColumn, makeQuery } from '../../dist/bench/query-exact.js'
@@ -14,7 +14,7 @@ const metrics = ['l2', 'cosine', 'dot']
 export const bench = {
   name: 'exact',
   question:
-    'who finds the exact 10 nearest rows sooner, in memory, or of a table on disk that is in the page cache? (lancedb may use other threads)',
+    'which engine finds the exact 10 nearest rows fastest, in memory or in files in the page cache? (lancedb may use other threads)',
   small: { sizes: [{ rows: 20_000, dim: 64 }], rounds: 5 },
   full: {
     sizes: [
@@ -41,7 +41,7 @@ async function asked(data, column, query, metric, rounds) {
   return inScratch(async (folder, engines) => {
     const makers = {
       'sheaf, whole query': sheaf({ type: null }),
-      // A vec0 table has no dot product.
+      // A vec0 table does not support the dot product.
       ...(metric !== 'dot' && { 'sqlite-vec': sqliteVec }),
       duckdb,
       lancedb: lance({ kind: null }),
@@ -64,7 +64,7 @@ async function asked(data, column, query, metric, rounds) {
   })
 }
 
-/** Reads its arguments from the start of their buffers, so they must not be views into larger ones. */
+/** Measure usearch. It reads arrays from the start of their buffers, so they must not be views into larger buffers. */
 async function usearch(matrix, query, metric) {
   const { exactSearch, MetricKind } = await import('usearch')
   const kind = { l2: MetricKind.L2sq, cosine: MetricKind.Cos, dot: MetricKind.IP }[metric]

@@ -1,6 +1,7 @@
 /**
- * The nearest of the rows that pass a filter, one query at a time: at equal recall, whatever share of the rows passes at random; and untuned where
- * the filter has to do with where the query lies, with the recall of each.
+ * Compares filtered vector search, one query at a time. With random filters, engines are compared at equal recall for
+ * different shares of matching rows. With filters that depend on the position of the query, engines are not tuned, and
+ * the recall of each is reported.
  */
 import { join } from 'node:path'
 import {
@@ -23,13 +24,13 @@ import {
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
 
-/** usearch has no filter in JavaScript. */
+/** The engines. usearch is left out, because its JavaScript API has no filters. */
 const makers = { sheaf: sheaf(), hnswlib, lancedb: lance(), 'sqlite-vec': sqliteVec, duckdb }
 
 export const bench = {
   name: 'filtered',
   question:
-    'who finds the nearest of the rows that pass a filter sooner, by how many pass? (hnswlib asks a function of ours about each row; sqlite-vec and duckdb measure every row that passes; lancedb may use other threads)',
+    'which engine is fastest at filtered vector search, depending on the share of matching rows? (hnswlib calls a JavaScript function for each row; sqlite-vec and duckdb measure every matching row; lancedb may use other threads)',
   small: {
     rows: 3000,
     dim: 16,
@@ -88,9 +89,9 @@ async function atRandom({ rows, dim, centres, queries: count, shares, floor, rou
     const bySpeed = {
       x: { name: 'share of rows that pass', logarithmic: true },
       y: { name: `queries/s at recall >= ${floor}`, logarithmic: true },
-      lines: engines.map(({ name }, who) => ({
+      lines: engines.map(({ name }, index) => ({
         name,
-        points: shares.map((share, i) => [share, results[i].entries[who].figures.perSecond]),
+        points: shares.map((share, i) => [share, results[i].entries[index].figures.perSecond]),
       })),
     }
     return [{ title: `building, ${data.name}`, entries: builds, lines: bySpeed }, ...results]
@@ -99,10 +100,12 @@ async function atRandom({ rows, dim, centres, queries: count, shares, floor, rou
 
 const labelledMakers = { sheaf: labelledSheaf, hnswlib: labelledHnswlib, lancedb: labelledLance }
 
-/** Filters that have to do with where the query lies. */
+/** The names of filters that depend on the position of the query. */
 const correlated = ['other label', 'largest label', 'farthest label', 'three far labels']
 
-/** As each engine does it unless told; and those that may be told, with more candidates. */
+/**
+ * Compare searches with a filter by label: without tuning, and with more candidates if the engine has such an option.
+ */
 async function byLabel(data, metric, rounds) {
   const queries = queriesOf(data)
   const numbers = [...queries.keys()]
@@ -133,7 +136,7 @@ async function byLabel(data, metric, rounds) {
   })
 }
 
-/** The ten nearest of the rows that pass, by plain loops. */
+/** Return the ten nearest matching rows, by an exact scan in plain JavaScript. */
 function nearestPassing({ dim, rows, labels }, metric, query, passes) {
   const far = []
   for (let row = 0; row < labels.length; row++) {

@@ -1,17 +1,17 @@
 /**
- * The table of the growth bench in Sheaf and in LanceDB, behind one interface: an engine opens a path of its own. `nearest` gives ids, and may be told how many candidates to measure for each row wanted; `byKey` and
- * `offsets` give rows with all columns.
+ * The table of the growth bench in Sheaf and in LanceDB, with a common interface. An engine opens its own path.
+ * `nearest` returns ids; its second parameter is the refine factor. `byKey` and `offsets` return rows with all columns.
  */
 import { tableFromIPC } from 'apache-arrow'
 import { ipcOf } from '../../dist/bench/growth-data.js'
 import { connect } from '../../dist/src/index.js'
 import { openLance } from './stores.mjs'
 
-/** Rows that LanceDB is given at once, as Arrow data. */
+/** Number of batches that are passed to LanceDB together. */
 const batchesAtOnce = 32
 
 export const engines = {
-  /** Has less room in memory than the vectors of a million rows take, as LanceDB keeps no columns. */
+  /** The cache is smaller than the vectors of a million rows, because LanceDB does not cache columns. */
   async 'sheaf, cacheBytes 256 MiB'(path) {
     const ns = await connect(path, { cacheBytes: 256 * 1024 ** 2, maintenance: { compact: false } })
     const build = async (column, type) => {
@@ -36,7 +36,7 @@ export const engines = {
       close: () => ns.close(),
     }
   },
-  /** Its index has as many codes of a vector as that of Sheaf. It measures ten times the rows wanted unless told otherwise. */
+  /** The index has the same number of codes per vector as Sheaf's. The default refine factor is 10. */
   async 'lancedb, not synced'(path) {
     const { lancedb, db } = await openLance(path)
     const hasRows = (await db.tableNames()).includes('rows')

@@ -1,6 +1,7 @@
 /**
- * One kind of work of `growth` by one engine in a process of its own. Arguments: the work, the engine, its path, and as JSON the size. Prints as
- * JSON times of its calls, and of each the bytes that the process was given by `read` and its like.
+ * Runs one kind of work of `growth` with one engine in a separate process. Arguments: the work, the engine, its path,
+ * and the size as JSON. Prints as JSON the times of the calls, and the bytes that the process read by `read` and
+ * similar calls.
  */
 import { readFileSync } from 'node:fs'
 import { growthData, keyOf } from '../../dist/bench/growth-data.js'
@@ -12,7 +13,7 @@ const [name, engineName, path, json] = process.argv.slice(2)
 const { rows, dim, calls } = JSON.parse(json)
 const data = growthData(dim, calls + 1)
 
-/** Each gives what is checked: ids of the nearest, or how many rows it found or changed. */
+/** By name: the kinds of work. Each returns a value that is checked: ids of the nearest rows, or the number of rows. */
 const works = {
   ingest: engine => engine.ingest(data.batches(rows)),
   'build IVF_PQ on the vector': engine => engine.buildVector(),
@@ -55,7 +56,9 @@ function drawnKey(i) {
   return keyOf(Math.floor(seededRandom(i)() * rows))
 }
 
-/** Linux counts them, whatever of them came from its page cache. */
+/**
+ * Return the number of bytes that the process has read, as counted by Linux. Reads from the page cache are included.
+ */
 function readBytes() {
   return Number(/rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'latin1'))[1])
 }

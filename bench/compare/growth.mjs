@@ -1,4 +1,7 @@
-/** Sheaf and LanceDB over the table of `npm run bench -- growth`: time, bytes read and memory of the same questions, each in a process of its own. */
+/**
+ * Compares Sheaf and LanceDB with the table of `npm run bench -- growth`: time, bytes read, and memory of the same
+ * work, each in a separate process.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +22,7 @@ const writes = ['update one row by key', 'append one row']
 export const bench = {
   name: 'growth',
   question:
-    'what does a call read, and how long does it take, where the table is large? (bytes: what the process was given by read(); LanceDB measures ten times the rows wanted; of what is not synced, all may be lost with the power)',
+    'how much does a call read, and how long does it take, if the table is large? (bytes: as returned by read(); LanceDB has the refine factor 10; commits that are not synced may be lost at a power loss)',
   small: { rows: [5000], dim: 64, calls: 5 },
   full: { rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000').split(',').map(Number), dim: 128, calls: 100 },
   async run({ rows, ...size }) {
@@ -49,14 +52,15 @@ async function asked(folder, size) {
   })
 }
 
-/** Writes happen in a copy. */
+/** Run one kind of work with one engine. Writes are done in a copy. */
 function entryOf(work, name, path, size, known) {
   const copy = `${path}-copy`
   const isWrite = writes.includes(work)
   if (isWrite) linkFiles(path, copy)
   const args = [script, work, name, isWrite ? copy : path, JSON.stringify(size)]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
-  if (status !== 0) throw new Error(`${work} by ${name} ended with ${status}: ${stderr}`)
+  if (status !== 0)
+    throw new Error(`the process of ${work} by ${name} exited with the status ${status}: ${stderr}`)
   if (existsSync(copy)) rmSync(copy, { recursive: true })
   const { times, figures, answers } = JSON.parse(stdout)
   return {

@@ -1,13 +1,14 @@
 /**
- * One kind of work by one engine in a process of its own, for `cold` and `memory`. Arguments: the work, the engine, a path, and as JSON
- * what the work needs. Prints as JSON its answer, and the most memory the process had. Loads nothing that the work does not need.
+ * Runs one kind of work with one engine in a separate process, for `cold` and `memory`. Arguments: the work, the
+ * engine, a path, and options as JSON. Prints as JSON the answer, the time, and the maximum memory of the process.
+ * Loads only modules that the work needs.
  */
 import { peakBytes } from '../peak-bytes.mjs'
 
 const [work, engine, path, json] = process.argv.slice(2)
 const options = JSON.parse(json)
 
-/** The ten nearest rows in what a maker of `ann-engines` left there. */
+/** By engine: search the ten nearest rows in the files that a maker of `ann-engines` wrote. */
 const searches = {
   async sheaf(query) {
     const { connect } = await import('../../dist/lib/index.js')
@@ -55,21 +56,21 @@ const searches = {
       expansion_add: 200,
       expansion_search: 256,
     })
-    // Mapped, not read.
+    // Map the file into memory instead of reading it.
     index.view(`${path}.usearch`)
     return Array.from(index.search(query, 10, 1).keys, Number)
   },
 }
 
 const works = {
-  /** `options.query`: base 64 of float32 in the machine's order. */
+  /** Run one search. `options.query`: the elements of the query as float32 in native byte order, in base 64. */
   async search() {
     const bytes = Buffer.from(options.query, 'base64')
     return searches[engine](
       new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)),
     )
   },
-  /** An index over texts, in files or in memory. */
+  /** Build a text index, in files or in memory. */
   async texts() {
     const { makers } = await import('./text-engines.mjs')
     const { textsOf } = await import('../../dist/bench/text-data.js')
@@ -77,7 +78,7 @@ const works = {
     await makers[engine]?.(documents, path)
     return documents.length
   },
-  /** A table of rows, which are in memory before. */
+  /** Write a table of rows that are already in memory. */
   async rows() {
     const { duckdb, lance, makeWide, sheaf, sqlite } = await import('./wide.mjs')
     const data = makeWide(options)

@@ -1,4 +1,4 @@
-/** Many rows into a fresh table: the same rows for all. */
+/** Compares writes of many rows to a new table. All engines get the same rows. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
@@ -19,7 +19,7 @@ const makers = {
 export const bench = {
   name: 'ingest',
   question:
-    'who writes many rows sooner? (sheaf and lancedb are given an Arrow table, sqlite and duckdb rows; of what is not synced, all may be lost with the power)',
+    'which engine writes many rows fastest? (sheaf and lancedb get an Arrow table, sqlite and duckdb get rows; rows that are not synced may be lost at a power loss)',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, rounds: 2 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, rounds: 5 },
   async run({ rounds, ...size }) {
@@ -29,7 +29,7 @@ export const bench = {
       const megabytes = {}
       const limit = 'as many bytes to one file, synced'
       const bytes = size.rows * (4 * size.dim + 8 + 44)
-      /** Each run has a folder of its own that is empty before and gone after. */
+      /** Return a contestant that runs in a new empty folder each time. The folder is deleted after the run. */
       const contestant = (name, write) => {
         const path = join(folder, name)
         mkdirSync(path)

@@ -1,4 +1,4 @@
-/** What an engine brings with it into an empty project: by npm, from a cache that has it. */
+/** Compares installs of the engines in an empty project, by npm with a filled cache. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 export const bench = {
   name: 'install',
   question:
-    'how large is a production install, and how long does npm take to it from its cache? (hnswlib, usearch and sqlite: built by a compiler where there is no binary for the machine; sqlite-vec: beside sqlite; alasql without its optional packages, of which there are more than 400)',
+    'how large is a production install, and how long does npm need for it, with packages in its cache? (hnswlib, usearch and sqlite are compiled if there is no binary for the machine; sqlite-vec also needs sqlite; alasql is without its more than 400 optional packages)',
   small: { engines: ['minisearch', 'flexsearch'], rounds: 1 },
   full: { engines: Object.keys(packages), rounds: 1 },
   async run({ engines, rounds }) {
@@ -45,14 +45,17 @@ export const bench = {
         }
         const { status, stderr } = install()
         if (status !== 0) {
-          console.error(`skipped: ${name} cannot be installed here: ${stderr.trim().split('\n')[0]}`)
+          console.error(
+            `${name} is skipped, because it cannot be installed on this machine: ${stderr.trim().split('\n')[0]}`,
+          )
           continue
         }
         figures[name] = weighed(join(path, 'node_modules'))
         contestants.push({
           name,
           run: () => {
-            if (install().status !== 0) throw new Error(`${name} could be installed before, and cannot now`)
+            if (install().status !== 0)
+              throw new Error(`the second install of ${name} failed, although the first one succeeded`)
             return name
           },
         })

@@ -1,7 +1,10 @@
 /**
- * Engines that find the nearest of the rows that pass a filter of labels. A maker is given labelled vectors (bench/labelled-data.ts), a path of
- * its own, and a metric; what it makes has `efforts` (`untuned`: as the engine does it unless told; numbers: candidates of a graph), and
- * `search(query, filter, q, effort)`, which gives numbers of rows that pass filter `filter` of query number `q`.
+ * Engines for vector search with filters by label, with a common interface. A maker gets labelled vectors
+ * (bench/labelled-data.ts), its own path, and a metric. It returns an engine with:
+ *
+ * - `efforts`: `untuned` for the engine's default, or numbers of candidates of a graph.
+ * - `search(query, filter, q, effort)`: returns the numbers of the nearest rows that match `filter` for the query with
+ *   the number `q`.
  */
 import {
   Field,
@@ -51,7 +54,7 @@ export async function lancedb(data, folder, metric) {
   }
 }
 
-/** Asks a function of ours about each row. */
+/** Make an engine with hnswlib. It calls a JavaScript function for each row to filter rows. */
 export async function hnswlib(data, _, metric) {
   const { HierarchicalNSW } = (await import('hnswlib-node')).default
   const { dim, rows, labels } = data

@@ -1,9 +1,10 @@
-/** Makes engines one after the other, and tells what each took. */
+/** Makes engines one after the other, and measures the time of each. */
 import { able } from './packages.mjs'
 
 /**
- * Adds to `engines` what `make` makes with each of `makers`, under its name: what is there by then can be closed if a later one fails.
- * One whose package is not here is passed over. `figuresOf`: more to tell of one. Gives entries of a report, relative to the first.
+ * Make an engine with each of `makers`, and add it to `engines` with its name. So the caller can close these engines
+ * even if a later one fails. Skips engines whose package is not installed. `figuresOf`: returns further figures of an
+ * engine. Returns entries of a report, with times relative to the first engine.
  */
 export async function made(makers, engines, make, figuresOf = () => ({})) {
   const entries = []

@@ -1,4 +1,4 @@
-/** How much memory each kind of work takes at most, each in a process of its own. */
+/** Compares the maximum memory of each kind of work, each in a separate process. */
 import { join } from 'node:path'
 import { hashOf, timesOf } from '../../dist/bench/harness.js'
 import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
@@ -16,7 +16,7 @@ const graphs = ['hnswlib', 'usearch']
 
 export const bench = {
   name: 'memory',
-  question: 'how much memory does a process take at most, for the same work? (times are of one run)',
+  question: 'what is the maximum memory of a process that does the same work? (times are those of one run)',
   small: {
     searched: [{ rows: 1000, dim: 16, centres: 10, hasGraphs: true }],
     texts: { documents: 1000, wordNet: false },
@@ -61,7 +61,7 @@ async function searching({ rows, dim, centres, hasGraphs }) {
   })
 }
 
-/** Beside a process that has only what is to be written. */
+/** Measure writes, together with a process that only has the data in memory. */
 async function building(work, names, options, titleOf) {
   return inScratch(async folder => {
     const engines = Object.keys(await able(Object.fromEntries(names.map(name => [name, null]))))

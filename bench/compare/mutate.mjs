@@ -1,4 +1,4 @@
-/** Changing rows of a large table: the same rows and changes for all. */
+/** Compares changes of rows in a large table. All engines get the same rows and changes. */
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { agree } from './checks.mjs'
@@ -6,7 +6,7 @@ import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
 import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
 
-/** DuckDB merges by a key only. */
+/** The engines. DuckDB has a key, because it supports merges only by a key. */
 const makers = {
   sheaf: sheaf(),
   'sheaf, BTREE on id': sheaf({ hasKey: true }),
@@ -19,20 +19,20 @@ const makers = {
 export const bench = {
   name: 'mutate',
   question:
-    'who changes rows sooner? (of what is not synced, all may be lost with the power; sqlite and duckdb find rows by their key)',
+    'which engine changes rows fastest? (changes that are not synced may be lost at a power loss; sqlite and duckdb find rows by their key)',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, merged: 200, rounds: 2 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, merged: 10_000, rounds: 10 },
   async run({ rounds, rows, merged, ...shape }) {
     const data = makeWide({ rows, ...shape })
     const times = rounds + 2
-    // Every other row is new, the others are spread over the table.
+    // Every other row is new. The other rows exist in random positions of the table.
     const upserts = Array.from({ length: times }, (_, i) => {
       const idOf = row => (row % 2 === 0 ? rows * (i + 1) + row : (row * 7919 + i) % rows)
       return makeWide({ rows: merged, ...shape, idOf })
     })
     return inScratch(async (folder, engines) => {
       const fills = await made(makers, engines, (make, name) => make(data, join(folder, name)))
-      // As in a process that has been at work: what is read is in memory.
+      // Run a search first, so that data is in memory, as in a process that has been running for a while.
       for (const { nearest } of engines) await nearest(new Float32Array(shape.dim))
       const contest = async (what, change, often = rounds) => {
         const title = `${what}, ${rows} rows, vectors of ${shape.dim} float32`

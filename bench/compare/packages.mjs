@@ -1,9 +1,12 @@
-/** Which packages the engines are, which of them are here, and of what version. */
+/** Lists the packages of the engines, with their versions, and determines which of them are installed. */
 import { readFileSync } from 'node:fs'
 
 const manifest = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
-/** By the first word of a contestant's name. The first package is the engine, the others are what it runs in. */
+/**
+ * By the first word of a contestant's name: its packages. The first package is the engine. Others are packages that it
+ * needs.
+ */
 export const packages = {
   lancedb: ['@lancedb/lancedb'],
   hnswlib: ['hnswlib-node'],
@@ -21,7 +24,7 @@ export const engineOf = name => /^[\w-]*/.exec(name)[0]
 
 const missing = new Map()
 
-/** Those of `makers`, by names, whose packages can be loaded. Says of each other one, once, that it is skipped and why. */
+/** Return the `makers` whose packages can be loaded. For each other package, print once why it is skipped. */
 export async function able(makers) {
   const found = {}
   for (const [name, maker] of Object.entries(makers)) {
@@ -38,21 +41,21 @@ async function reasonMissing(names) {
       await import(name)
     } catch (error) {
       const reason = String(error.message).split('\n')[0]
-      console.error(`skipped: ${name} cannot be loaded here: ${reason}`)
+      console.error(`${name} is skipped, because it cannot be loaded on this machine: ${reason}`)
       return reason
     }
   }
   return null
 }
 
-/** Versions of the engines that take part in `cases`. */
+/** Return the versions of the engines that occur in `cases`. */
 export function versionsOf(cases) {
   const engines = new Set(cases.flatMap(({ entries }) => entries.map(({ name }) => engineOf(name))))
   const names = new Set([...engines].flatMap(engine => packages[engine] ?? []))
   return Object.fromEntries(Array.from(names, name => [name, versionOf(name)]))
 }
 
-/** All are pinned. */
+/** Return the version of a package. package.json names exact versions. */
 export function versionOf(name) {
   const { dependencies, optionalDependencies } = manifest
   return dependencies[name] ?? optionalDependencies[name]

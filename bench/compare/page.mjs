@@ -1,4 +1,6 @@
-/** A page of everything that is stored: one file and its charts, nothing from anywhere else, and no script. */
+/**
+ * Creates an HTML page of all stored results: one file and its charts, without scripts and without external resources.
+ */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatMachine, formatVersions, round } from '../../dist/bench/harness.js'
@@ -6,7 +8,9 @@ import { drawn } from './charts.mjs'
 import { engineOf } from './packages.mjs'
 import { stored } from './results.mjs'
 
-/** Writes `index.html` and `charts/` anew into the folder of the results. Gives how many charts there are. */
+/**
+ * Write `index.html` and `charts/` to the folder of the results, replacing the old ones. Returns the number of charts.
+ */
 export function writePage(folder) {
   const charts = join(folder, 'charts')
   rmSync(charts, { recursive: true, force: true })
@@ -50,7 +54,7 @@ function run(report, isOpen, name, draw) {
     ...(versions === undefined ? [] : [['beside', escaped(formatVersions(versions))]]),
     ['parameters', `<code>${escaped(JSON.stringify(parameters))}</code>`],
   ]
-  // Charts are of the newest run; earlier ones keep their tables.
+  // Only the newest run has charts. Earlier runs have tables only.
   const told = cases.map((each, i) =>
     oneCase(isOpen ? each : { ...each, lines: undefined }, () => draw(each.lines, `${name}-${i}`)),
   )

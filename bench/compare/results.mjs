@@ -1,11 +1,11 @@
-/** Lines of earlier runs: one file for each bench, one line of JSON for each run. */
+/** Stores and reads results: one file per bench, with one line of JSON per run. */
 import { appendFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const resultsFolder = fileURLToPath(new URL('../results', import.meta.url))
 
-/** Of which file a comparison is. */
+/** Return the file name of a comparison. */
 export const fileOf = name => `compare-${name}.jsonl`
 
 export function store(folder, report) {
@@ -13,7 +13,9 @@ export function store(folder, report) {
   appendFileSync(join(folder, fileOf(report.bench)), `${JSON.stringify(report)}\n`)
 }
 
-/** Every file with its reports, newest first. Comparisons come before what Sheaf does alone. */
+/**
+ * Return every file with its reports, the newest report first. Files of comparisons come before those of other benches.
+ */
 export function stored(folder) {
   const files = readdirSync(folder).filter(name => name.endsWith('.jsonl'))
   const isComparison = file => file.startsWith('compare-')
@@ -29,7 +31,7 @@ export function stored(folder) {
   }))
 }
 
-/** Lines did not always say what printed them. */
+/** Add the command to a report. Old lines do not contain it. */
 function withCommand(report, isComparison) {
   return { command: `npm run ${isComparison ? 'bench:compare' : 'bench'} -- ${report.bench}`, ...report }
 }

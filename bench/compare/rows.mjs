@@ -1,4 +1,7 @@
-/** Rows of a Markdown table from what is stored: ratios of the newest run of every comparison, and where they come from. */
+/**
+ * Creates a Markdown table from the stored results: the ratios of the newest run of every comparison, with file and
+ * command.
+ */
 import { round } from '../../dist/bench/harness.js'
 import { stored } from './results.mjs'
 
@@ -17,7 +20,7 @@ function row({ title, entries: [first, ...others] }, file, command) {
   return `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} | \`${file}\`, \`${command}\` |`
 }
 
-/** What time alone does not say. */
+/** Return further figures of an entry as text. */
 function said(figures = {}) {
   const shown = [
     'recall',

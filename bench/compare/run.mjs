@@ -1,15 +1,16 @@
 /**
- * Stands Sheaf beside what one would otherwise pick. Needs `npm run build` and the packages of this folder; `npm run bench:compare` sees
- * to both.
+ * Compares Sheaf with other engines. Needs `npm run build` and the packages of this folder; `npm run bench:compare`
+ * installs and builds both.
  *
- *   npm run bench:compare                      what there is to ask
- *   npm run bench:compare -- ann               at full size: prints a table, keeps the line in bench/results/, draws the page there
- *   npm run bench:compare -- ann --small       a few seconds, and nothing is kept
- *   npm run bench:compare -- all               every question in order, each in a process of its own
- *   npm run bench:compare -- page              draws the page of what is kept
- *   npm run bench:compare -- table             prints what is kept as rows of Markdown
+ *     npm run bench:compare                      list the comparisons
+ *     npm run bench:compare -- ann               run one in full size, store its result in bench/results/, write the page
+ *     npm run bench:compare -- ann --small       run one in a few seconds, and store nothing
+ *     npm run bench:compare -- all               run all in order, each in a separate process
+ *     npm run bench:compare -- page              write the page of the stored results
+ *     npm run bench:compare -- table             print the stored results as a Markdown table
  *
- * `--json` prints the line instead of the table. `--results FOLDER`: another folder than bench/results, kept to at any size.
+ * `--json` prints the result as a line of JSON. `--results FOLDER` stores results in another folder than bench/results,
+ * also with `--small`.
  */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
@@ -20,7 +21,7 @@ import { writePage } from './page.mjs'
 import { fileOf, resultsFolder, store } from './results.mjs'
 import { markdownRows } from './rows.mjs'
 
-/** In the order in which `all` asks them: those that take longest last. */
+/** The comparisons, in the order in which `all` runs them. Those that take longest come last. */
 const tasks = [
   'exact',
   'cold',
@@ -55,13 +56,15 @@ for (const name of names) {
   else if (name === 'table') console.log(markdownRows(folder))
   else if (tasks.includes(name)) await ask(name)
   else {
-    console.error(`no task named ${name}; there is ${[...tasks, 'all', 'page', 'table'].join(', ')}`)
+    console.error(
+      `the comparison ${name} does not exist. Available: ${[...tasks, 'all', 'page', 'table'].join(', ')}`,
+    )
     process.exitCode = 2
     break
   }
 }
 
-/** Only what is asked loads its engines. */
+/** Load a comparison. Its engines are loaded only now. */
 async function benchOf(name) {
   return (await import(`./${name}.mjs`)).bench
 }
@@ -74,11 +77,11 @@ async function ask(name) {
   console.log(words.includes('--json') ? JSON.stringify(report) : formatReport(report))
   if (!isKept) return
   store(folder, report)
-  console.error(`kept in ${fileOf(name)}`)
+  console.error(`the result is stored in ${fileOf(name)}`)
   draw()
 }
 
-/** A task that fails does not keep the others from being asked. */
+/** Run all comparisons. If one of them fails, the others still run. */
 function askAll() {
   const flags = words.filter(word => word.startsWith('--'))
   const kept = chosen === undefined ? [] : ['--results', folder]

@@ -1,4 +1,7 @@
-/** Few rows of many by an indexed key, a count by small indexes, changes by key: one function per engine, the same rows. */
+/**
+ * Compares lookups of a few rows by an indexed key, a count with bitmap indexes, and changes by key. There is one
+ * function per engine, and all engines get the same rows.
+ */
 import { join } from 'node:path'
 import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
@@ -13,7 +16,7 @@ import { openLance, openSqlite } from './stores.mjs'
 export const bench = {
   name: 'scalar',
   question:
-    'who finds few rows of many by a key sooner, and who changes them? (sqlite: synchronous calls in the process, full durability; lancedb syncs nothing to disk)',
+    'which engine finds a few rows by a key fastest, and which changes them fastest? (calls of sqlite are synchronous and fully durable; lancedb does not sync)',
   small: { rows: 20_000, countedRows: 20_000, merged: 100, rounds: 3 },
   full: { rows: 1_000_000, countedRows: 5_000_000, merged: 10_000, rounds: 25 },
   async run({ rows, countedRows, merged, rounds }) {
@@ -150,7 +153,7 @@ async function sqlite(path, rows) {
   }
 }
 
-/** The first of the filters of the bench of SQL, with an index that says whole sets of rows on each small column. */
+/** Compare a count with the first filter of the bench `sql`. The small columns have bitmap indexes. */
 async function counts(rows, rounds) {
   const pieces = makePieces(rows, 1)
   const [task] = countTasks(rows)

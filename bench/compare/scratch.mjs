@@ -1,9 +1,14 @@
-/** A folder that is gone afterwards, and engines that are closed by then. */
+/**
+ * Runs work with a temporary folder and a list of engines. Afterwards, the engines are closed and the folder is
+ * deleted.
+ */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** `work` is given the folder, and a list: what it adds to it is closed however it ends. */
+/**
+ * Run `work` with a new folder and an empty list. Engines that `work` adds to the list are closed, even if it fails.
+ */
 export async function inScratch(work) {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
   const engines = []
@@ -15,7 +20,10 @@ export async function inScratch(work) {
   }
 }
 
-/** Of a file, or of all below a folder. Those that begin as `path` does count too: logs that lie beside their database. */
+/**
+ * Return the size in bytes of a file, or of all files in a folder. For a file, other files whose names begin with its
+ * name count too, for example write-ahead logs.
+ */
 export function bytesAt(path) {
   const all = (folder, recursive) =>
     readdirSync(folder, { recursive, withFileTypes: true }).filter(file => file.isFile())

@@ -1,4 +1,7 @@
-/** Filters over the same rows, warm: one function per engine, the same SQL for all that know it. */
+/**
+ * Compares SQL filters over the same rows in warm processes. There is one function per engine, and the SQL is the same
+ * where the engine supports it.
+ */
 import { join } from 'node:path'
 import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
@@ -12,7 +15,7 @@ import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
 export const bench = {
   name: 'sql',
   question:
-    'who counts the rows that pass a SQL filter sooner? (duckdb on one thread, lancedb on as many as it likes; no indexes; alasql: objects in memory, and fewer rounds)',
+    'which engine counts the rows that match a SQL filter fastest? (duckdb uses one thread, lancedb may use other threads; no indexes; alasql has objects in memory, and fewer rounds)',
   small: { rows: 20_000, rounds: 5 },
   full: { rows: 5_000_000, rounds: 25 },
   async run({ rows, rounds }) {
@@ -79,7 +82,7 @@ async function lance(path, pieces) {
   return { count: filter => table.countRows(filter), close: () => db.close() }
 }
 
-/** A time as the number of microseconds that the other engines keep. */
+/** Replace times in a filter by microseconds, because these engines store times as numbers. */
 const withNumbers = filter =>
   filter.replace(/timestamp '([^']+)'/g, (_, time) => String(1000 * Date.parse(`${time.replace(' ', 'T')}Z`)))
 
@@ -113,7 +116,7 @@ async function alasql(_, pieces) {
     })),
   )
   return {
-    // A column of truth values alone is no condition to it.
+    // alasql does not accept a boolean column as a condition, so compare it with true.
     count: filter =>
       alasql(`SELECT count(*) AS n FROM ? WHERE ${withNumbers(filter).replace(/flag$/, 'flag = true')}`, [
         all,
@@ -124,7 +127,7 @@ async function alasql(_, pieces) {
 
 const isSet = (bits, i) => ((bits[i >>> 3] >>> (i & 7)) & 1) === 1
 
-/** There are a hundred words: each is one string, however often it comes. */
+/** The words by their bytes. There are only a hundred different words, so create each string once. */
 const words = new Map()
 function wordAt({ bytes, offsets }, i) {
   const [first, end] = [offsets[i], offsets[i + 1]]

@@ -1,8 +1,8 @@
-/** Opening those engines that keep files, the same way for every task: on one thread where they let us say so. */
+/** Opens engines with files in the same way for all comparisons: with one thread if the engine has such an option. */
 
 /**
- * `isSynced`: whether what it answered is on disk (a write-ahead log synced at every commit: Sheaf's own promise) or may be lost with
- * the power. `hasVectors`: with sqlite-vec.
+ * Open SQLite. `isSynced`: whether commits are durable, as in Sheaf (the write-ahead log is synced at every commit);
+ * otherwise they may be lost at a power loss. `hasVectors`: whether to load sqlite-vec.
  */
 export async function openSqlite(path, { isSynced = true, hasVectors = false } = {}) {
   const { default: Sqlite } = await import('better-sqlite3')
@@ -13,7 +13,7 @@ export async function openSqlite(path, { isSynced = true, hasVectors = false } =
   return db
 }
 
-/** Commits are on disk when it answers. Gives its connection, `ask` for all rows of a query, and `close`. */
+/** Open DuckDB. Commits are durable. Returns the connection, `ask` (returns all rows of a query), and `close`. */
 export async function openDuckdb(path) {
   const { DuckDBInstance } = await import('@duckdb/node-api')
   const instance = await DuckDBInstance.create(path)
@@ -30,8 +30,9 @@ export async function openDuckdb(path) {
 }
 
 /**
- * Appends `count` rows to a table of DuckDB, a chunk of 2048 at a time. `write(i, vector, first, length)` writes rows `first` to
- * `first + length` of column `i` into a vector: values one by one by `setItem`, or at once where the vector is an array of numbers.
+ * Append `count` rows to a table of DuckDB, in chunks of 2,048 rows. `write(i, vector, first, length)` writes the rows
+ * `first` to `first + length` of column `i` to a vector: one by one with `setItem`, or together if the vector is an
+ * array of numbers.
  */
 export async function fillDuckdb({ connection }, table, types, count, write) {
   const { DuckDBDataChunk } = await import('@duckdb/node-api')

@@ -1,7 +1,8 @@
 /**
- * Engines that find texts by their words, behind one interface. A maker is given the texts and a path of its own; what it makes has
- * `or`, `and` and `phrase` where the engine has such a search, each for the numbers of the ten best texts, and `bytes`: of its files, or
- * of the heap it takes.
+ * Full-text engines with a common interface. A maker gets the texts and its own path. It returns an engine with:
+ *
+ * - `or`, `and` and `phrase`, if the engine supports such a search: each returns the numbers of the ten best texts.
+ * - `bytes`: returns the size of its files, or its heap.
  */
 import { textTable } from '../../dist/bench/query-text.js'
 import { connect } from '../../dist/src/index.js'
@@ -40,7 +41,7 @@ async function minisearch(documents) {
   return { or: ask('OR'), and: ask('AND'), bytes: () => bytes, close() {} }
 }
 
-/** Ranks by where in a text its words stand and how many are found, not by BM25. */
+/** Make an engine with FlexSearch. It ranks by positions and number of matching words, not by BM25. */
 async function flexsearch(documents) {
   const { Index } = (await import('flexsearch')).default
   const index = new Index({ tokenize: 'strict' })
@@ -110,7 +111,7 @@ async function lance(documents, folder) {
   const { MatchQuery, PhraseQuery, Operator } = lancedb
   const ask = queryOf => async text => {
     const asked = table.query().fullTextSearch(queryOf(text)).select(['id', '_score']).limit(10)
-    // An answer of no rows has no columns.
+    // A result without rows has no columns.
     return Array.from((await asked.toArrow()).getChild('id')?.toArray() ?? [], Number)
   }
   return {

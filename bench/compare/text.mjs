@@ -1,4 +1,7 @@
-/** Short texts by their words: the same documents and queries for all, one query at a time; and how good what they find is. */
+/**
+ * Compares full-text search in short texts, one query at a time, and the quality of the results. All engines get the
+ * same documents and queries.
+ */
 import { join } from 'node:path'
 import { timedOneByOne } from '../../dist/bench/one-by-one.js'
 import { textQueries, textsOf } from '../../dist/bench/text-data.js'
@@ -9,7 +12,7 @@ import { able } from './packages.mjs'
 import { inScratch } from './scratch.mjs'
 import { makers } from './text-engines.mjs'
 
-/** Whose answers the others are held against. */
+/** The engine with whose results the other results are compared. */
 const reference = 'sqlite fts5'
 
 const classes = [
@@ -21,7 +24,7 @@ const classes = [
 export const bench = {
   name: 'text',
   question:
-    'who finds texts by their words sooner, and whose ten best do people judge better? (by BM25, except flexsearch; each in a process of its own; sqlite: synchronous calls; minisearch, flexsearch and orama: all in memory, no phrases, and of these only orama has stems; lancedb may use other threads)',
+    'which engine finds texts by words fastest, and which has the best results as judged by people? (ranking by BM25, except flexsearch; each engine in a separate process; calls of sqlite are synchronous; minisearch, flexsearch and orama keep all data in memory and have no phrases, and only orama of these has stemming; lancedb may use other threads)',
   small: { documents: 2000, wordNet: false, queries: 30, rounds: 2, judged: ['Cranfield'] },
   full: {
     documents: 118_000,
@@ -69,7 +72,10 @@ async function timed(texts, queries, rounds) {
   })
 }
 
-/** Of each engine: which part of the reference's rows it finds, over all queries. Throws where an engine finds next to nothing. */
+/**
+ * Return for each engine the share of the reference's rows that it finds, over all queries. Throws if an engine finds
+ * less than an eighth of them.
+ */
 async function overlapsOf(engines, way, queries) {
   const theirs = engines.find(({ name }) => name === reference)
   if (theirs === undefined) return []
@@ -84,18 +90,22 @@ async function overlapsOf(engines, way, queries) {
   for (const engine of engines) {
     const rows = await rowsOf(engine)
     const same = rows.reduce((sum, found, q) => sum + found.filter(id => expected[q].has(id)).length, 0)
-    if (same < all / 8) throw new Error(`${engine.name} finds ${same} of ${all} rows that ${reference} does`)
+    if (same < all / 8)
+      throw new Error(`${engine.name} finds only ${same} of the ${all} rows that ${reference} finds`)
     overlaps.push(same / all)
   }
   return overlaps
 }
 
-/** nDCG@10 of the ten best for any of a query's words; times are those of indexing. Nothing where the collection is not on this machine. */
+/**
+ * Measure nDCG@10 of the ten best texts for any of a query's words. Times are those of indexing. Returns no cases if
+ * the collection is not on this machine.
+ */
 async function gains(name) {
   const judged = { Cranfield: cranfield, SciFact: sciFact }[name]()
   if (judged === null) return []
   const names = [...judged.documents.keys()]
-  // What is not a word is an operator to some of them.
+  // Replace all other characters by spaces, because some engines use them as operators.
   const plain = query =>
     query
       .toLowerCase()

@@ -1,7 +1,11 @@
 /**
- * Tables of many rows {id, text, vector} in every engine that keeps tables on disk, behind one interface. A maker is given rows and a
- * path of its own; what it makes can be counted, asked for rows and changed. `one`, `hundred` and `offsets` give rows whose vectors are
- * arrays; `tally` gives how many rows there are, and how many say `changed`. Names of makers say what is not on disk when it answers.
+ * Tables of many rows {id, text, vector} in engines with tables on disk, with a common interface. A maker gets rows and
+ * its own path. It returns an engine that counts, reads and changes rows:
+ *
+ * - `one`, `hundred` and `offsets` return rows whose vectors are arrays.
+ * - `tally` returns the number of rows, and the number of rows with the text `changed`.
+ *
+ * The name of a maker says if its commits are not synced.
  */
 import { tableFromIPC } from 'apache-arrow'
 import { makeBatches, textOf } from '../../dist/bench/wide-rows.js'
@@ -10,8 +14,8 @@ import { connect } from '../../dist/src/index.js'
 import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
 
 /**
- * The same rows as an Arrow table, and one by one: `idAt(row)`, `vectorAt(row)`, `vectors(first, length)` of neighbours that lie within a
- * batch.
+ * Generate rows. They are available as an Arrow table, and one by one: `idAt(row)`, `vectorAt(row)`, and
+ * `vectors(first, length)` for consecutive rows of one batch.
  */
 export function makeWide(shape) {
   const { schema, batches, pool } = makeBatches(shape)
@@ -31,7 +35,7 @@ export function makeWide(shape) {
   }
 }
 
-/** `hasKey`: whether rows are looked up by an index on their ids. SQLite always has one. */
+/** Return a maker for Sheaf. `hasKey`: whether the ids have an index. In SQLite they always have one. */
 export function sheaf({ hasKey = false } = {}) {
   return async (data, path) => {
     const ns = await connect(path)
@@ -83,7 +87,7 @@ export function lance({ hasKey = false } = {}) {
   }
 }
 
-/** One transaction for each batch; vectors are blobs. */
+/** Return a maker for SQLite. Each batch is one transaction. Vectors are stored as blobs. */
 export function sqlite({ isSynced = true } = {}) {
   return async (data, path) => {
     const db = await openSqlite(`${path}.db`, { isSynced, hasVectors: true })
@@ -125,7 +129,7 @@ export function sqlite({ isSynced = true } = {}) {
   }
 }
 
-/** Blobs are views into buffers of any alignment. */
+/** Copy a blob to a new array, because its offset in its buffer may not be a multiple of 4. */
 function floatsOf(blob) {
   return new Float32Array(blob.buffer.slice(blob.byteOffset, blob.byteOffset + blob.byteLength))
 }

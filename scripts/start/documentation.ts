@@ -1,4 +1,4 @@
-/** The demonstration on data that every checkout has: the documentation of the installed packages. */
+/** Runs the demonstration with data that every checkout has: the documentation of the installed packages. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type Row } from '../../src/index.js'
@@ -18,7 +18,7 @@ interface Package {
 
 export async function searchDocumentation(modules: string, root: string): Promise<void> {
   rmSync(root, { recursive: true, force: true })
-  line('Sheaf searches the documentation of the packages installed beside it.\n')
+  line('Sheaf searches the documentation of the installed packages.\n')
 
   const packages = await step('read', async () => {
     const found = readPackages(modules)
@@ -32,7 +32,7 @@ export async function searchDocumentation(modules: string, root: string): Promis
     const texts = sections.map(({ name, heading, text }) => `${name} ${heading} ${heading} ${text}`)
     const embed = trainEmbedding(texts, dimensions)
     const rows = sections.map((section, id): Row => ({ id, ...section, vector: embed(texts[id]!) }))
-    return [{ rows, embed }, `${dimensions} dimensions: words and their beginnings, TF-IDF, hashed`]
+    return [{ rows, embed }, `${dimensions} dimensions: TF-IDF of words and prefixes, hashed`]
   })
 
   const half = Math.floor(rows.length / 2)
@@ -80,7 +80,7 @@ The same in your code:
   await docs.add(moreRows)                                 // version 2
   const hits = await docs.search(vector).distanceType('cosine')
     .where('license = ? AND bytes < ?', ['MIT', 1_000_000]).select(['name', 'text']).limit(3).toArray()
-  const then = await docs.checkout('first')                // reads version 1, for ever`)
+  const then = await docs.checkout('first')                // reads version 1`)
 }
 
 async function show(
@@ -126,7 +126,7 @@ function readPackage(folder: string): Package[] {
   return [{ name, version, license: String(license ?? 'unknown'), bytes, sections: [about, ...sections] }]
 }
 
-/** Split a Markdown text at its headings. Sections of a few words are left out. */
+/** Split a Markdown text at its headings. Sections of at most 40 characters are left out. */
 function splitSections(markdown: string): { heading: string; text: string }[] {
   return markdown
     .split(/^#{1,4} +/m)

@@ -1,11 +1,12 @@
 /**
- * Text to vectors without a model: TF-IDF weights of words and of their beginnings, hashed into a fixed number
- * of dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009), length 1.
+ * Converts texts to vectors without a model: TF-IDF weights of words and of their prefixes, hashed into a fixed number
+ * of dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009). Vectors have the
+ * length 1.
  */
 
 type Embed = (text: string) => Float32Array
 
-/** Learn which features are rare in `texts`, and return a function that embeds a text. */
+/** Count in how many of `texts` each feature occurs. Returns a function that converts a text to a vector. */
 export function trainEmbedding(texts: readonly string[], dimensions: number): Embed {
   const documents = new Map<string, number>()
   for (const text of texts) {
@@ -26,7 +27,10 @@ export function trainEmbedding(texts: readonly string[], dimensions: number): Em
   }
 }
 
-/** The features of a text: words, and the beginnings of long words, which inflected forms share. */
+/**
+ * Yield the features of a text: its words, and the prefixes of long words, which are often the same for inflected
+ * forms.
+ */
 function* features(text: string): Generator<string> {
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]{2,30}/gu)) {
     yield word
@@ -34,7 +38,7 @@ function* features(text: string): Generator<string> {
   }
 }
 
-/** FNV-1a. */
+/** Hash a text (FNV-1a). */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -1,4 +1,7 @@
-/** The demonstration on 60,000 x 784 vectors: Fashion-MNIST (Xiao et al., 2017; MIT), as used by ann-benchmarks. */
+/**
+ * Runs the demonstration with 60,000 vectors of 784 dimensions: Fashion-MNIST (Xiao et al., 2017; MIT license), which
+ * ann-benchmarks uses too.
+ */
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -60,7 +63,10 @@ export async function searchImages(folder: string, root: string): Promise<void> 
       for (const { id } of await find(queries[i]!)) if (expected.has(Number(id))) found++
     }
     const recall = found / (k * checkedQueries)
-    return [recall, `recall@${k} ${recall.toFixed(3)} against a plain loop, ${checkedQueries} queries`]
+    return [
+      recall,
+      `recall@${k} ${recall.toFixed(3)}, compared with an exact scan, ${checkedQueries} queries`,
+    ]
   })
   await step('filter', async () => {
     const hits = await table
@@ -69,7 +75,7 @@ export async function searchImages(folder: string, root: string): Promise<void> 
       .select(['label'])
       .limit(k)
       .toArray()
-    return [hits, `the nearest that are no boots: ${labelsOf(hits)}`]
+    return [hits, `the nearest images that are not boots: ${labelsOf(hits)}`]
   })
   await ns.close()
 }

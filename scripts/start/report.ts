@@ -1,6 +1,6 @@
-/** Prints the lines of the report: the step, its result, and its duration. */
+/** Prints the report of the demonstration: one line per step with its result and its duration. */
 
-/** Run one step and print its line. The step returns its result, and a description of what it did. */
+/** Run one step, and print its line. `work` returns the result and a description of the result. */
 export async function step<T>(
   name: string,
   work: () => Promise<readonly [result: T, words: string]>,
@@ -16,7 +16,7 @@ export function line(text = ''): void {
   console.log(text)
 }
 
-/** Return `text` on one line of at most `width` characters. */
+/** Return `text` as one line, cut to at most `width` characters. */
 export function short(text: string, width: number): string {
   const flat = text.replace(/\s+/g, ' ').trim()
   return flat.length > width ? `${flat.slice(0, width - 1)}…` : flat

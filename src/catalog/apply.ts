@@ -1,6 +1,7 @@
 /**
- * Applies the operations of the log to the catalog state. Synchronous, pure, O(change); never refuses an operation. The
- * writer proved every entry valid before it appended the slot, so a failed assertion here is corruption.
+ * Applies the operations of the log to the catalog state. The functions here are synchronous and pure. Their cost
+ * depends on the size of the operations, not of the state. They never refuse an operation, because the writer checked
+ * every entry before it appended the slot. So a failed assertion here means that the log is corrupted.
  */
 import { slotOfCheckpoint } from '../commit/checkpoints.js'
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
@@ -78,9 +79,9 @@ export function applyOps(
   return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
 }
 
-/** The least number of versions after which later manifests are derived from a new base (STORAGE S19). */
+/** A new base for replay is chosen after at least this many versions (STORAGE S19). */
 const changesPerBase = 64
-/** One checkpoint more than is needed, in case one is damaged. */
+/** Number of checkpoints that are kept. One would be enough, but it may be damaged. */
 const keptCheckpoints = 2
 
 function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position): CatalogState {
@@ -138,13 +139,13 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
 
 function unknownOperation(op: never): Error {
   const name = quote((op as { readonly op?: unknown }).op)
-  return unsupported(`the log holds the operation ${name}, which this version of Sheaf does not know`, {
-    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  return unsupported(`the log contains the operation ${name}, which this version of Sheaf does not support`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or with a later version',
   })
 }
 
 function withKey(state: CatalogState, { key, hash }: Entry, { slot, entry, ts }: Position): CatalogState {
-  assert(hash !== undefined, `the key ${quote(key)} comes without a fingerprint`)
+  assert(hash !== undefined, `the entry with the idempotency key ${quote(key)} has no hash`)
   return { ...state, keys: state.keys.set(key!, { hash, slot, entry }, ts) }
 }
 
@@ -152,7 +153,7 @@ function withKey(state: CatalogState, { key, hash }: Entry, { slot, entry, ts }:
 
 function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Position): CatalogState {
   const name = id.at(-1)
-  assert(name !== undefined, 'the root namespace is not created or removed')
+  assert(name !== undefined, 'the root namespace cannot be created or removed')
   const key = pathKey(id)
   const parent = namespaceAt(state, id.slice(0, -1))
   if (props === null) {
@@ -248,7 +249,7 @@ function withoutTable(state: CatalogState, head: TableHead): CatalogState {
   return { ...unnamed, tables: unnamed.tables.delete(uuid), following: unnamed.following.delete(uuid) }
 }
 
-/** Remove a table that cannot be named any more, as `withoutTable` does, and its failed builds. */
+/** Remove a table and its failed index builds. */
 function withoutTableAndBuilds(state: CatalogState, head: TableHead): CatalogState {
   return { ...withoutTable(state, head), failedBuilds: state.failedBuilds.delete(head.uuid) }
 }
@@ -274,7 +275,7 @@ function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Posit
 function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
   assert(
     floor > state.sweep.floor,
-    `garbage collection at slot ${floor} follows one at slot ${state.sweep.floor}`,
+    `the GC watermark cannot go back from slot ${state.sweep.floor} to slot ${floor}`,
   )
   const expired = state.expired.dropWhile(({ slot }) => slot <= floor)
   return { ...state, ...loseUploads(state, floor, ts), sweep: { floor, ts }, expired }
@@ -284,7 +285,10 @@ function applyCheckpoint(state: CatalogState, { name }: CheckpointOp, at: Positi
   const slot = slotOfCheckpoint(name)
   const last = state.checkpoints.at(-1)
   assert(slot !== null && slot < at.slot, `${quote(name)} is not a checkpoint of an earlier slot`)
-  assert(last === undefined || slot >= last.at, `${name} was written before slot ${last?.at} named another`)
+  assert(
+    last === undefined || slot >= last.at,
+    `the checkpoint ${name} is older than slot ${last?.at}, in which another checkpoint was recorded`,
+  )
   const checkpoints = [...state.checkpoints, { name, slot, at: at.slot }].slice(-keptCheckpoints)
   return { ...state, checkpoints }
 }
@@ -315,12 +319,18 @@ function applyShows(state: CatalogState, { t, src }: ShowsOp): CatalogState {
 function applyTableChange(state: CatalogState, change: Change): CatalogState {
   const head = tableAt(state, change.t)
   const latest = lastOf(head.live) ?? 0
-  assert(change.base === latest, `version ${change.v} of table ${change.t} has another base`)
+  assert(
+    change.base === latest,
+    `version ${change.v} of table ${change.t} is based on version ${change.base}, not on ${latest}`,
+  )
   assert(
     (change.start ?? head.start) === head.start,
-    `version ${change.v} of table ${change.t} has another start than the table`,
+    `version ${change.v} of table ${change.t} has the start ${change.start}, but the table has ${head.start}`,
   )
-  assert(change.v === head.mark + 1, `version ${change.v} of table ${change.t} is out of order`)
+  assert(
+    change.v === head.mark + 1,
+    `version ${change.v} of table ${change.t} does not follow version ${head.mark}`,
+  )
   const fragments =
     change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
   const hasNewBase = change.v - head.start >= Math.max(changesPerBase, fragments / 4)

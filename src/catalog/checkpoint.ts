@@ -1,6 +1,7 @@
 /**
- * Encodes a catalog state as texts for a checkpoint, and decodes it. One text per item. Leaves out what can be derived:
- * the names in a namespace, and the locations that callers chose.
+ * Encodes a catalog state as the texts of a checkpoint, one text per item, and decodes it. The texts do not contain
+ * what can be computed from other items: the lists of names in a namespace, and the list of locations that callers
+ * chose.
  */
 import type { Genesis, Loader } from '../commit/machine.js'
 import { assert, corrupted } from '../errors.js'
@@ -25,7 +26,7 @@ import {
 } from './state.js'
 import { type EndedUpload, partsOf, type Upload, type UploadPart } from './uploads.js'
 
-/** A head as stored. */
+/** A table head as it is stored in a checkpoint. */
 interface StoredHead extends Omit<TableHead, 'tags' | 'view'> {
   readonly tags: readonly (readonly [string, number])[]
   readonly view?: ViewState
@@ -47,7 +48,7 @@ type Item =
   | { readonly sweep: SweepMark }
   | { readonly kept: KeptCheckpoint }
 
-/** Encode a state as texts, one per item. */
+/** Encode a state as texts, one text per item. */
 export function* saveState(state: CatalogState): Generator<string> {
   for (const item of items(state)) yield JSON.stringify(item)
 }
@@ -72,7 +73,10 @@ function* items(state: CatalogState): Generator<Item> {
   for (const kept of state.checkpoints) yield { kept }
 }
 
-/** Copies every field by name, see `withVersion` (catalog/state). */
+/**
+ * Convert a table head to its stored form. Copies every field by name, for the reason given at `withVersion`
+ * (catalog/state).
+ */
 function stored(head: TableHead): StoredHead {
   return {
     uuid: head.uuid,
@@ -92,11 +96,14 @@ function stored(head: TableHead): StoredHead {
   }
 }
 
-/** Decode items one by one, so that the caller can pause between them. */
+/** Create a decoder, which decodes one item per call. So the caller can pause between two items. */
 export function loadState(genesis: Genesis): Loader<CatalogState> {
   const empty = emptyState(genesis.root)
   const nodes = new Map<string, NamespaceNode>([['', newNamespace([], {})]])
-  /** Names by namespace. A table may come before its namespace. */
+  /**
+   * By key of a namespace: the names in the namespace. Names are collected first, because a table may be decoded before
+   * its namespace.
+   */
   const tablesIn = new Map<string, PersistentMap<string>>()
   const namespacesIn = new Map<string, PersistentMap<true>>()
   let { tables, detached, external, following, drops, keys, jobs, notes, failedBuilds, expired, sweep } =
@@ -127,7 +134,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       uploads = uploads.set(item.upload.id, { ...item.upload, parts: PersistentMap.empty<UploadPart>() })
     } else if ('part' in item) {
       const upload = uploads.get(item.of)
-      assert(upload !== undefined, 'a checkpoint holds a part of an upload it does not hold')
+      assert(upload !== undefined, 'a checkpoint contains a part of an upload that is not in the checkpoint')
       uploads = uploads.set(item.of, { ...upload, parts: upload.parts.set(item.part.name, item.part) })
     } else if ('ended' in item) endedUploads = endedUploads.set(item.ended, item.upload_ended, item.ts)
     else if ('note' in item) notes = notes.set(item.note, item.content, item.ts)
@@ -135,11 +142,14 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('expired' in item) expired = expired.push(item.expired)
     else if ('sweep' in item) sweep = item.sweep
     else if ('kept' in item) checkpoints = [...checkpoints, item.kept]
-    else throw corrupted(`a checkpoint holds an item that this version does not know: ${text.slice(0, 80)}`)
+    else
+      throw corrupted(
+        `a checkpoint contains an item that this version does not support: ${text.slice(0, 80)}`,
+      )
   }
   const end = (): CatalogState => {
     for (const parent of [...tablesIn.keys(), ...namespacesIn.keys()]) {
-      assert(nodes.has(parent), 'a checkpoint holds a name in a namespace it does not hold')
+      assert(nodes.has(parent), 'a checkpoint contains a name in a namespace that is not in the checkpoint')
     }
     let namespaces = empty.namespaces
     for (const [key, node] of nodes) {
@@ -171,7 +181,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   return { add, end }
 }
 
-/** Add the last name of a path to the names of its parent namespace. */
+/** Add the last name of the path `id` to the names of its parent namespace. */
 function addName<V>(names: Map<string, PersistentMap<V>>, id: readonly string[], value: V): void {
   const parent = pathKey(id.slice(0, -1))
   names.set(parent, (names.get(parent) ?? PersistentMap.empty<V>()).set(id.at(-1)!, value))

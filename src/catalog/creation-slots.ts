@@ -1,12 +1,14 @@
-/** Keeps slow writers and garbage collection apart (STORAGE S7): files older than the watermark cannot be committed. */
+/**
+ * Refuses commits of files that garbage collection may delete: files that are older than the GC watermark (STORAGE S7).
+ */
 import { ErrorCode, SheafError } from '../errors.js'
 import { creationSlotOfPath, filesOfChange } from '../manifest/file-names.js'
 import type { CatalogOp } from './ops.js'
 import type { CatalogState } from './state.js'
 
 /**
- * Check that all files of `ops` were created at or after the GC watermark. Throws ConcurrentModification otherwise: an
- * older file may be deleted at any moment.
+ * Check that all files that `ops` add were created at or after the GC watermark. Throws `CommitTooLate` otherwise,
+ * because garbage collection may delete older files at any time.
  */
 export function checkCreationSlots({ sweep }: CatalogState, ops: readonly CatalogOp[]): void {
   if (sweep.floor === 0) return
@@ -18,13 +20,13 @@ export function checkCreationSlots({ sweep }: CatalogState, ops: readonly Catalo
   }
 }
 
-/** Thrown for a commit that took so long that garbage collection may delete its files. */
+/** The error for a commit that took so long that garbage collection may delete its files. */
 export class CommitTooLate extends SheafError {
   constructor(floor: number) {
     super(
       ErrorCode.ConcurrentModification,
-      `the commit took too long: its files are older than slot ${floor}, the limit of garbage collection`,
-      { hint: 'try again; if writes take that long, raise maintenance.keepOrphansMs' },
+      `the commit took too long: garbage collection may delete its files, which are older than slot ${floor}`,
+      { hint: 'try again; if your writes often take that long, increase maintenance.keepOrphansMs' },
     )
   }
 }

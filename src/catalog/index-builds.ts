@@ -1,14 +1,17 @@
-/** Builds of indexes in the catalog: open jobs, and failed builds as long as nothing has replaced them. */
+/**
+ * Index builds in the catalog: open jobs and failed builds. A failed build is remembered until the index is built
+ * again, dropped or replaced.
+ */
 import type { Json } from '../commit/machine.js'
 import type { IndexKind } from '../indexes/kind.js'
 import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
 import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
-/** The kind of index jobs. */
+/** The job kind of index builds. */
 export const indexJob = 'index'
 
-/** Return the kind of index jobs that need a tokenizer of the caller. */
+/** Return the job kind of index builds that need a tokenizer that the caller registered. */
 export function indexJobOf(tokenizer: string): string {
   return `${indexJob}:${tokenizer}`
 }
@@ -17,7 +20,7 @@ function isIndexJob(kind: string): boolean {
   return kind === indexJob || kind.startsWith(`${indexJob}:`)
 }
 
-/** The specification of an index job: the future index, without segments. */
+/** The specification of an index job: the index to build, without segments. */
 export type IndexSpec = Omit<TableIndex, 'segments'>
 
 /** An open index job. */
@@ -26,23 +29,23 @@ interface IndexBuild {
   readonly spec: IndexSpec
 }
 
-/** A failed index job: its transaction id, its index, and the error message. */
+/** A failed index job: its transaction id, the index that it was to build, and the error message. */
 export interface FailedBuild {
   readonly job: string
   readonly spec: IndexSpec
   readonly reason: string
 }
 
-/** By table: at most one failed build per index name, in the order of failure. */
+/** By table: the failed builds in the order in which they failed, at most one per index name. */
 export type FailedBuilds = PersistentMap<readonly FailedBuild[]>
 
-/** Failed builds per table that are remembered. */
+/** Maximum number of failed builds that are remembered per table. */
 const keptMax = 100
 
-/** Return the open builds of a table. No two have the same index name. */
+/** Return the open builds of a table. Two builds never have the same index name. */
 export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonly IndexBuild[] {
   const found: IndexBuild[] = []
-  // Fast path: every query asks, and there is seldom a build.
+  // Return early: every query calls this function, and usually there are no jobs.
   if (jobs.size === 0) return found
   for (const [, job] of jobs) {
     if (isIndexJob(job.kind) && job.table === table) found.push({ job, spec: specOf(job) })
@@ -50,7 +53,7 @@ export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonl
   return found
 }
 
-/** Return the features that readers of open or failed builds must know. */
+/** Return the features that readers of open and failed builds must support. */
 export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBuilds): readonly string[] {
   const kinds: IndexKind[] = []
   for (const [, job] of jobs) if (isIndexJob(job.kind)) kinds.push(specOf(job).kind)
@@ -58,7 +61,10 @@ export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBui
   return featuresOfKinds(kinds)
 }
 
-/** Queue an index build. `tokenizer`: the registered tokenizer that it needs, if any. */
+/**
+ * Return the operation that queues an index build. `tokenizer`: the name of the registered tokenizer that the build
+ * needs; undefined if it needs none.
+ */
 export function queuedBuild(spec: IndexSpec, table: string, tokenizer?: string): JobQueuedOp {
   return queuedOp(tokenizer === undefined ? indexJob : indexJobOf(tokenizer), spec as unknown as Json, table)
 }
@@ -67,7 +73,7 @@ function specOf({ spec }: Pick<OpenJob, 'spec'>): IndexSpec {
   return spec as unknown as IndexSpec
 }
 
-/** Return the failed builds after operation `op` of `job`. Drops those of removed tables. */
+/** Return the failed builds after operation `op` of `job`. Ignores jobs of other kinds and jobs of removed tables. */
 export function buildsAfterJob(
   failed: FailedBuilds,
   job: OpenJob,
@@ -84,7 +90,10 @@ export function buildsAfterJob(
   return failed.set(table, [...others, { job: id, spec, reason }].slice(-keptMax))
 }
 
-/** Return the failed builds after a change of a table's indexes. */
+/**
+ * Return the failed builds after a change of a table's indexes: builds of indexes that were defined or dropped are
+ * removed.
+ */
 export function buildsAfterChange(
   failed: FailedBuilds,
   table: string,

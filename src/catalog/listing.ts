@@ -1,4 +1,7 @@
-/** Sorted lists of names, in the order of UTF-16 units. Lists are cached, and updated if few names changed. */
+/**
+ * Returns names in sorted order (UTF-16 code units). Sorted lists are cached. If only a few names change, the cached
+ * list is updated.
+ */
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
@@ -8,13 +11,16 @@ interface Sorted {
   readonly list: readonly string[]
 }
 
-/** By owner of the names, the least recently used first. */
+/** The cache: by key, the least recently used list first. */
 const lists = new Map<string, Sorted>()
 const listsMax = 1000
-/** With more changes than this a list is sorted again. */
+/** If more names than this changed, the list is sorted again. */
 const patchedMax = 64
 
-/** Return `names` sorted. `of`: a key for the list in the cache, which names the root and the owner of the names. */
+/**
+ * Return `names` in sorted order. `of`: the key of the list in the cache. It must identify the root and the namespace
+ * or table that has the names.
+ */
 export function sortedNames(of: string, names: PersistentMap<unknown>): readonly string[] {
   const before = lists.get(of)
   const list = before === undefined ? sort(names) : patched(before, names)
@@ -40,7 +46,7 @@ function patched({ names: old, list }: Sorted, names: PersistentMap<unknown>): r
   return patch
 }
 
-/** Return the position of a name, or where to insert it. */
+/** Return the position of a name in a sorted list, or the position at which to insert it. */
 function positionOf(list: readonly string[], name: string): number {
   return partitionPoint(list.length, i => list[i]! < name)
 }
@@ -50,14 +56,17 @@ export function tableNamesIn(state: CatalogState, node: NamespaceNode): readonly
   return sortedNames(`tables ${state.root} ${pathKey(node.id)}`, node.tables)
 }
 
-/** Return the sorted names of the direct child namespaces. */
+/** Return the sorted names of the direct child namespaces of a namespace. */
 export function namespaceNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {
   return sortedNames(`namespaces ${state.root} ${pathKey(node.id)}`, node.namespaces)
 }
 
 const paths = new WeakMap<CatalogState['namespaces'], readonly (readonly string[])[]>()
 
-/** Return the paths of all tables, each namespace before its contents. Cached: the list changes only when a name does. */
+/**
+ * Return the paths of all tables, sorted: the tables of a namespace come before those of its child namespaces. The list
+ * is cached, because it changes only when a name is added, removed or renamed.
+ */
 export function tablePaths(state: CatalogState): readonly (readonly string[])[] {
   let list = paths.get(state.namespaces)
   if (list === undefined) {
@@ -71,7 +80,7 @@ export function tablePaths(state: CatalogState): readonly (readonly string[])[] 
   return list
 }
 
-/** Yield a namespace and everything below it, parents first. */
+/** Yield a namespace and all namespaces below it. A parent comes before its children. */
 export function* subtree(state: CatalogState, top: NamespaceNode): Generator<NamespaceNode> {
   const pending = [top]
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {

@@ -1,4 +1,4 @@
-/** The types of the commit log and its jobs, for a log whose operations are those of the catalog. */
+/** The types of the commit log and of jobs, with the operations and the state of the catalog. */
 import type { Committer } from '../commit/committer.js'
 import type { Commit, Committed, Entry, Propose } from '../commit/machine.js'
 import type { JobKind, JobRun } from '../jobs/job-kind.js'

@@ -1,4 +1,4 @@
-/** Finds namespaces, tables, versions and tags by name in a state, or throws what is missing. */
+/** Finds namespaces, tables, versions and tags by name in a state. Throws an error that names the missing one. */
 import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
@@ -12,7 +12,7 @@ import {
   type TableHead,
 } from './state.js'
 
-/** Find a namespace. Throws NamespaceNotFound. */
+/** Return the namespace with the path `id`. Throws NamespaceNotFound. */
 export function findNamespace(state: CatalogState, id: readonly string[]): NamespaceNode {
   const node = state.namespaces.get(pathKey(id))
   if (node !== undefined) return node
@@ -20,8 +20,8 @@ export function findNamespace(state: CatalogState, id: readonly string[]): Names
 }
 
 /**
- * Find a table by name; or, for a handle bound to `uuid`, by uuid, whatever the table's name is now. Throws
- * TableNotFound, with the nearest name as a hint.
+ * Return a table. With `uuid`, find the table by uuid, even if it was renamed: handles use this. Without `uuid`, find
+ * it by the name `id`. Throws TableNotFound, with a similar name as a hint.
  */
 export function findTable(state: CatalogState, id: readonly string[], uuid?: string): TableHead {
   if (uuid !== undefined) {
@@ -40,13 +40,16 @@ export function findTable(state: CatalogState, id: readonly string[], uuid?: str
   })
 }
 
-/** Return the table of that name; undefined if there is none. */
+/** Return the table with the name `id`; undefined if it does not exist. */
 export function tableNamed(state: CatalogState, id: readonly string[]): TableHead | undefined {
   const uuid = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables.get(id.at(-1) ?? '')
   return uuid === undefined ? undefined : state.tables.get(uuid)
 }
 
-/** Return an existing version: `version`, or the newest if absent. Throws TableVersionNotFound. */
+/**
+ * Check that a version exists, and return its number. `version`: default is the newest version. Throws
+ * TableVersionNotFound.
+ */
 export function versionOf(head: TableHead, version?: number): number {
   const latest = latestOf(head)
   if (version === undefined ? latest !== undefined : hasNumber(head.live, version)) return version ?? latest!
@@ -55,22 +58,25 @@ export function versionOf(head: TableHead, version?: number): number {
       ? 'has no version'
       : `has no version ${version}${isUnused(head, version) ? '' : ': it was deleted or skipped'}`
   throw new SheafError(ErrorCode.TableVersionNotFound, `table ${idText(head.id)} ${what}`, {
-    hint: latest === undefined ? hintWithoutVersions(head) : `latest is ${latest}`,
+    hint: latest === undefined ? hintWithoutVersions(head) : `the latest version is ${latest}`,
   })
 }
 
 function hintWithoutVersions({ kind }: TableHead): string {
-  return kind === 'declared' ? 'it is only declared; insert rows first' : 'all of them were deleted'
+  return kind === 'declared' ? 'the table is only declared: insert rows first' : 'all versions were deleted'
 }
 
-/** Among more names than this no suggestion is searched for: the search takes too long. */
+/** If there are more names than this, no similar name is suggested, because the search would take too long. */
 const suggestedAmong = 1000
 
 function nearestKey(name: string, names: PersistentMap<unknown>): string | undefined {
   return names.size > suggestedAmong ? undefined : nearestName(name, [...names.keys()])
 }
 
-/** Throw Unsupported for a table whose rows are not in Sheaf's format: a Lance engine reads and writes them. */
+/**
+ * Throw Unsupported if Sheaf cannot read the rows of a table, because a Lance engine reads and writes them or because
+ * they are stored elsewhere.
+ */
 export function checkRows(head: TableHead): void {
   if (head.kind === 'lance') {
     throw unsupported(`the rows of table ${idText(head.id)} are kept by a Lance engine, not by Sheaf`, {
@@ -78,13 +84,15 @@ export function checkRows(head: TableHead): void {
     })
   }
   if (head.kind === 'pointer') {
-    throw unsupported(`table ${idText(head.id)} has versions that point elsewhere, and no rows of its own`)
+    throw unsupported(
+      `table ${idText(head.id)} has no rows in Sheaf: its versions refer to paths outside the root`,
+    )
   }
 }
 
 /**
- * Like `checkRows`, for a table that is to be changed. Throws InvalidTableState for a view: only its refreshes change
- * it.
+ * Check that the rows of a table can be changed. Throws the errors of `checkRows`. Throws InvalidTableState for a view,
+ * because only a refresh changes a view.
  */
 export function checkWritable(head: TableHead): void {
   checkRows(head)
@@ -92,11 +100,13 @@ export function checkWritable(head: TableHead): void {
   throw new SheafError(
     ErrorCode.InvalidTableState,
     `table ${idText(head.id)} is a materialized view: only a refresh changes it`,
-    { hint: 'change its source and refresh it; or drop it and create a table with that name' },
+    {
+      hint: 'change its source table and refresh the view, or drop the view and create a table with that name',
+    },
   )
 }
 
-/** Return the version of a tag. Throws TagNotFound. */
+/** Return the version to which a tag refers. Throws TagNotFound. */
 export function tagOf(head: TableHead, tag: string): number {
   const version = head.tags.get(tag)
   if (version !== undefined) return version

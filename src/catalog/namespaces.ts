@@ -1,4 +1,4 @@
-/** Decides changes of namespaces: from a request and a state to operations, without side effects. */
+/** Computes the operations that create or drop a namespace, from a request and a state. Has no side effects. */
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
 import { findNamespace } from './lookup.js'
@@ -8,8 +8,9 @@ import { type CatalogState, pathKey } from './state.js'
 type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
 
 /**
- * Decide the creation of a namespace. Returns no operations if the namespace is as requested already. Throws
- * NamespaceAlreadyExists.
+ * Return the operations that create a namespace. Returns none if the mode is `ExistOk` and the namespace exists.
+ * `Overwrite` drops an existing namespace with everything in it first. Throws NamespaceAlreadyExists, and
+ * NamespaceNotFound for a missing parent.
  */
 export function decideCreateNamespace(
   state: CatalogState,
@@ -32,8 +33,8 @@ export function decideCreateNamespace(
 }
 
 /**
- * Decide to drop a namespace. `Skip`: dropping a missing namespace succeeds. `Cascade`: drop everything below it too.
- * Throws NamespaceNotFound and NamespaceNotEmpty.
+ * Return the operations that drop a namespace. `Skip`: dropping a missing namespace succeeds. `Cascade`: drop all
+ * tables and namespaces in it too. Throws NamespaceNotFound and NamespaceNotEmpty.
  */
 export function decideDropNamespace(
   state: CatalogState,
@@ -47,8 +48,8 @@ export function decideDropNamespace(
   if (behavior === 'Restrict' && node.tables.size + node.namespaces.size > 0) {
     throw new SheafError(
       ErrorCode.NamespaceNotEmpty,
-      `namespace ${idText(id)} holds ${node.tables.size} tables and ${node.namespaces.size} namespaces`,
-      { hint: 'drop them first, or use behavior Cascade' },
+      `namespace ${idText(id)} contains ${node.tables.size} tables and ${node.namespaces.size} namespaces`,
+      { hint: 'drop these first, or use the behavior Cascade' },
     )
   }
   return [{ op: 'namespace', id, props: null }]

@@ -1,4 +1,4 @@
-/** The operations of a commit on the catalog, as stored in a slot (docs/format.md). Plain data. */
+/** The operations of transactions on the catalog, as stored in a slot (docs/format.md). Operations are plain data. */
 import type { Json } from '../commit/machine.js'
 import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
@@ -9,14 +9,14 @@ import type { PartOp, UploadedOp, UploadOp } from './uploads.js'
 /** Properties of a namespace, table or transaction, by name. */
 export type Properties = Readonly<Record<string, string>>
 
-/** Create a namespace or replace its properties. `props: null` drops the namespace and everything below it. */
+/** Creates a namespace, or replaces its properties. With `props: null`, drops the namespace and everything in it. */
 export interface NamespaceOp {
   readonly op: 'namespace'
   readonly id: readonly string[]
   readonly props: Properties | null
 }
 
-/** Declare a table: a name and a fresh uuid, without versions. */
+/** Declares a table: gives a new table a name and a uuid. The table has no versions yet. */
 export interface DeclareOp {
   readonly op: 'declare'
   readonly t: string
@@ -26,7 +26,7 @@ export interface DeclareOp {
   readonly props: Properties
 }
 
-/** Attach a deregistered table, under this name and with these properties. */
+/** Attaches a deregistered table again, with the name `id` and these properties. */
 export interface AttachOp {
   readonly op: 'attach'
   readonly t: string
@@ -35,70 +35,76 @@ export interface AttachOp {
   readonly props: Properties
 }
 
-/** Deregister a table: remove its name. The table can be attached again at its location. */
+/** Deregisters a table: removes its name. The table can be attached again at its location. */
 interface DeregisterOp {
   readonly op: 'deregister'
   readonly t: string
 }
 
-/** Drop a table and its name. A location that Sheaf chose is queued for deletion. */
+/** Drops a table and its name. If Sheaf chose the location, the location is queued for deletion. */
 export interface DropOp {
   readonly op: 'drop'
   readonly t: string
 }
 
-/** The files at a dropped location were deleted. */
+/** Removes a location from the queue of drops, because its files were deleted. */
 export interface DroppedOp {
   readonly op: 'dropped'
   readonly location: string
 }
 
-/** Rename a table, possibly into another namespace. */
+/** Renames a table. The new name may be in another namespace. */
 export interface RenameOp {
   readonly op: 'rename'
   readonly t: string
   readonly id: readonly string[]
 }
 
-/** Merge properties into those of a table, by key. */
+/** Merges properties into those of a table, by name. */
 export interface PropsOp {
   readonly op: 'props'
   readonly t: string
   readonly set: Properties
 }
 
-/** Make a table a materialized view: from now on only refreshes change its rows. */
+/** Makes a table a materialized view. Afterwards only refreshes change its rows. */
 export interface ViewOp {
   readonly op: 'view'
   readonly t: string
   readonly definition: ViewDefinition
 }
 
-/** Set the source version that the rows of a view show. In the same entry as these rows. */
+/**
+ * Sets the source version from which the rows of a view were computed. The operation is in the same entry as the change
+ * of these rows.
+ */
 export interface ShowsOp {
   readonly op: 'shows'
   readonly t: string
   readonly src: ShownSource
 }
 
-/** The definition of a view, as its creator gave it. */
+/** The definition of a view, as the caller gave it. */
 export interface ViewDefinition {
   readonly kind: 'query' | 'udtf' | 'chunker'
   readonly source_query: string
   readonly udtf_spec?: Json
   readonly auto_refresh: boolean
-  /** The source table; null if Sheaf cannot run the query. */
+  /** The source table. Null if Sheaf cannot run the query. */
   readonly source: { readonly id: readonly string[]; readonly uuid: string } | null
 }
 
-/** A version of the source table. Its row `n` is row `firstRow + n` of the view. */
+/**
+ * A version of the source table of a view. The source row with the id `n` becomes the view row with the id `firstRow +
+ * n`.
+ */
 export interface ShownSource {
   readonly uuid: string
   readonly version: number
   readonly firstRow: number
 }
 
-/** Set a tag to a version; `v: null` removes the tag. */
+/** Sets a tag to version `v`. With `v: null`, removes the tag. */
 export interface TagOp {
   readonly op: 'tag'
   readonly t: string
@@ -106,7 +112,7 @@ export interface TagOp {
   readonly v: number | null
 }
 
-/** Remove versions. */
+/** Removes the versions `runs` of a table. */
 export interface ExpireOp {
   readonly op: 'expire'
   readonly t: string
@@ -114,8 +120,8 @@ export interface ExpireOp {
 }
 
 /**
- * Raise the watermark of garbage collection: from now on no entry may add a file that was created before slot `floor`,
- * so that unreferenced older files can be deleted (STORAGE S7). Versions that ceased to exist up to that slot are
+ * Raises the GC watermark to slot `floor`. Afterwards no entry may add a file with an older creation slot, so garbage
+ * collection can delete older files to which nothing refers (STORAGE S7). Versions that expired up to this slot are
  * dropped from the state.
  */
 export interface SweepOp {
@@ -124,22 +130,25 @@ export interface SweepOp {
 }
 
 /**
- * Adopt a checkpoint. No other checkpoint may have been adopted since its state was taken.
- * The two newest adopted checkpoints are kept, with everything they name.
+ * Records a checkpoint, so that the checkpoint counts. The operation is not allowed if another checkpoint was recorded
+ * after the slot of this checkpoint. The two newest recorded checkpoints are kept, with all files that they name.
  */
 export interface CheckpointOp {
   readonly op: 'checkpoint'
-  /** The name of its file in `_ckpt/`. */
+  /** The name of the checkpoint file in `_ckpt/`. */
   readonly name: string
 }
 
-/** Need feature of a checkpoint file, set once the log has a `checkpoint` operation: a reader that does not know it refuses the file. */
+/**
+ * The need feature that a checkpoint file has if the log has a `checkpoint` operation. A reader that does not support
+ * it refuses the file.
+ */
 export const checkpointsFeature = 'checkpoints'
 
-/** Need feature of a checkpoint file, set once versions expired or a GC watermark was set. */
+/** The need feature that a checkpoint file has if versions have expired or a GC watermark was set. */
 export const sweepFeature = 'sweep'
 
-/** Change the properties of a transaction. */
+/** Sets and removes properties of a transaction. */
 export interface TxnOp {
   readonly op: 'txn'
   readonly id: string

@@ -1,16 +1,16 @@
-/** Decides which versions of sheaf tables may expire, and which expired versions must keep their data. */
+/** Determines which versions of sheaf tables may expire, and which expired versions must keep their data. */
 import { difference, intersection, lastOf, type Runs, union } from '../manifest/runs.js'
 import type { ExpireOp } from './ops.js'
 import type { CatalogState, TableHead } from './state.js'
 
-/** By table: the versions that open jobs use. */
+/** By table uuid: the versions that open jobs use. */
 type JobVersions = ReadonlyMap<string, Runs>
 
 const all: Runs = [[0, Number.MAX_SAFE_INTEGER]]
 
 /**
- * Return the versions that open jobs use. A job with `pinned: [{"table", "version"}]` in its spec uses just these
- * versions; any other job uses all versions of its table.
+ * Return the versions that open jobs use. If the spec of a job has `pinned: [{"table", "version"}]`, the job uses only
+ * these versions. Any other job uses all versions of its table.
  */
 export function versionsOfJobs({ jobs }: Pick<CatalogState, 'jobs'>): JobVersions {
   const found = new Map<string, Runs[]>()
@@ -29,8 +29,8 @@ export function versionsOfJobs({ jobs }: Pick<CatalogState, 'jobs'>): JobVersion
 }
 
 /**
- * Return the versions of a table that may expire once they are old: all but the newest, tagged ones, and those that
- * jobs use.
+ * Return the versions of a table that may expire when they are old. This excludes the newest version, tagged versions,
+ * and versions that jobs use.
  */
 export function expendableVersions(head: TableHead, jobs: JobVersions): Runs {
   const newest = lastOf(head.live)
@@ -40,7 +40,7 @@ export function expendableVersions(head: TableHead, jobs: JobVersions): Runs {
   return difference(head.live, union(kept))
 }
 
-/** Return the operations of `wanted`, reduced to versions that may expire on `state`. */
+/** Return the operations `wanted` without the versions that must not expire on `state`. */
 export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): readonly ExpireOp[] {
   const jobs = versionsOfJobs(state)
   return wanted.flatMap(({ t, runs }): readonly ExpireOp[] => {
@@ -51,9 +51,9 @@ export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): 
 }
 
 /**
- * Return a function that returns the versions of a table whose data must exist: those that exist, and those that
- * existed at the GC watermark or later. The watermark never passes an open job, so the versions that jobs use are among
- * them.
+ * Return a function that computes for a table the versions whose data must exist. These are the live versions, and the
+ * versions that expired after the GC watermark. Versions that open jobs use are included, because the watermark is
+ * never newer than the slot of an open job.
  */
 export function versionsWithData(state: CatalogState): (head: TableHead) => Runs {
   const expired = new Map<string, Runs[]>()

@@ -1,9 +1,9 @@
 /**
- * The catalog state: what exists after a prefix of the log. Immutable; a newer state shares everything unchanged with
- * the older one.
+ * The catalog state: the namespaces, tables and other objects of a root after a slot of the log. A state is immutable.
+ * A newer state shares all unchanged parts with the older state.
  *
- * Its size depends on what exists, not on what happened. Of a table's past it has only the numbers of the existing
- * versions. Their records are in the history (manifest/history), and never change.
+ * The size of a state depends on the number of objects, not on the length of the log. For each table, the state has
+ * only the numbers of the live versions. The records of versions are in the history (manifest/history).
  */
 import type { OpenJob } from '../jobs/job-op.js'
 import type { Counters } from '../manifest/change.js'
@@ -22,13 +22,13 @@ export interface NamespaceNode {
   readonly props: Properties
   /** Names of the direct child namespaces. */
   readonly namespaces: PersistentMap<true>
-  /** Table name to uuid. */
+  /** By table name: the uuid of the table. */
   readonly tables: PersistentMap<string>
 }
 
 /**
- * `declared` until the first version decides the kind: `sheaf` (rows written by Sheaf), `lance` (a manifest staged by a
- * Lance engine), or `pointer` (any other path).
+ * The kind of a table: `declared` before the first version, then `sheaf` (Sheaf wrote the rows), `lance` (a Lance
+ * engine wrote the manifest), or `pointer` (each version is any other path).
  */
 type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
 
@@ -37,46 +37,52 @@ export interface TableHead {
   readonly uuid: string
   readonly id: readonly string[]
   readonly kind: TableKind
-  /** Folder of its files, relative to the root. */
+  /** The folder of the table's files, relative to the root. */
   readonly location: string
   /**
-   * Whether the caller chose the location: then its files are not ours to delete. A location that Sheaf chose is never
-   * reused.
+   * Whether the caller chose the location. If so, Sheaf does not delete its files. A location that Sheaf chose is never
+   * used for another table.
    */
   readonly external: boolean
   readonly props: Properties
   /** The highest version number ever used. */
   readonly mark: number
-  /** The existing versions. */
+  /** The numbers of the live versions. */
   readonly live: Runs
+  /** The next free ids of rows, fragments and fields. */
   readonly next: Counters
   /** Id of the current schema; 0 before the first version. */
   readonly schemaId: number
-  /** The version whose base the newest manifest is derived from; 0: derived from nothing. */
+  /**
+   * The version whose stored manifest replay begins with to compute the newest manifest. 0: replay begins with no rows.
+   */
   readonly start: number
   /** Number of fragments of the newest version. */
   readonly fragments: number
-  /** Tag name to version. */
+  /** By tag name: the version. */
   readonly tags: PersistentMap<number>
-  /** Null if the table is not a view. */
+  /** The view; null if the table is not a view. */
   readonly view: ViewState | null
 }
 
-/** A materialized view: its definition, and the source version that its rows show. `src`: null before the first refresh. */
+/**
+ * A materialized view: its definition, and the source version from which its rows were computed. `src`: null before the
+ * first refresh.
+ */
 export interface ViewState {
   readonly definition: ViewDefinition
   readonly src: ShownSource | null
 }
 
-/** A location whose files must still be deleted. */
+/** A dropped table whose files must still be deleted. */
 export interface Dropped {
   readonly uuid: string
   readonly slot: number
-  /** When it was dropped, milliseconds since 1970. */
+  /** The time of the drop, in milliseconds since 1970. */
   readonly ts: number
 }
 
-/** A commit with an idempotency key. */
+/** The position of a commit that had an idempotency key, and the fingerprint of its call. */
 export interface KeyedCommit {
   readonly hash: string
   readonly slot: number
@@ -85,92 +91,93 @@ export interface KeyedCommit {
 
 /** A queued or running job. Its id is the transaction id of the commit that queued it. */
 export interface Job extends OpenJob {
-  /** Properties that callers set. */
+  /** The properties that callers set. */
   readonly props: Properties
 }
 
-/** What the state knows of a transaction in addition to its entry: how a job ended, and its properties. */
+/** Facts about a transaction that its entry does not contain: the outcome of a job, and properties that callers set. */
 export interface TransactionNote {
   readonly status: TransactionStatus
   readonly props: Properties
-  /** For a job. */
+  /** Only for a job. */
   readonly kind?: string
   readonly table?: string
   readonly reason?: string
 }
 
-/** Versions of a sheaf table that ceased to exist. */
+/** Versions of a sheaf table that were removed in slot `slot`. */
 export interface Expired {
   readonly slot: number
   readonly t: string
   readonly runs: Runs
 }
 
-/** The watermark of garbage collection. */
+/** The GC watermark. */
 export interface SweepMark {
-  /** Files created before this slot cannot be committed any more. */
+  /** Files with an older creation slot than this cannot be committed. */
   readonly floor: number
-  /** When the watermark was last raised, milliseconds since 1970. */
+  /** The time of the last change of the watermark, in milliseconds since 1970. */
   readonly ts: number
 }
 
-/** A checkpoint that the log names. */
+/** A checkpoint that an entry of the log recorded. */
 export interface KeptCheckpoint {
   readonly name: string
-  /** The slot that it holds the state of, and the later slot that names it. */
+  /** `slot`: the slot whose state is in the checkpoint. `at`: the later slot that recorded the checkpoint. */
   readonly slot: number
   readonly at: number
 }
 
-/** Everything that exists in a root. See the head of this file. */
+/** The state of a root. See the head of this file. */
 export interface CatalogState {
   readonly root: string
-  /** By path key; includes the root namespace. */
+  /** By `pathKey`: all namespaces, including the root namespace. */
   readonly namespaces: PersistentMap<NamespaceNode>
-  /** By uuid. */
+  /** By uuid: all attached tables. */
   readonly tables: PersistentMap<TableHead>
-  /** Deregistered tables, by location. */
+  /** By location: the deregistered tables. */
   readonly detached: PersistentMap<TableHead>
-  /** Locations that callers chose, of attached and deregistered tables, to the table's uuid. */
+  /** By location that a caller chose: the uuid of the attached or deregistered table there. */
   readonly external: PersistentMap<string>
-  /** Views with automatic refresh, by uuid. */
+  /** The uuids of the views with automatic refresh. */
   readonly following: PersistentMap<true>
-  /** Locations of dropped tables whose files are not deleted yet. */
+  /** By location: the dropped tables whose files are not deleted yet. */
   readonly drops: PersistentMap<Dropped>
+  /** By idempotency key: the recent commits that had a key. */
   readonly keys: Window<KeyedCommit>
-  /** Open uploads by id, and recently ended ones. */
+  /** By id: the open uploads. `endedUploads`: recently ended uploads. */
   readonly uploads: PersistentMap<Upload>
   readonly endedUploads: Window<EndedUpload>
-  /** Open jobs, by id. */
+  /** By id: the open jobs. */
   readonly jobs: PersistentMap<Job>
-  /** Ended jobs and transactions with notes, by transaction id. */
+  /** By transaction id: ended jobs, and transactions with properties. */
   readonly notes: Window<TransactionNote>
-  /** Failed index builds that nothing has replaced. */
+  /** Failed builds of indexes that were not built, dropped or replaced since. */
   readonly failedBuilds: FailedBuilds
   /**
-   * Versions that ceased to exist after slot `sweep.floor`, oldest first. Readers that began earlier may still read
-   * them.
+   * Versions that were removed after slot `sweep.floor`, the oldest removal first. Readers that began before the
+   * removal may still read them.
    */
   readonly expired: PersistentQueue<Expired>
   readonly sweep: SweepMark
-  /** The two newest checkpoints, the older first. No file that they name may be deleted. */
+  /** The two newest recorded checkpoints, the older one first. Files that they name must not be deleted. */
   readonly checkpoints: readonly KeptCheckpoint[]
 }
 
 /**
- * Return a namespace path as a map key. Names have no control characters (A-120), so NUL separates them. A path with
- * such a name gets a key that no namespace has.
+ * Return the key of a namespace path for maps. The key joins the names by NUL, because names have no control characters
+ * (A-120). A path with an invalid name gets a key that no namespace has.
  */
 export function pathKey(id: readonly string[]): string {
   return id.some(name => name.includes('\0')) ? '\0' : id.join('\0')
 }
 
-/** Return the newest existing version; undefined if there is none. */
+/** Return the newest live version; undefined if there is none. */
 export function latestOf(head: TableHead): number | undefined {
   return lastOf(head.live)
 }
 
-/** Return whether version number `v` is still unused. A number is used once; 0 only by a table's first version. */
+/** Return whether the version number `v` was never used. Only the first version of a table may have the number 0. */
 export function isUnused(head: TableHead, v: number): boolean {
   return v > head.mark || (v === 0 && head.kind === 'declared')
 }
@@ -180,12 +187,12 @@ const noNames = PersistentMap.empty<true>()
 const noTables = PersistentMap.empty<string>()
 const noCounters: Counters = { row: 0, frag: 0, field: 0 }
 
-/** Return the default location of a table's files. */
+/** Return the location that Sheaf chooses for a table. */
 export function ownLocation(uuid: string): string {
   return `tables/${uuid}`
 }
 
-/** Create a declared table, without versions. */
+/** Create the head of a declared table without versions. */
 export function newTable(
   uuid: string,
   id: readonly string[],
@@ -210,12 +217,12 @@ export function newTable(
   }
 }
 
-/** Create a namespace, without contents. */
+/** Create a namespace without tables and child namespaces. */
 export function newNamespace(id: readonly string[], props: Properties): NamespaceNode {
   return { id, props, namespaces: noNames, tables: noTables }
 }
 
-/** Create the state of an empty root, with the root namespace only. `root`: the uuid of the root. */
+/** Create the state of an empty root, which has only the root namespace. `root`: the uuid of the root. */
 export function emptyState(root: string): CatalogState {
   return {
     root,
@@ -238,8 +245,8 @@ export function emptyState(root: string): CatalogState {
 }
 
 /**
- * Return `state` with other heads. Like `withVersion` it copies each field by name: V8 takes twenty times as long to
- * copy by spread, and these two functions run for every version of every commit.
+ * Return `state` with other table heads. This function and `withVersion` run for every version of every commit. They
+ * copy each field by name, because in V8 a spread takes twenty times as long.
  */
 export function withTables(state: CatalogState, tables: CatalogState['tables']): CatalogState {
   return {
@@ -262,7 +269,7 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
   }
 }
 
-/** Return `head` after version `v`. */
+/** Return `head` after version `v` was created. */
 export function withVersion(
   head: TableHead,
   kind: TableKind,

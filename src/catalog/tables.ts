@@ -1,6 +1,6 @@
 /**
- * Decides changes of tables' names, locations and properties: from a request and a state to operations, without side
- * effects.
+ * Computes the operations that change names, locations and properties of tables, from a request and a state. Has no
+ * side effects.
  */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
@@ -10,12 +10,12 @@ import type { CatalogOp, DeclareOp, DropOp, Properties, PropsOp, RenameOp } from
 import { type CatalogState, ownLocation, type TableHead } from './state.js'
 import { decideAdoption, type NewManifest } from './versions.js'
 
-/** Limit of the characters in names and values of one table's properties, together. */
+/** Maximum number of characters of all property names and values of one table together. */
 const propertiesMax = 65_536
 
 /**
- * Decide the declaration of a table. `location`: default is a location that Sheaf chooses. Throws TableAlreadyExists,
- * NamespaceNotFound and InvalidInput for a location in use.
+ * Return the operation that declares a table. `location`: default is a location that Sheaf chooses. Throws
+ * TableAlreadyExists, NamespaceNotFound, and InvalidInput for a location in use.
  */
 export function decideDeclareTable(
   state: CatalogState,
@@ -29,7 +29,7 @@ export function decideDeclareTable(
   return { op: 'declare', t: uuid, id, location, props }
 }
 
-/** The versions found at a location that is to be registered. */
+/** The versions that were found at a location. */
 export interface FoundVersions {
   readonly scheme: NamingScheme
   readonly versions: readonly (readonly [version: number, size: number])[]
@@ -41,18 +41,22 @@ interface Registration {
   readonly uuid: string
   readonly location: string
   readonly props: Properties
-  /** Null if the location was not searched, because the state knew the table. */
+  /**
+   * The versions at the location. Null if the location was not searched, because the state had a deregistered table
+   * there.
+   */
   readonly found: FoundVersions | null
-  /** Manifests that a Lance engine wrote while the table was deregistered. */
+  /** The manifests that a Lance engine wrote while the table was deregistered. */
   readonly since?: readonly NewManifest[]
 }
 
 /**
- * Decide the registration of a table. A deregistered table is attached again as it was. Any other location becomes a
- * new table with the versions found there. `mode`: with `Overwrite` an existing table of that name is dropped.
+ * Return the operations that register a table. A deregistered table at the location is attached again. Otherwise a new
+ * table is created with the versions that were found there. `mode`: `Overwrite` drops an existing table with the same
+ * name first.
  *
- * Throws TableAlreadyExists, and ConcurrentModification if `found` is null and the state does not know the table any
- * more.
+ * Throws TableAlreadyExists. Throws ConcurrentModification if `found` is null and the location no longer has a
+ * deregistered table.
  */
 export function decideRegisterTable(
   state: CatalogState,
@@ -95,14 +99,14 @@ function registrationOps(
   return [{ op: 'register', t: uuid, id, location, props, ...found }]
 }
 
-/** Decide to drop a table. */
+/** Return the operation that drops a table. */
 export function decideDropTable(head: TableHead): DropOp {
   return { op: 'drop', t: head.uuid }
 }
 
 /**
- * Decide to rename a table. Returns no operation if it has that name already. Throws TableAlreadyExists and
- * NamespaceNotFound.
+ * Return the operation that renames a table. Returns none if the table has that name already. Throws TableAlreadyExists
+ * and NamespaceNotFound.
  */
 export function decideRenameTable(
   state: CatalogState,
@@ -117,20 +121,22 @@ export function decideRenameTable(
   return [{ op: 'rename', t: head.uuid, id }]
 }
 
-/** Decide to merge properties by key. Returns no operation if they are set already. */
+/**
+ * Return the operation that merges properties by name. Returns none if all properties are set to these values already.
+ */
 export function decideProps(head: TableHead, props: Properties): readonly PropsOp[] {
   if (Object.entries(props).every(([key, value]) => head.props[key] === value)) return []
   merged(head, props)
   return [{ op: 'props', t: head.uuid, set: props }]
 }
 
-/** Merge properties into those of a table. Throws InvalidInput when they are too long together. */
+/** Merge properties into those of a table. Throws InvalidInput if all properties together are too long. */
 export function merged(head: TableHead, props: Properties): Properties {
   const all = { ...head.props, ...props }
   const length = Object.entries(all).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
   if (length <= propertiesMax) return all
   throw invalidInput(
-    `the properties of table ${idText(head.id)} would have ${length} characters, more than ${propertiesMax}`,
+    `the properties of table ${idText(head.id)} would have ${length} characters, more than the limit of ${propertiesMax}`,
   )
 }
 
@@ -141,20 +147,20 @@ function checkNameIsFree(state: CatalogState, id: readonly string[]): void {
   }
 }
 
-/**
- * Check that a location belongs to no other table, and is neither inside nor around the location of another table
- * (STORAGE S17).
- */
+/** Check that no other table uses a location, or a folder inside or above it (STORAGE S17). */
 function checkLocationIsFree(state: CatalogState, location: string): void {
   if (state.detached.has(location)) {
     throw invalidInput(`location ${quote(location)} belongs to a deregistered table`, {
-      hint: 'register the table there to have it back',
+      hint: 'register the table with this location to attach it again',
     })
   }
   if (isAround(ownLocation(''), location) || isAround(location, ownLocation(''))) {
-    throw invalidInput(`location ${quote(location)} is in or around the folder of Sheaf's own tables`, {
-      hint: 'leave location out, or choose another folder of the root',
-    })
+    throw invalidInput(
+      `location ${quote(location)} overlaps the folder of tables whose location Sheaf chooses`,
+      {
+        hint: 'leave out location, or choose another folder of the root',
+      },
+    )
   }
   for (const [other] of state.external) {
     if (!isAround(other, location) && !isAround(location, other)) continue
@@ -162,7 +168,7 @@ function checkLocationIsFree(state: CatalogState, location: string): void {
   }
 }
 
-/** Return whether `inner` equals `outer` or is inside it. */
+/** Return whether `inner` is the same path as `outer` or is inside it. */
 function isAround(outer: string, inner: string): boolean {
   return `${inner}/`.startsWith(outer.endsWith('/') ? outer : `${outer}/`)
 }

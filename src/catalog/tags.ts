@@ -1,11 +1,14 @@
-/** Decides changes of tags. A tag always names an existing version. */
+/** Computes the operations that change tags. A tag always refers to an existing version. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
 import { idText } from '../protocol/identifiers.js'
 import { tagOf, versionOf } from './lookup.js'
 import type { TagOp } from './ops.js'
 import type { TableHead } from './state.js'
 
-/** Decide to create a tag. Throws TagAlreadyExists, and TableVersionNotFound when the version does not exist. */
+/**
+ * Return the operation that creates a tag. Throws TagAlreadyExists, and TableVersionNotFound if the version does not
+ * exist.
+ */
 export function decideCreateTag(head: TableHead, name: string, version: number): TagOp {
   if (head.tags.has(name)) {
     throw new SheafError(
@@ -17,13 +20,16 @@ export function decideCreateTag(head: TableHead, name: string, version: number):
   return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
-/** Decide to move a tag. Throws TagNotFound, and TableVersionNotFound when the version does not exist. */
+/**
+ * Return the operation that moves a tag to another version. Throws TagNotFound, and TableVersionNotFound if the version
+ * does not exist.
+ */
 export function decideUpdateTag(head: TableHead, name: string, version: number): TagOp {
   tagOf(head, name)
   return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
-/** Decide to delete a tag. Throws TagNotFound. */
+/** Return the operation that deletes a tag. Throws TagNotFound. */
 export function decideDeleteTag(head: TableHead, name: string): TagOp {
   tagOf(head, name)
   return { op: 'tag', t: head.uuid, name, v: null }

@@ -1,19 +1,22 @@
-/** Decides alterations of transactions (rules A-144 to A-148). */
+/** Computes the operations that change the status and the properties of a transaction (rules A-144 to A-148). */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { TransactionAction, TransactionStatus } from '../protocol/transaction-shapes.js'
 import type { CatalogOp, Properties } from './ops.js'
 import type { CatalogState, Job } from './state.js'
 
-/** The status of a transaction, as far as the state knows it. A commit without properties is not in the state. */
+/** The status and properties of a transaction from the state. A commit without properties is not in the state. */
 interface TransactionView {
   readonly status: TransactionStatus
-  /** Properties that callers set. */
+  /** The properties that callers set. */
   readonly props: Properties
-  /** The job, while the transaction is an open job; otherwise null. */
+  /** The open job, if the transaction is an open job; otherwise null. */
   readonly job: Job | null
 }
 
-/** Return the status and properties of a transaction. `id`: of a commit or job that is known to exist. */
+/**
+ * Return the status and properties of a transaction. `id`: the transaction id of a commit or job that is known to
+ * exist.
+ */
 export function viewTransaction(state: CatalogState, id: string): TransactionView {
   const job = state.jobs.get(id)
   if (job !== undefined) return { status: job.status, props: job.props, job }
@@ -21,12 +24,13 @@ export function viewTransaction(state: CatalogState, id: string): TransactionVie
   return { status, props, job: null }
 }
 
-/** Limit of the characters in names and values of one transaction's properties, together. */
+/** Maximum number of characters of all property names and values of one transaction together. */
 const propertiesMax = 65_536
 
 /**
- * Decide all actions in order, or none. Throws ConcurrentModification for a status that cannot be set, and for a
- * property if the mode is Fail. Throws InvalidInput for a property that only Sheaf sets (`computed`).
+ * Apply all actions in order, or none of them. Returns the operations, the new status and the new properties. Throws
+ * ConcurrentModification for a status that cannot be set, and for a property with the mode `Fail` that is set already
+ * or not set. Throws InvalidInput for a property that only Sheaf sets (`computed`).
  */
 export function decideAlterTransaction(
   id: string,
@@ -52,7 +56,7 @@ export function decideAlterTransaction(
   const length = [...props].reduce((sum, [key, value]) => sum + key.length + value.length, 0)
   if (length > propertiesMax) {
     throw invalidInput(
-      `the properties of the transaction would have ${length} characters, more than ${propertiesMax}`,
+      `the properties of the transaction would have ${length} characters, more than the limit of ${propertiesMax}`,
     )
   }
   const set = Object.fromEntries([...props].filter(([key, value]) => view.props[key] !== value))
@@ -64,8 +68,8 @@ export function decideAlterTransaction(
 }
 
 /**
- * Return the status after an action. A commit has ended. Only Sheaf sets the status of a job, except that callers may
- * cancel it.
+ * Return the status after an action. The status of a commit never changes, because a commit has ended. For a job,
+ * callers may only set `Canceled`.
  */
 function nextStatus(
   view: TransactionView,
@@ -78,8 +82,8 @@ function nextStatus(
   }
   if (wanted === 'Canceled') return wanted
   throw conflict(
-    `the transaction is a job of the engine: it cannot be set to ${wanted}`,
-    'it can be Canceled',
+    `the transaction is a job, and only Sheaf can set its status to ${wanted}`,
+    'set the status Canceled to cancel the job',
   )
 }
 

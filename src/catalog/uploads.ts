@@ -1,12 +1,13 @@
 /**
- * Uploads in parts: their operations in the log, and the state of an upload after each of them.
+ * Uploads in parts: the operations of uploads in the log, and the state of an upload after each operation.
  *
  *     open --part--> open --+--> completed, in the entry of its change
  *                           +--> aborted
- *                           +--> lost: garbage collection may delete files as old as the upload
+ *                           +--> lost: the GC watermark passed the upload, so its files may be deleted
  *
- * The id of an upload is the transaction id of the entry that began it. The slot in the id is older than all files of the
- * upload, so a pin of that slot keeps them. Only an open upload can be completed, so no upload is completed twice.
+ * The id of an upload is the transaction id of the entry that began it. The id contains a slot. All files of the upload
+ * were created at this slot or later, so a pin of the slot protects them. Only an open upload can be completed, so an
+ * upload is never completed twice.
  */
 import type { Json } from '../commit/machine.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
@@ -16,26 +17,26 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
 import type { Window } from './window.js'
 
-/** The feature that readers of slots and checkpoints must know if there are uploads. */
+/** The feature that readers of slots and checkpoints with uploads must support. */
 export const uploadsFeature = 'uploads'
 
 export type UploadMode = 'append' | 'overwrite' | 'merge'
 
-/** Begin an upload. Its id is the transaction id of this entry. */
+/** Begins an upload. The id of the upload is the transaction id of this entry. */
 export interface UploadOp {
   readonly op: 'upload'
   readonly t: string
-  /** Null: the first part sets the mode. */
+  /** The mode of the upload. Null: the first part determines it. */
   readonly mode: UploadMode | null
-  /** The table's schema when the upload began: all parts have it. */
+  /** The table's schema when the upload began. All parts are written with this schema. */
   readonly schema: TableSchema
-  /** For a merge: the fields of its request. */
+  /** Only for a merge: the fields of the request. */
   readonly merge?: Json
-  /** Identifies the caller, for limits. */
+  /** Identifies the caller, to limit the uploads of one caller. */
   readonly by?: string
 }
 
-/** A data file of a part. Only the upload refers to it. */
+/** A data file of a part. Only the upload refers to the file. */
 export interface PartFile {
   readonly rows: number
   readonly file: string
@@ -44,18 +45,18 @@ export interface PartFile {
   readonly zones?: ZoneRecords
 }
 
-/** Add a part to an upload, or replace the part of that name. */
+/** Adds a part to an upload, or replaces the part with the same name. */
 export interface PartOp {
   readonly op: 'part'
   readonly u: string
   readonly part: string
   readonly mode: UploadMode
   readonly files: readonly PartFile[]
-  /** Ids of the fields in the files, if not all of the upload's schema. */
+  /** The ids of the fields in the files. Absent if the files have all fields of the upload's schema. */
   readonly fields?: readonly number[]
 }
 
-/** End an upload: completed with the reply `res`, or aborted if null. */
+/** Ends an upload. `res`: the reply if the upload is completed; null if it is aborted. */
 export interface UploadedOp {
   readonly op: 'uploaded'
   readonly u: string
@@ -65,7 +66,7 @@ export interface UploadedOp {
 /** A part of an open upload. */
 export interface UploadPart {
   readonly name: string
-  /** Position among the parts: parts are ordered by when their names first came. */
+  /** The position among the parts. Parts are ordered by the time when their names were first used. */
   readonly place: number
   readonly files: readonly PartFile[]
   readonly fields?: readonly number[]
@@ -79,10 +80,10 @@ export interface Upload {
   readonly schema: TableSchema
   readonly merge?: Json
   readonly by?: string
-  /** By part name. */
+  /** By name: the parts. */
   readonly parts: PersistentMap<UploadPart>
   readonly rows: number
-  /** Bytes of all files of its parts. */
+  /** Size in bytes of the files of all parts. */
   readonly bytes: number
 }
 
@@ -90,7 +91,7 @@ export interface Upload {
 export interface EndedUpload {
   readonly table: string
   readonly outcome: 'completed' | 'aborted' | 'lost'
-  /** The reply of `complete`. */
+  /** The reply of `complete`. Only for a completed upload. */
   readonly res?: Json
 }
 
@@ -100,12 +101,12 @@ interface Uploads {
   readonly endedUploads: Window<EndedUpload>
 }
 
-/** Return the slot in which an upload began. Its files were created at that slot or later. */
+/** Return the slot in which an upload began. The creation slots of its files are this slot or later. */
 export function slotOfUpload(id: string): number {
   return parseTransactionId(id)?.slot ?? 0
 }
 
-/** Return the uploads after `UploadOp`. `id`: the transaction id of its entry. */
+/** Apply an `UploadOp`. `id`: the transaction id of its entry. */
 export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, id: string): Uploads {
   const { uploads, endedUploads } = before
   assert(!uploads.has(id), `the upload ${id} began twice`)
@@ -113,7 +114,7 @@ export function beginUpload(before: Uploads, { t, op: _, ...begun }: UploadOp, i
   return { uploads: uploads.set(id, upload), endedUploads }
 }
 
-/** Return the uploads after `PartOp`. */
+/** Apply a `PartOp`. */
 export function addPart(before: Uploads, op: PartOp): Uploads {
   const upload = before.uploads.get(op.u)
   assert(upload !== undefined, `a part was added to the upload ${op.u}, which is not open`)
@@ -139,13 +140,13 @@ function withPart(upload: Upload, { part: name, mode, files, fields }: PartOp): 
   }
 }
 
-/** Return the uploads after `UploadedOp`. `ts`: the time of its slot, milliseconds since 1970. */
+/** Apply an `UploadedOp`. `ts`: the time of its slot, in milliseconds since 1970. */
 export function endUpload(before: Uploads, { u, res }: UploadedOp, ts: number): Uploads {
   const ended = res === null ? { outcome: 'aborted' as const } : { outcome: 'completed' as const, res }
   return without(before, u, ended, ts)
 }
 
-/** End the uploads that began before the GC watermark `floor`: their files may be deleted. */
+/** End the uploads that began before the GC watermark `floor`, because garbage collection may delete their files. */
 export function loseUploads(before: Uploads, floor: number, ts: number): Uploads {
   const lost = [...before.uploads.keys()].filter(id => slotOfUpload(id) < floor).sort()
   return lost.reduce((after, id) => without(after, id, { outcome: 'lost' }, ts), before)
@@ -160,7 +161,7 @@ function without(before: Uploads, id: string, ended: Omit<EndedUpload, 'table'>,
   }
 }
 
-/** Return the rows and bytes of files together. */
+/** Return the sums of the rows and bytes of files. */
 export function sizeOf(files: readonly PartFile[]): { readonly rows: number; readonly bytes: number } {
   let [rows, bytes] = [0, 0]
   for (const file of files) {
@@ -170,7 +171,7 @@ export function sizeOf(files: readonly PartFile[]): { readonly rows: number; rea
   return { rows, bytes }
 }
 
-/** Return the parts of an upload, in their order. */
+/** Return the parts of an upload, ordered by position. */
 export function partsOf({ parts }: Upload): readonly UploadPart[] {
   return [...parts].map(([, part]) => part).sort((a, b) => a.place - b.place)
 }

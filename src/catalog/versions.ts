@@ -1,4 +1,4 @@
-/** Decides the creation and deletion of versions, by kind of table (STORAGE S4, S5). */
+/** Computes the operations that create and delete versions, depending on the kind of the table (STORAGE S4, S5). */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import {
   countNumbers,
@@ -15,9 +15,9 @@ import type { ExpireOp, TagOp } from './ops.js'
 import { isUnused, type TableHead } from './state.js'
 
 /**
- * Decide to create the next version of a lance table, or any new version of a pointer table. `kind`: what a declared
- * table becomes with its first version. Throws ConcurrentModification when the number exists, was used before, or is
- * not the next one.
+ * Return the operation that creates the next version of a lance table, or any new version of a pointer table. `kind`:
+ * the kind that a declared table gets with its first version. Throws ConcurrentModification if the version exists, was
+ * used before, or is not the next version of a lance table.
  */
 export function decideCreateVersion(
   head: TableHead,
@@ -27,12 +27,12 @@ export function decideCreateVersion(
 ): VersionOp {
   const table = `table ${idText(head.id)}`
   if (head.kind === 'sheaf') {
-    throw unsupported(`${table} holds rows in Sheaf's format: its versions are created by writing rows`)
+    throw unsupported(`${table} has rows in Sheaf's format, so only writing rows creates a version`)
   }
   if (head.kind === 'lance' && kind === 'pointer') {
     throw invalidInput(
-      `${table} is kept by a Lance engine: manifest_path ${quote(manifest.path)} must name a staging file`,
-      { hint: 'a staging file is named <final name>.manifest-<uuid>' },
+      `${table} is written by a Lance engine, so manifest_path must be the path of a staging file, got ${quote(manifest.path)}`,
+      { hint: 'the name of a staging file is <final name>.manifest-<uuid>' },
     )
   }
   const asKind = head.kind === 'declared' ? kind : head.kind
@@ -45,26 +45,30 @@ export function decideCreateVersion(
 export function checkIsNext(head: TableHead, v: number): void {
   checkUnused(head, v)
   if (v === head.mark + 1) return
-  throw conflict(`version ${v} of table ${idText(head.id)} is not the next one, ${head.mark + 1}`, head)
+  throw conflict(
+    `version ${v} of table ${idText(head.id)} is not the next version, which is ${head.mark + 1}`,
+    head,
+  )
 }
 
 function checkUnused(head: TableHead, v: number): void {
   if (isUnused(head, v)) return
   const what = hasNumber(head.live, v)
     ? 'exists already'
-    : 'was deleted or skipped: version numbers only increase, and each is used once'
+    : 'was deleted or skipped, and a version number is used only once'
   throw conflict(`version ${v} of table ${idText(head.id)} ${what}`, head)
 }
 
-/** A version and its manifest. */
+/** A version that is not in the log yet, and its manifest. */
 export interface NewManifest {
   readonly version: number
   readonly manifest: Omit<ManifestFile, 'meta'>
 }
 
 /**
- * Decide to adopt versions that a Lance engine wrote without the catalog. `found`: ascending. Versions that were
- * recorded meanwhile are left out; missing numbers between them count as deleted.
+ * Return the operations that record versions that a Lance engine wrote without the catalog. `found`: the versions in
+ * ascending order. Versions that were recorded meanwhile are left out. Numbers that are missing in `found` count as
+ * deleted versions.
  */
 export function decideAdoption(head: TableHead, found: readonly NewManifest[]): readonly VersionOp[] {
   if (head.kind !== 'lance' && head.kind !== 'declared') return []
@@ -76,8 +80,8 @@ export function decideAdoption(head: TableHead, found: readonly NewManifest[]): 
 }
 
 /**
- * Decide what to do when a Lance engine took the final name of a version that the log gave to another manifest. Also
- * removes the tags of versions that were based on the other manifest.
+ * Return the operations for a version whose final name a Lance engine used for another manifest than the one in the
+ * log. They also remove the tags of higher versions, because these versions were based on the manifest in the log.
  */
 export function decideTaken(
   head: TableHead,
@@ -90,17 +94,18 @@ export function decideTaken(
   ]
 }
 
-/** A decided deletion of versions, and how many versions it deletes. */
+/** A deletion of versions, and the number of versions that it deletes. */
 interface Deletion {
-  /** Null if there is nothing to delete. */
+  /** The operation; null if there is no version to delete. */
   readonly op: ExpireOp | null
   readonly count: number
 }
 
 /**
- * Decide to delete the versions in `ranges` (start inclusive, end exclusive, -1: through the latest). The newest
- * version of a table with data is kept: without it a Lance engine could not commit, and a sheaf table would lose its
- * rows. Throws InvalidTableState, naming the tags that point into the ranges.
+ * Return the operation that deletes the versions in `ranges`. `start_version` is inclusive, `end_version` is exclusive,
+ * and an `end_version` of -1 means through the latest version. The newest version of a table is kept, because a Lance
+ * engine could not commit without it, and a sheaf table would lose its rows. Only a pointer table may lose all
+ * versions. Throws InvalidTableState if tags refer to these versions. The message names the tags.
  */
 export function decideDeleteVersions(
   head: TableHead,
@@ -128,6 +133,8 @@ export function decideDeleteVersions(
 
 function conflict(message: string, head: TableHead): SheafError {
   const next = head.mark + 1
-  const hint = Number.isSafeInteger(next) ? `the next is ${next}` : 'the table has used up all numbers'
+  const hint = Number.isSafeInteger(next)
+    ? `the next version is ${next}`
+    : 'the table has used all version numbers'
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint })
 }

@@ -1,6 +1,6 @@
 /**
- * A map that drops its oldest keys: keys that are both older than a day and followed by ten thousand newer ones. Age is
- * measured in the time of the log, so every process drops the same keys.
+ * A map that drops old keys. A key is dropped if it was set more than a day ago and if ten thousand newer keys follow.
+ * The age is measured with the times of slots, so every process drops the same keys.
  */
 import { PersistentMap } from '../primitives/persistent-map.js'
 
@@ -15,7 +15,7 @@ interface Item<V> {
 
 export class Window<V> {
   readonly #items: PersistentMap<Item<V>>
-  /** Keys by position, in the order in which they were first set. */
+  /** By position: the key. Positions are in the order in which the keys were first set. */
   readonly #positions: PersistentMap<string>
   readonly #first: number
   readonly #next: number
@@ -44,7 +44,7 @@ export class Window<V> {
     return this.#items.get(key)?.value
   }
 
-  /** Set a key at time `ts`. A key that exists keeps its age. */
+  /** Set a key at time `ts`, in milliseconds since 1970. A key that exists keeps its first time. */
   set(key: string, value: V, ts: number): Window<V> {
     const known = this.#items.get(key)
     if (known !== undefined) {
@@ -63,7 +63,7 @@ export class Window<V> {
     return new Window(items, positions, first, position + 1)
   }
 
-  /** Yield key, value and time of each item, oldest first. */
+  /** Yield key, value and time of each item. The key that was set first comes first. */
   *[Symbol.iterator](): Iterator<readonly [key: string, value: V, ts: number]> {
     for (let position = this.#first; position < this.#next; position++) {
       const key = this.#positions.get(String(position))!

@@ -1,18 +1,22 @@
 /**
- * Appends the slots of this process to the log, one at a time, and tells the queue the outcome of each.
+ * Appends the slots of this process to the log, one at a time, and tells the queue (commit-queue.ts) the outcome of
+ * each. Below, head is the newest slot that the follower (log-follower.ts) has applied.
  *
- * - Winning slot head+1 proves that no other slot came between.
+ * - The appender tries to write slot head+1 only. If it wins this slot, no other writer committed after the state on
+ *   which the slot was decided.
  * - A writer that lost a slot lets longer-waiting writers append first (turns.ts), and reads the log before it retries.
  *   A writer without competitors never waits.
- * - A taken slot may still be ours, because the reply to an append can be lost. The appender has the slot read back to
- *   tell a lost reply from a lost race.
- * - Bytes whose outcome is unknown are offered again to the same slot only, so no transaction lands twice. Other bytes
- *   may be offered to that slot too: the store refuses whichever come second.
- * - A writer that missed a trim may win a slot that was trimmed. So whenever the appender wins slot N+1, it checks that
- *   slot N is present and the same. If not, the log was trimmed past slot N. A slot that was won in that case is not
- *   part of the log, and is deleted (STORAGE S16).
- * - No slot is written after one whose name may not be durable yet: the follower's head is durable.
- * - A refusal is reported only on a state with everything that was committed before the call.
+ * - The answer `taken` does not prove that another writer won the slot: the reply to an earlier attempt of this process
+ *   may have been lost. So the follower reads the slot and compares it with the slot that the appender tried to write.
+ * - If the outcome of an append is unknown, the appender tries to write the same bytes again, but only under the same
+ *   slot number. So a transaction can be in the log only once. After the time for retries, the next group of commits
+ *   may be written under this number. The store accepts only the first bytes.
+ * - A writer that has not noticed a trim may win a slot number that was already used and trimmed. So after the appender
+ *   wins slot N+1, it checks that slot N exists and still has the expected checksum. If not, the log was trimmed past
+ *   slot N. Then the slot that the appender won is not part of the log, and the appender deletes it (STORAGE S16).
+ * - The appender writes slot N+1 only when slot N is durable. The follower guarantees this: it syncs slots of other
+ *   writers before it applies them.
+ * - A commit is refused only on a state that includes every transaction that was committed before the call.
  */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
@@ -25,29 +29,29 @@ import { formatTransactionId } from './transaction-id.js'
 
 interface AppenderOptions {
   readonly clock: Clock
-  /** The writer's nonce, in every slot that the appender writes. */
+  /** A random id of this committer, which is stored in every slot that the appender writes. */
   readonly by: string
-  /** How long to retry an append with an unknown outcome, milliseconds. */
+  /** Maximum time to retry an append with an unknown outcome, in milliseconds. */
   readonly unknownAfterMs: number
-  /** Features of `need` that this build understands. */
+  /** The features that this build supports. A slot lists the features that its readers need in `need`. */
   readonly features: ReadonlySet<string>
 }
 
-/** After losing this many slots in its own turn, a writer waits for a random time. */
+/** After a commit has lost this many slots, its writer also waits for a random time. */
 const lostInTurnMax = 12
-/** Turns are kept for the time of this many slots after the last slot of another writer. */
+/** After another writer's slot was found, writers take turns for this many times the duration of a turn. */
 const contendedSlots = 32
 const pauseMsMax = 1000
 
 type Outcome =
-  /** `mark`: the mark of the slot's blob; null if unknown. */
+  /** `mark`: identifies the slot's blob; null if unknown. */
   | { readonly kind: 'won'; readonly mark: BlobMark | null }
   | { readonly kind: 'lost' }
-  /** Nothing was written. */
+  /** The store wrote nothing. */
   | { readonly kind: 'refused'; readonly error: unknown }
   | { readonly kind: 'unknown'; readonly cause: unknown }
 
-/** Appends what is queued. See the head of this file. */
+/** Appends the queued commits to the log. See the head of this file. */
 export class Appender<S> {
   readonly #log: CommitLog
   readonly #follower: LogFollower<S>
@@ -56,7 +60,7 @@ export class Appender<S> {
   readonly #clock: Clock
   /** Estimated duration of an append, milliseconds. */
   #slotMs = 1
-  /** Until this time (`elapsed`), assume that other writers compete for slots. */
+  /** The time, on the monotonic clock, until which this writer assumes that other writers compete for slots. */
   #contendedUntil = 0
   #writing: Promise<void> | null = null
 
@@ -68,19 +72,20 @@ export class Appender<S> {
     this.#clock = options.clock
   }
 
-  /** Begin to write what is queued, unless that is under way. */
+  /** Begin to write the queued commits, unless the appender is already writing. */
   start(): void {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when everything queued is written or refused. */
+  /** Wait until every queued commit is written or refused. */
   async finish(): Promise<void> {
     await this.#writing
   }
 
   async #write(): Promise<void> {
     while (this.#queue.size > 0) {
-      // Let callers that the last slot resolved queue their next commit: measured 3 to 6 times the throughput.
+      // Yield first, so that callers whose commits just resolved can queue their next commits for the same slot.
+      // Measured: 3 to 6 times the throughput.
       await this.#clock.yield()
       if (this.#clock.elapsed() < this.#contendedUntil) await this.#waitForTurn()
       const gathered = this.#queue.gather(this.#follower, this.#options.by)
@@ -91,12 +96,13 @@ export class Appender<S> {
   }
 
   /**
-   * Wait for the turns of all writers that come before this one. Wait again if some of them, but not all, wrote a slot.
-   * A writer that does not use its turn is not waited for.
+   * Wait until every writer that comes before this one has had time to write a slot. If only some of them wrote a slot,
+   * wait again. If none of them did, stop waiting.
    */
   async #waitForTurn(): Promise<void> {
     const follower = this.#follower
-    // A writer that has just lost a slot, and has not paused since, has just read the log.
+    // Do not read the log again if the first commit has just lost a slot, because the log was read then. Above
+    // `lostInTurnMax` the writer has paused since then, so read it.
     const lost = this.#queue.lostSlots
     let looked = lost > 0 && lost <= lostInTurnMax
     let waited = false
@@ -113,7 +119,7 @@ export class Appender<S> {
         waited = true
       }
     } catch {
-      // The append reports the error, or the queue was emptied.
+      // Ignore the error. If it stopped the follower, the queue is empty now. Otherwise the next append reports it.
     }
   }
 
@@ -122,16 +128,17 @@ export class Appender<S> {
   }
 
   /**
-   * How long a writer takes that has just lost a slot: it syncs the slot it lost to, then writes the next slot.
-   * Milliseconds.
+   * Estimated duration of one writer's turn, in milliseconds: the time to sync a slot of another writer and to write
+   * the next slot.
    */
   get #turnMs(): number {
     return this.#follower.syncMs + this.#slotMs
   }
 
   /**
-   * Reject refused tickets, once the state of the refusal is known to hold everything committed before the call. If the
-   * log has newer slots, the proposals are decided again. (Winning a slot proves freshness by itself.)
+   * Reject commits that were refused. First make sure that the state on which they were refused includes everything
+   * that was committed before the calls. If the log has newer slots, the commits are decided again. A slot that is won
+   * needs no such check.
    */
   async #refuse(refusals: readonly Refusal<S>[]): Promise<void> {
     const follower = this.#follower
@@ -158,7 +165,9 @@ export class Appender<S> {
       case 'won':
         if (group.isLost && !group.isTrimmedPast) {
           const error = this.#follower.stop(
-            corrupted(`slot ${number} was won here, but holds another writer's entries`),
+            corrupted(
+              `slot ${number} has another writer's entries, although the store reported that this process wrote it`,
+            ),
           )
           for (const ticket of tickets) refuse(ticket, error)
           for (const { ticket } of refused) refuse(ticket, error)
@@ -175,7 +184,7 @@ export class Appender<S> {
         this.#queue.requeue([...tickets, ...refused.map(({ ticket }) => ticket)])
         this.#slotMs = Math.max(this.#slotMs, Math.min(now - started, 2 * this.#slotMs))
         this.#keepTurns()
-        // Writers without a recent slot all take themselves for first, so a random pause separates them.
+        // Writers without a recent slot all come first in the order. A random pause separates them.
         if (tickets[0]!.lostSlots > lostInTurnMax)
           await pause(this.#clock, this.#follower.turns.writers * this.#turnMs)
         return
@@ -189,7 +198,7 @@ export class Appender<S> {
     }
   }
 
-  /** Append a group until the outcome is known, or until the time for unknown outcomes is over. */
+  /** Write the slot of a group of commits. Retry until the outcome is known or `unknownAfterMs` is over. */
   async #offer(group: Group<S>): Promise<Outcome> {
     const follower = this.#follower
     const number = group.slot.header.slot
@@ -212,7 +221,8 @@ export class Appender<S> {
       }
       if (answer !== null) {
         try {
-          // If the previous slot still exists, the slot under this number is the one that was written.
+          // Look at the mark before checking the previous slot. If the previous slot still exists, the log was not
+          // trimmed, so the mark is that of the slot that was just written.
           const mark = this.#log.peek?.(number) ?? null
           if (answer === 'taken') await follower.advance(1)
           else if (await follower.isThere(number - 1, Number.parseInt(group.slot.header.prev, 16)))
@@ -233,8 +243,8 @@ export class Appender<S> {
   }
 
   /**
-   * Return whether the offered slot is part of a log that was trimmed past its number. If not, delete the slot that was
-   * written.
+   * Return whether the slot that the appender tried to write is part of the log, after the log was trimmed past its
+   * number. If the log had another slot with this number, delete the slot that the appender wrote by mistake.
    */
   async #isReal(slot: Slot): Promise<boolean> {
     const number = slot.header.slot
@@ -249,8 +259,8 @@ export class Appender<S> {
 }
 
 /**
- * Write slot 0, or read the one that another writer wrote. Throws ServiceUnavailable if the outcome is unknown after
- * `unknownAfterMs` milliseconds.
+ * Write slot 0, and return the bytes of slot 0 in the log. Another writer may have written it. Throws
+ * ServiceUnavailable if the outcome is unknown after `unknownAfterMs` milliseconds.
  */
 export async function createGenesis(
   log: CommitLog,
@@ -270,16 +280,20 @@ export async function createGenesis(
     const written = ambiguity === null ? await log.read(0) : null
     if (written !== null) return written
     if (clock.elapsed() >= deadline) {
-      throw new SheafError(ErrorCode.ServiceUnavailable, 'the root could not be created in time', {
-        hint: 'try again',
-        cause: ambiguity,
-      })
+      throw new SheafError(
+        ErrorCode.ServiceUnavailable,
+        `the root could not be created within ${unknownAfterMs} ms`,
+        {
+          hint: 'try again',
+          cause: ambiguity,
+        },
+      )
     }
     await pause(clock, 10 * 2 ** tries)
   }
 }
 
-/** Wait for a random time of at most `ms`. */
+/** Wait for a random time of at most `ms` milliseconds, and at most `pauseMsMax`. */
 function pause(clock: Clock, ms: number): Promise<void> {
   return clock.sleep(clock.random() * Math.min(ms, pauseMsMax), undefined, true)
 }
@@ -289,7 +303,7 @@ function unknown(txn: string, slot: number, cause: unknown): SheafError {
   const message = `the store did not report whether transaction ${transactionId} was committed`
   return new SheafError(ErrorCode.ServiceUnavailable, message, {
     kind: 'commit-state-unknown',
-    hint: 'look the transaction up before sending it again',
+    hint: 'look up the transaction before you send it again',
     transactionId,
     cause,
   })

@@ -9,9 +9,9 @@ const directory = '_log/'
 
 export class BlobLog implements CommitLog {
   readonly #store: BlobStore
-  /** Present if the store has `peek`. */
+  /** Defined only if the store has `peek`. */
   readonly peek?: (slot: number) => BlobMark | null
-  /** Present if the store has `sync`. */
+  /** Defined only if the store has `sync`. */
   readonly sync?: () => Promise<void>
 
   constructor(store: BlobStore) {
@@ -39,7 +39,7 @@ export class BlobLog implements CommitLog {
   }
 
   /**
-   * Delete slots 1 to `to` in ascending order, and stop at the first slot that cannot be deleted now. Returns the
+   * Delete slots 1 to `to` in ascending order. Stop at the first slot that cannot be deleted at the moment. Returns the
    * number of deleted slots.
    */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
@@ -54,7 +54,10 @@ export class BlobLog implements CommitLog {
     return keys.length
   }
 
-  /** List the log after slot `after`. Skips dot files, which file managers leave there. */
+  /**
+   * List the slots after slot `after`, and return the last one. Skips dot files, because file managers create them in
+   * folders.
+   */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after
     const startAfter = after < 0 ? directory : slotKey(after)
@@ -64,7 +67,7 @@ export class BlobLog implements CommitLog {
       const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
       if (!Number.isSafeInteger(slot)) {
         throw corrupted(`${quote(key)} in the log of ${this.#store.name} is not a slot`, {
-          hint: 'it may be a conflict copy made by a synchronised folder: compare, then move it away',
+          hint: 'it may be a conflict copy of a synchronised folder: compare it with the slot, then move it away',
         })
       }
       last = slot

@@ -1,20 +1,21 @@
 /**
- * Checkpoints: stored states of the log, so that opening a root need not replay the log from slot 0.
+ * Checkpoints: files with the state after a slot, so that opening a root does not replay the log from slot 0.
  *
- * A checkpoint is a file `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`, so a listing has the newest first. It has lines of
- * UTF-8, each ended by "\n":
+ * A checkpoint is a file `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`. Because of the subtraction, a listing in byte
+ * order has the newest checkpoint first. The file has lines of UTF-8, each ended by "\n":
  *
  *     header      {"f":1,"need":[],"slot":n,"prev":"<checksum of slot n>","ts":...,"genesis":{...},
  *                  "state":"<crc32 of the lines of the state>","extra":<any JSON of the writer>}
  *     state       one line per text of `Machine.save`
  *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
  *
- * - The log is the truth: a checkpoint that is lost or damaged costs time, never data.
- * - Checkpoints that the log names are kept. Other files are being written, or were left by a process that died.
- * - A checkpoint is a pure function of its fold and `extra`: all writers of one slot's checkpoint write the same bytes,
- *   and all of them succeed.
- * - The checksum `state` reveals two builds that compute different states from one log.
- * - Neither writing nor reading a checkpoint blocks the event loop, whatever its size.
+ * - If one checkpoint is lost or damaged, only time is lost, because replay can begin with an older checkpoint or with
+ *   slot 0.
+ * - A checkpoint counts only when an entry of the log names it. Other checkpoint files are new, or their writer died.
+ * - The bytes of a checkpoint depend only on its slot, its state and `extra`. So several writers of the checkpoint of
+ *   one slot write the same bytes, and all of them succeed.
+ * - If two builds of Sheaf compute different states from one log, their checksums `state` differ.
+ * - Writing and reading yield to the event loop in steps, so even a large checkpoint does not block it.
  */
 import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -30,7 +31,7 @@ export interface CheckpointNote {
   readonly slot: number
   readonly ts: number
   readonly extra: Json
-  /** The size of its file. */
+  /** The size of the checkpoint file. */
   readonly bytes: number
 }
 
@@ -39,7 +40,7 @@ export interface Checkpoint<S> extends Fold<S>, CheckpointNote {
   readonly key: string
 }
 
-/** A file with the name of a checkpoint: its contents, or the error that reading it throws. */
+/** A file whose name is the name of a checkpoint, with its content or the error that reading it throws. */
 export interface FoundCheckpoint<S> {
   readonly key: string
   readonly slot: number
@@ -59,17 +60,17 @@ interface Header {
   readonly extra: Json
 }
 
-/** A file of the folder, parsed from its name. */
+/** The parsed name of a checkpoint file. */
 interface Named {
   readonly key: string
   readonly slot: number
-  /** Eight hex digits. */
+  /** The checksum in the name: eight hex digits. */
   readonly crc: string
 }
 
 const directory = '_ckpt/'
 const lastSlot = 2n ** 64n - 1n
-/** Text is collected and checksums are computed in pieces of this many bytes, each well under a millisecond. */
+/** Size of the pieces in which texts are collected and checksums are computed. One piece takes much less than 1 ms. */
 const pieceBytes = 512 * 1024
 /** Length of the checksum line. */
 const endBytes = 9
@@ -83,7 +84,7 @@ export class Checkpoints<S> {
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
   #root: string | null = null
 
-  /** `onDamaged` is called for each file that is skipped because it is damaged or belongs to another root. */
+  /** `onDamaged`: called for each file that is skipped because it is damaged or belongs to another root. */
   constructor(
     store: BlobStore,
     machine: Machine<S>,
@@ -96,14 +97,14 @@ export class Checkpoints<S> {
     this.#onDamaged = onDamaged
   }
 
-  /** Treat checkpoints of other roots as damaged from now on. */
+  /** Set the id of this root. Afterwards, checkpoints of other roots are treated as damaged. */
   belongTo(root: string): void {
     this.#root = root
   }
 
   /**
-   * Read the newest undamaged checkpoint after slot `after` (default: any); null if there is none. A damaged checkpoint
-   * is skipped for the next older one. Throws Unsupported when the newest undamaged checkpoint needs a newer Sheaf.
+   * Read the newest undamaged checkpoint whose slot is after `after` (default: of any slot). Returns null if there is
+   * none. Throws Unsupported if that checkpoint was written by a newer Sheaf.
    */
   async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
     const skipped = new Set<string>()
@@ -115,8 +116,8 @@ export class Checkpoints<S> {
         try {
           const bytes = await this.#store.get(named.key, signal)
           if (bytes !== null) return await this.#decode(named, bytes, signal)
-          // The file was pruned since it was listed, so there are newer ones: list again. A listing that names the same
-          // missing file again is not believed.
+          // The file was deleted after the listing. A checkpoint is only deleted when newer ones exist, so list again.
+          // `skipped` prevents an endless loop if a listing keeps naming a missing file.
           removed = true
         } catch (error) {
           if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
@@ -129,7 +130,7 @@ export class Checkpoints<S> {
     }
   }
 
-  /** Return the note of the newest undamaged checkpoint; null if there is none. */
+  /** Read the newest undamaged checkpoint without its state. Returns null if there is none. */
   async newestNote(signal?: AbortSignal): Promise<CheckpointNote | null> {
     for await (const named of this.#named(signal)) {
       const note = await this.#note(named, signal)
@@ -138,7 +139,9 @@ export class Checkpoints<S> {
     return null
   }
 
-  /** Return the note of the checkpoint of that name; null if the file is missing or damaged. */
+  /**
+   * Read the checkpoint with the file name `name` without its state. Returns null if the file is missing or damaged.
+   */
   async note(name: string, signal?: AbortSignal): Promise<CheckpointNote | null> {
     const named = parseName(name)
     return named === null ? null : this.#note(named, signal)
@@ -173,7 +176,7 @@ export class Checkpoints<S> {
     for await (const named of this.#named(signal)) {
       const { key, slot } = named
       const bytes = await this.#store.get(key, signal)
-      // Pruned since it was listed.
+      // The file was deleted after the listing.
       if (bytes === null) continue
       let checkpoint: Checkpoint<S> | null = null
       let error: SheafError | null = null
@@ -188,8 +191,8 @@ export class Checkpoints<S> {
   }
 
   /**
-   * Write a checkpoint durably; does nothing if it already exists. `need`: features that its readers must know. Throws
-   * what the store and `Machine.save` throw.
+   * Write a checkpoint durably. Does nothing if the file exists already. `need`: features that its readers must
+   * support. Throws the errors of the store and of `Machine.save`.
    */
   async write(
     fold: Fold<S>,
@@ -218,8 +221,8 @@ export class Checkpoints<S> {
   }
 
   /**
-   * Delete the checkpoints of slots before `before`, except those named in `kept`. Deletes nothing unless all of `kept`
-   * exist.
+   * Delete the checkpoints of slots before `before`, except the file names in `kept`. If one of the files in `kept` is
+   * missing, delete nothing.
    */
   async prune(kept: ReadonlySet<string>, before: number, signal?: AbortSignal): Promise<void> {
     const obsolete: string[] = []
@@ -232,7 +235,7 @@ export class Checkpoints<S> {
     for (const key of obsolete) await this.#store.delete(key, signal)
   }
 
-  /** List the files with names of checkpoints, the newest slot first. */
+  /** List the checkpoint files, the newest slot first. */
   async *#named(signal: AbortSignal | undefined): AsyncGenerator<Named> {
     for await (const { key } of this.#store.list(directory, undefined, signal)) {
       const named = parseName(nameOf(key))
@@ -268,7 +271,7 @@ export class Checkpoints<S> {
     return { key, genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
   }
 
-  /** Check a file, and return its header and the lines of its state. */
+  /** Check the bytes of a checkpoint file. Returns its header and the lines of its state. */
   async #checked(
     { key, slot, crc }: Named,
     bytes: Uint8Array,
@@ -277,18 +280,19 @@ export class Checkpoints<S> {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     const end = bytes.length - endBytes
     if (end < 1 || text[end - 1] !== newline || text.toString('latin1', end) !== `${crc}\n`) {
-      throw corrupted(`${key} is torn: it does not end in the checksum of its name`)
+      throw corrupted(`${key} is torn: its last line is not the checksum in its name`)
     }
     const actual = crcHex(await checksum([text.subarray(0, end)], 0, pacer))
-    if (actual !== crc) throw corrupted(`${key} is damaged: its checksum is ${actual}`)
+    if (actual !== crc)
+      throw corrupted(`${key} is damaged: the checksum of its bytes is ${actual}, not the one in its name`)
     const first = text.indexOf(newline) + 1
     const header = parseHeader(key, text.toString('utf8', 0, first), this.#machine.features)
     if (header.slot !== slot)
-      throw corrupted(`${key} is foreign: its header says it is of slot ${header.slot}`)
+      throw corrupted(`${key} has the wrong name: its header is that of slot ${header.slot}`)
     const { root } = header.genesis
     if (this.#root !== null && root !== this.#root) {
-      throw corrupted(`${key} is foreign: it is of root ${quote(root)}, this one is ${quote(this.#root)}`, {
-        hint: 'move it away',
+      throw corrupted(`${key} belongs to the root ${quote(root)}, not to this root ${quote(this.#root)}`, {
+        hint: 'move the file to another directory',
       })
     }
     return { header, lines: text.subarray(first, end) }
@@ -306,12 +310,12 @@ export class Checkpoints<S> {
   }
 }
 
-/** Return the name of a checkpoint in its folder. */
+/** Return the file name of a checkpoint from its key. */
 export function nameOf(key: string): string {
   return key.slice(directory.length)
 }
 
-/** Return the slot of a checkpoint from its name; null for any other name. */
+/** Return the slot of a checkpoint from its file name. Returns null if the name is not the name of a checkpoint. */
 export function slotOfCheckpoint(name: string): number | null {
   return parseName(name)?.slot ?? null
 }
@@ -327,7 +331,7 @@ function keyOf(slot: number, crc: string): string {
   return `${directory}${String(lastSlot - BigInt(slot)).padStart(20, '0')}-${crc}.json`
 }
 
-/** Compute the checksum of all pieces together, continuing from `crc`. */
+/** Compute one CRC-32 over all pieces. `crc`: the CRC-32 of the bytes before the pieces. */
 async function checksum(pieces: readonly Uint8Array[], crc: number, pacer: Pacer): Promise<number> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += pieceBytes) {
@@ -373,8 +377,8 @@ function badHeader(key: string, field: string): SheafError {
 }
 
 /**
- * Run a decoder on bytes whose checksum is right. An error is a defect of the Sheaf that wrote or reads the bytes, and
- * is reported as Internal ("corrupted").
+ * Run a decoder on bytes whose checksum is right. If it fails, the Sheaf that wrote the bytes or this Sheaf has a
+ * defect. The error is reported as Internal ("corrupted").
  */
 function orUnreadable<T>(key: string, run: () => T): T {
   try {
@@ -387,7 +391,7 @@ function orUnreadable<T>(key: string, run: () => T): T {
 }
 
 function tooNew(key: string, what: string): SheafError {
-  return unsupported(`${key} was written by a newer Sheaf: this one does not know ${what}`, {
-    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  return unsupported(`${key} was written by a newer Sheaf: this version does not support ${what}`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or with a later version',
   })
 }

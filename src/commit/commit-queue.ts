@@ -1,13 +1,14 @@
 /**
- * Holds the commits that wait for a slot, and builds the next slot from them.
+ * Keeps the commits that wait for a slot, and builds the next slot from them. A queued commit is called a ticket.
  *
- * - A proposal is decided on exactly the state that its entry is applied to: the state of head, then the earlier
- *   entries of its own slot.
- * - All queued commits share the next slot, up to the limits of a slot. While one append is under way, new commits
- *   wait here.
- * - Entries are applied as parsed from their own text. So replay and live commits cannot differ.
- * - Every ticket is resolved or rejected once: by the caller's signal until the ticket is gathered, then by what
- *   becomes of the slot.
+ * - The state on which a proposal is decided is exactly the state to which its entry is later applied. It includes all
+ *   earlier slots and the earlier entries of the same slot.
+ * - All queued commits share the next slot, up to the size limits of a slot. While an append is running, new commits
+ *   wait in the queue.
+ * - The queue applies each entry in the form that it parses from the entry's JSON text. So replay and live commits
+ *   apply exactly the same data.
+ * - Every ticket is resolved or rejected exactly once. Before the ticket is put into a slot, the caller's signal can
+ *   reject it. Afterwards, the outcome of the slot decides.
  */
 import { assert, ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { crcHex } from '../primitives/checksum.js'
@@ -17,17 +18,18 @@ import type { Committed, Entry, Idempotency, LogEnd, Machine, Proposal, Propose 
 import { type EncodedSlot, encodeSlot, type Slot } from './slot.js'
 import { formatTransactionId } from './transaction-id.js'
 
-/** Limit of one entry, JSON and blobs, bytes. */
+/** Maximum size of one entry with its blobs, in bytes. */
 const entryBytesMax = 8 * 1024 * 1024
 /**
- * A slot takes queued entries until it reaches one of these four limits. A single larger entry gets a slot alone. The
- * text limit bounds what a reader of the log must parse at once: 256 KB take about 4 ms.
+ * Limits of a slot with several entries: number of entries, total bytes, bytes of JSON, and milliseconds to decide the
+ * entries. An entry that is larger than a limit gets its own slot. The limit of JSON bounds the time in which a reader
+ * of the log parses a slot: about 4 ms for 256 KB.
  */
 const groupEntriesMax = 1000
 const groupBytesMax = 1024 * 1024
 const groupTextMax = 256 * 1024
 const groupDecideMs = 5
-/** A commit is refused after it lost at least this many slots to other writers and waited for at least this long. */
+/** A commit is refused when it has lost at least this many slots to other writers and has waited at least this long. */
 const lostSlotsMax = 20
 const lostMsMin = 5000
 
@@ -37,33 +39,33 @@ export interface Ticket<S> {
   readonly propose: Propose<S, unknown, null>
   readonly idempotency: Idempotency | undefined
   readonly signal: AbortSignal | undefined
-  /** Remove the ticket from the queue. Does nothing once its bytes are on their way to the log. */
+  /** Remove the ticket from the queue. Does nothing while the ticket is part of a slot that is being written. */
   readonly abort: () => void
-  /** With null if there is nothing to commit. */
+  /** Called with null if `propose` found nothing to commit. */
   readonly resolve: (committed: Committed<S> | null) => void
   readonly reject: (reason: unknown) => void
   lostSlots: number
-  /** When the commit was queued, on the monotonic clock, milliseconds. */
+  /** The time when the commit was queued, in milliseconds of the monotonic clock. */
   readonly since: number
-  /** Whether the log was read since the commit was queued. */
+  /** Whether the log was read after the commit was queued. If so, a refusal of the commit is final. */
   isFresh: boolean
 }
 
 /** A ticket whose proposal or entry was refused. */
 export interface Refusal<S> {
   readonly ticket: Ticket<S>
-  /** `nothing`: there is nothing to commit, which is no error. */
+  /** The reason of the refusal. `nothing` is not an error: `propose` found nothing to commit. */
   readonly error: unknown
 }
 
 const nothing = Symbol('nothing')
 
-/** The next slot, with the tickets whose entries it has. */
+/** A slot to append, with the tickets whose entries it contains. */
 export interface Group<S> extends EncodedSlot, OwnAppend<S> {
   readonly tickets: readonly Ticket<S>[]
   /**
-   * Tickets that were refused after earlier entries of this slot. Their callers get the error when the slot is
-   * committed; otherwise the proposals are decided again.
+   * Tickets that were refused on a state that includes earlier entries of this slot. If the slot is committed, their
+   * callers get the error. Otherwise the proposals are decided again.
    */
   readonly refused: readonly Refusal<S>[]
 }
@@ -85,12 +87,12 @@ export class CommitQueue<S> {
     return this.#tickets.length
   }
 
-  /** The number of slots that the first ticket lost. */
+  /** The number of slots that the first ticket has lost to other writers. 0 if the queue is empty. */
   get lostSlots(): number {
     return this.#tickets[0]?.lostSlots ?? 0
   }
 
-  /** Queue a commit. One of `resolve` and `reject` is called when the outcome is known. */
+  /** Queue a commit. When the outcome is known, either `resolve` or `reject` is called. */
   add(
     propose: Propose<S, unknown, null>,
     { signal, idempotency }: Partial<Pick<Ticket<S>, 'signal' | 'idempotency'>>,
@@ -119,13 +121,16 @@ export class CommitQueue<S> {
     this.#tickets.push(ticket)
   }
 
-  /** Refuse all tickets with `error`, now and whenever a slot is lost. */
+  /** Reject all queued tickets with `error`. Tickets that return from a lost slot later are rejected too. */
   stop(error: SheafError): void {
     this.#failure = error
     for (const ticket of this.#tickets.splice(0)) refuse(ticket, error)
   }
 
-  /** Put tickets whose slot was not won back at the head of the queue, in order. */
+  /**
+   * Put tickets back at the head of the queue, in order, because their slot was not won. Rejects tickets that were
+   * aborted or that have lost too many slots.
+   */
   requeue(tickets: readonly Ticket<S>[]): void {
     const lateSince = this.#clock.elapsed() - lostMsMin
     const again: Ticket<S>[] = []
@@ -142,8 +147,8 @@ export class CommitQueue<S> {
   }
 
   /**
-   * Reject refused tickets, once the log was read. `isNewer`: whether the log had slots that the refusal did not see.
-   * If so, the proposals of tickets that were not fresh are decided again.
+   * Reject refused tickets. The log was read after the refusals. `isNewer`: whether it had slots that were not part of
+   * the state of the refusals. If so, tickets that were not fresh go back to the queue and are decided again.
    */
   refuse(refusals: readonly Refusal<S>[], isNewer: boolean): void {
     const again: Ticket<S>[] = []
@@ -157,8 +162,8 @@ export class CommitQueue<S> {
   }
 
   /**
-   * Build slot head+1 from the queue. If no ticket had anything to commit, return the refused tickets. `by`: the
-   * writer's nonce.
+   * Build the slot after `end` from the queue. If no ticket has anything to commit, return only the refused tickets.
+   * `by`: the random id of this committer.
    */
   gather(end: LogEnd<S>, by: string): Group<S> | { readonly refused: readonly Refusal<S>[] } {
     const slot = end.head + 1
@@ -209,7 +214,8 @@ export class CommitQueue<S> {
     const header = { need: [...need], slot, prev: crcHex(end.crc), by, ts, ...shown, entries }
     const encoded = encodeSlot(header, texts, blobs)
     return {
-      // Not spread: measured, spreading takes a quarter of the processor time of a small commit.
+      // Name each field instead of spreading `encoded`. Measured: the spread takes a quarter of the CPU time of a small
+      // commit.
       slot: encoded.slot,
       bytes: encoded.bytes,
       tickets,
@@ -222,7 +228,7 @@ export class CommitQueue<S> {
   }
 }
 
-/** Resolve a ticket: its entry is number `index` of `slot`, which was won. `state`: the state after the slot. */
+/** Resolve a ticket whose slot was won. `state`: the state after the slot. `index`: the index of the ticket's entry. */
 export function accept<S>(ticket: Ticket<S>, slot: Slot, state: S, index: number): void {
   ticket.signal?.removeEventListener('abort', ticket.abort)
   const { slot: number, ts, entries } = slot.header
@@ -235,7 +241,7 @@ export function accept<S>(ticket: Ticket<S>, slot: Slot, state: S, index: number
   })
 }
 
-/** Reject a ticket; resolve it with null if the reason is that there is nothing to commit. */
+/** Reject a ticket with `reason`. If the reason is `nothing`, resolve the ticket with null instead. */
 export function refuse<S>(ticket: Ticket<S>, reason: unknown): void {
   ticket.signal?.removeEventListener('abort', ticket.abort)
   if (reason === nothing) ticket.resolve(null)
@@ -243,11 +249,11 @@ export function refuse<S>(ticket: Ticket<S>, reason: unknown): void {
 }
 
 interface WrittenEntry {
-  /** Parsed from `text`. */
+  /** The entry, parsed from `text`. */
   readonly entry: Entry
   readonly text: string
   readonly textBytes: number
-  /** About how many bytes the entry adds to a slot. */
+  /** Approximate number of bytes that the entry adds to a slot. */
   readonly bytes: number
 }
 
@@ -256,26 +262,29 @@ function writeEntry(
   idempotency: Idempotency | undefined,
   { ops, req = [], res, blobs = [] }: Proposal,
 ): WrittenEntry {
-  assert(ops.length > 0, 'a proposal without operations')
+  assert(ops.length > 0, 'a proposal must have at least one operation')
   let text: string
   try {
     text = JSON.stringify({ txn, ...idempotency, req, ops, res })
   } catch (cause) {
-    throw invalidInput('the change cannot be written as JSON', { cause })
+    throw invalidInput('the change contains a value that JSON cannot represent', { cause })
   }
   const textBytes = Buffer.byteLength(text)
   let bytes = textBytes
-  for (const blob of blobs) bytes += blob.length + 24 // the range of a blob in the header
+  for (const blob of blobs) bytes += blob.length + 24 // 24: approximate size of the blob's range in the header
   if (bytes > entryBytesMax) {
-    throw invalidInput(`the change takes ${bytes} bytes in the log, more than ${entryBytesMax}`, {
-      status: 413,
-      hint: 'split it into several commits',
-    })
+    throw invalidInput(
+      `the change takes ${bytes} bytes in the log, more than the limit of ${entryBytesMax} bytes`,
+      {
+        status: 413,
+        hint: 'split it into several commits',
+      },
+    )
   }
   return { entry: JSON.parse(text) as Entry, text, textBytes, bytes }
 }
 
 function contended(lostSlots: number): SheafError {
-  const message = `other writers took ${lostSlots} slots in a row before this commit`
+  const message = `the commit lost ${lostSlots} times in a row to commits of other writers`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }

@@ -1,11 +1,12 @@
 /**
- * Turns proposals into slots of the log, and slots into state. One committer per opened root. It joins three parts:
+ * Turns proposals into slots of the log, and slots into the catalog state. Every opened root has one committer. It
+ * connects three parts:
  *
- * - the follower (log-follower.ts) replays the log and looks for new slots. It alone holds the state;
- * - the queue (commit-queue.ts) holds the commits that wait, and builds the next slot from them;
- * - the appender (appender.ts) writes that slot, and tells the queue the outcome.
+ * - The follower (log-follower.ts) replays the log and looks for new slots. Only the follower has the state.
+ * - The queue (commit-queue.ts) keeps the commits that wait, and builds the next slot from them.
+ * - The appender (appender.ts) writes this slot and tells the queue the outcome.
  *
- * The appender calls the follower and the queue. Neither of these calls the other, or the appender.
+ * The appender calls the follower and the queue. The follower and the queue call neither each other nor the appender.
  */
 import { ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
@@ -21,15 +22,15 @@ import { Slots } from './slots.js'
 
 export interface CommitterOptions {
   readonly clock: Clock
-  /** Write slot 0 if the log is empty. */
+  /** Whether to write slot 0 if the log is empty. */
   readonly create: boolean
-  /** Refuse commits and write nothing. */
+  /** Whether to refuse commits. A read-only committer writes nothing, not even slot 0. */
   readonly readOnly: boolean
-  /** How long to retry an append with an unknown outcome, milliseconds. Default 30,000. */
+  /** Maximum time to retry an append with an unknown outcome, in milliseconds. Default 30,000. */
   readonly unknownAfterMs?: number
-  /** The cache of slots, if shared with other parts. Default: a cache of its own. */
+  /** The reader of slots, with its cache. Default: a new one for this committer. */
   readonly slots?: Slots
-  /** Called for every applied slot, in order, right after `state` includes the slot. Must not throw. */
+  /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
   readonly onApplied?: (slot: Slot) => void
 }
 
@@ -62,12 +63,12 @@ export class Committer<S, Op = unknown> {
   }
 
   /**
-   * Open a committer: replay the log to its end, from `base` or from slot 0. If the log is empty and `create` is set,
-   * slot 0 is written first.
+   * Open a committer: replay the log to its end, from the checkpoint `base` or from slot 0. If the log is empty and
+   * `create` is set, write slot 0 first.
    *
    * Throws `NamespaceNotFound` for an empty log without `create`. Throws `Internal` ("corrupted") when slots are
-   * missing, damaged or not consecutive, or when `base` is not of this log. Throws `Unsupported` when a newer Sheaf
-   * wrote a slot.
+   * missing, damaged or not consecutive, or when `base` does not belong to this log. Throws `Unsupported` when a newer
+   * Sheaf wrote a slot.
    */
   static async open<S, Op>(
     log: CommitLog,
@@ -96,34 +97,34 @@ export class Committer<S, Op = unknown> {
     return new Committer(follower, queue, appender, readOnly)
   }
 
-  /** The state after slot `head`, as of the last refresh or commit. */
+  /** The state after slot `head`. A refresh or a commit updates it. */
   get state(): S {
     return this.#follower.state
   }
 
-  /** The newest slot applied. */
+  /** The number of the newest applied slot. */
   get head(): number {
     return this.#follower.head
   }
 
-  /** `state` and its position in the log, for a checkpoint. */
+  /** `state` and its position in the log, to write a checkpoint. */
   get fold(): Fold<S> {
     const { head, crc, ts, state } = this.#follower
     return { genesis: this.genesis, slot: head, crc, ts, state }
   }
 
   /**
-   * How far the clock of this process is ahead of another writer's clock, milliseconds. Derived from slots that others
-   * wrote while this committer was open. Of the writers heard from most recently, the largest lead. Null if no other
-   * writer wrote.
+   * The maximum time by which the clock of this process is ahead of another writer's clock, in milliseconds, and the
+   * slot that shows it. It is an estimate from slots that the 16 most recent other writers wrote while this committer
+   * was open. Null if no other writer wrote a slot.
    */
   get ahead(): { readonly ms: number; readonly slot: number } | null {
     return this.#follower.ahead
   }
 
   /**
-   * Return a state with everything that any process committed before this call. Costs two synchronous stats if the log
-   * has `peek` and nothing is new.
+   * Return a state that includes everything that any process committed before this call. If the log has `peek` and
+   * there are no new slots, the call takes microseconds.
    */
   async refresh(signal?: AbortSignal): Promise<S> {
     this.#checkOpen()
@@ -133,17 +134,19 @@ export class Committer<S, Op = unknown> {
   }
 
   /**
-   * Commit durably what `propose` decides, in one slot together with other queued commits. Resolves to null if `propose`
-   * returns null on a state with everything that was committed before this call. Rejects with:
+   * Commit durably the entry that `propose` returns, in one slot together with other queued commits. Resolves to null
+   * if `propose` returns null on a state that includes everything that was committed before this call. Rejects with:
    *
-   * - what `propose` or applying its entry throws, on a state with everything that was committed before this call.
-   *   Nothing was written.
-   * - `signal.reason`, until the bytes are on their way to the log. From then on `commit` waits for the outcome.
+   * - The error of `propose`, or of applying its entry, on a state that includes everything that was committed before
+   *   this call. Nothing was written.
+   * - `signal.reason`, if the signal aborts before the entry is put into a slot. Afterwards `commit` waits for the
+   *   outcome.
    * - `InvalidInput` with status 413 for an entry of more than 8 MB.
    * - `ConcurrentModification` after losing 20 slots to other writers and waiting at least 5 seconds. Try again.
-   * - `ServiceUnavailable` of kind `commit-state-unknown` with the transaction id, when the log did not tell the
+   * - `ServiceUnavailable` of kind `commit-state-unknown` with the transaction id, when the log did not report the
    *   outcome in time. A later refresh or commit shows the outcome: do not commit again before that.
-   * - `PermissionDenied` when read-only, `ServiceUnavailable` when closed or when the store refuses.
+   * - `PermissionDenied` if the committer is read-only.
+   * - `ServiceUnavailable` if the committer is closed, or if the store refuses the write.
    */
   commit(propose: Propose<S, Op>, options?: CommitOptions): Promise<Committed<S, Op>>
   commit(propose: Propose<S, Op, null>, options?: CommitOptions): Promise<Committed<S, Op> | null>
@@ -155,11 +158,11 @@ export class Committer<S, Op = unknown> {
       this.#queue.add(propose, options, resolve, reject)
       this.#appender.start()
     })
-    // The entry has the operations of the proposal.
+    // The cast is safe, because the operations of the entry are those of the proposal.
     return committed as Promise<Committed<S, Op> | null>
   }
 
-  /** Commit what is queued, and refuse every later call. */
+  /** Write the queued commits. Calls after this one are refused. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#appender.finish()
@@ -174,6 +177,6 @@ export class Committer<S, Op = unknown> {
 
 function noRoot(): SheafError {
   return new SheafError(ErrorCode.NamespaceNotFound, 'there is no root here: its log is empty', {
-    hint: 'create it by opening it with create: true',
+    hint: 'open it with create: true to create it',
   })
 }

@@ -1,21 +1,21 @@
 /**
- * Follows the log: replays slots into state, and looks for new ones.
+ * Follows the log: applies its slots to the state, and looks for new slots. Below, head is the newest applied slot.
  *
- * - `state` is the result of slots 1 to head, replayed from slot 0 or from a checkpoint. It only moves forward, a whole
- *   slot at a time.
- * - Each applied slot names the checksum of its predecessor.
- * - The follower applies entries as read back from their bytes. If a slot is this process's own append, the state that
- *   was decided with the slot is the same, and is used.
- * - Slots are trimmed when checkpoints made them dispensable, and a writer that missed the trim may write such a slot
- *   again. So whenever the follower applies or misses slot N+1, it checks that slot N is present and the same. If not,
- *   the log was trimmed past slot N, and the follower continues from the newest checkpoint.
- * - The state never holds a slot whose name may not be durable yet. A follower that finds such a slot has the log
- *   synced before it applies the slot. The slot of this process's append is not synced: the follower waits for the
- *   answer to the append.
- * - A slot that is torn, foreign, too new, or does not follow its predecessor stops the follower for good.
+ * - `state` is the state after slot head, replayed from slot 0 or from a checkpoint. It never goes back, and it always
+ *   moves by whole slots.
+ * - The follower applies a slot only if its `prev` is the checksum of the slot before it.
+ * - The follower decodes every slot and applies the decoded entries. If the slot is this process's own append, the
+ *   follower uses the state that was computed when the slot was built, which is the same state.
+ * - Old slots are trimmed. A writer that has not noticed a trim may write a trimmed slot number again. So before the
+ *   follower applies slot N+1, or regards it as not written, it checks that slot N exists and still has the same
+ *   checksum. If not, the log was trimmed past slot N, and the follower continues from the newest checkpoint.
+ * - The state never includes a slot that is not durable. The follower syncs the log before it applies slots of other
+ *   writers. It does not sync a slot of this process's own append: it waits until the append reports that the slot is
+ *   durable.
+ * - If a slot is torn, comes from another log, needs a newer Sheaf, or does not follow its predecessor, the follower
+ *   stops for good.
  *
- * The follower knows nothing of the queue and the appender. It tells an append under way what became of its slot
- * (`OwnAppend`).
+ * The follower does not use the queue or the appender. It reports the outcome of a running append through `OwnAppend`.
  */
 import { corrupted, SheafError } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
@@ -39,32 +39,32 @@ import { WriterClocks } from './writer-clocks.js'
 
 interface FollowerOptions<S> extends Pick<CheckpointOptions<S>, 'newer' | 'onReopened'> {
   readonly clock: Clock
-  /** The nonce of this process's writer. */
+  /** The random id of this committer, which is in every slot that it writes. */
   readonly by: string
-  /** The cache of slots. */
+  /** The reader of slots. The follower puts applied slots into its cache. */
   readonly slots: Slots
-  /** Called for every applied slot, in order, right after `state` includes the slot. Must not throw. */
+  /** Called for every applied slot, in order, immediately after `state` includes the slot. Must not throw. */
   readonly onApplied?: ((slot: Slot) => void) | undefined
   /** Called when the follower stops for good, before the error is thrown. Must not throw. */
   readonly onStopped: (error: SheafError) => void
 }
 
-/** An append of this process that is under way. The appender sets `answer`, the follower sets `isLost` and `isTrimmedPast`. */
+/** A running append of this process. The appender sets `answer`. The follower sets `isLost` and `isTrimmedPast`. */
 export interface OwnAppend<S> {
   readonly slot: Slot
   /** The state after the slot. */
   readonly state: S
-  /** The log's answer; resolves to null if the outcome is unknown. Null while the log is not asked. */
+  /** The answer of the log to the append. Resolves to null if the outcome is unknown. Null between two attempts. */
   answer: Promise<'won' | 'taken' | null> | null
-  /** Whether another writer's slot was found under its number. */
+  /** Whether the follower found another writer's slot under the number of this slot. */
   isLost: boolean
-  /** Whether the log was trimmed past its number. */
+  /** Whether the log was trimmed past the number of this slot. */
   isTrimmedPast: boolean
 }
 
-/** Slots requested at a time if each read is a network request. */
+/** Maximum number of slots that are read concurrently. */
 const readAheadMax = 64
-/** Before applying a slot of more bytes, let the event loop run. */
+/** Before the follower applies a slot with more bytes than this, it yields to the event loop. */
 const largeSlotBytes = 64 * 1024
 
 /** Replays the log and follows it. See the head of this file. */
@@ -86,11 +86,11 @@ export class LogFollower<S> implements LogEnd<S> {
   #ts: number
   #state: S
   /**
-   * The mark of head's blob, if the log has `peek` and the mark is known. A writer that missed a trim may write a
-   * trimmed slot again: its mark differs.
+   * The mark of head's blob; null if it is unknown or if the log has no `peek`. If a writer that missed a trim writes
+   * the slot again, the new blob has another mark.
    */
   #mark: BlobMark | null
-  /** The append of this process that is under way; null if none. */
+  /** The running append of this process; null if there is none. */
   #append: OwnAppend<S> | null = null
   #syncMs = 0
   #refreshing: Promise<void> | null = null
@@ -98,7 +98,7 @@ export class LogFollower<S> implements LogEnd<S> {
   #reopening: Promise<void> | null = null
   #failure: SheafError | null = null
 
-  /** Call `replay` before anything else. */
+  /** Call `replay` before any other method. */
   constructor(
     log: CommitLog,
     machine: Machine<S>,
@@ -138,40 +138,43 @@ export class LogFollower<S> implements LogEnd<S> {
     return this.#ts
   }
 
-  /** How far the clock of this process is ahead of other writers' clocks (writer-clocks.ts). */
+  /** The maximum time by which the clock of this process is ahead of other writers' clocks (writer-clocks.ts). */
   get ahead(): { readonly ms: number; readonly slot: number } | null {
     return this.#clocks.ahead
   }
 
-  /** Estimated duration of syncing other writers' slots, milliseconds; 0 before the first sync. */
+  /** Estimated duration of a sync of the log in milliseconds; 0 before the first sync. */
   get syncMs(): number {
     return this.#syncMs
   }
 
-  /** The error that stopped the follower; null if it works. */
+  /** The error that stopped the follower; null while it works. */
   get failure(): SheafError | null {
     return this.#failure
   }
 
-  /** Apply all slots of the log. Throws `SlotMissing` when one is missing before the last. */
+  /** Apply all slots of the log. Throws `SlotMissing` if a slot is missing and a later slot exists. */
   async replay(signal: AbortSignal | undefined): Promise<void> {
     await this.advance(readAheadMax, signal)
     const last = await this.#log.last(signal, this.#head)
     if (last > this.#head) {
-      // These slots were written since `advance` ended, or lie beyond a gap.
+      // Either the slots up to `last` were written after `advance` ended, or a slot before them is missing.
       await this.advance(readAheadMax, signal)
       if (last > this.#head) throw new SlotMissing(this.#head + 1, last)
     }
-    // It is not known when the replayed slots were written, so they tell nothing about clocks.
+    // The times when the replayed slots were written are unknown, so these slots do not help to compare clocks.
     this.#clocks.forget()
   }
 
-  /** Return whether the log certainly ends with slot head: two synchronous stats. Always false if the log has no `peek`. */
+  /**
+   * Return whether slot head is certainly the last slot. Costs two synchronous calls of `peek`. Returns false if the
+   * log has no `peek`.
+   */
   isCurrent(): boolean {
     const log = this.#log
     const head = this.#head
     if (log.peek === undefined || (head === 0 && this.#newer !== undefined)) return false
-    // The order matters: the second look proves that the log was not trimmed past head before the first look.
+    // Keep this order. If head still exists after head+1 was missing, head+1 is not written yet: it was not trimmed.
     if (log.peek(head + 1) !== null) return false
     const mark = log.peek(head)
     if (mark === null || (head > 0 && !this.#isMarked(mark))) return false
@@ -184,8 +187,8 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Apply the slots that are new. Callers that asked before an `advance` began share it. Callers that ask while it runs
-   * share the next one.
+   * Apply new slots. A call during a running `advance` cannot use its result, because the `advance` may have read the
+   * end of the log before the call. All such calls share the next `advance`.
    */
   refresh(): Promise<void> {
     if (this.#refreshing === null) {
@@ -204,8 +207,8 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Apply slots until one is missing. If each read is a network request, read ahead in windows that double, from
-   * `window` on. Several calls may run at the same time: each skips slots that another call has applied.
+   * Apply slots until the next slot is missing. Reads `window` slots together, and then twice as many each time, up to
+   * 64. Several calls may run at the same time: each call skips slots that another call has applied.
    */
   async advance(window: number, signal?: AbortSignal): Promise<void> {
     const pacer = new Pacer(signal, this.#clock)
@@ -217,8 +220,8 @@ export class LogFollower<S> implements LogEnd<S> {
         await this.reopen(first - 1)
         continue
       }
-      // Slots that were read do not change while the log is synced. Another call may apply them meanwhile; the loop
-      // checks that.
+      // While the log is synced, the slots that were read do not change, but another call may apply them. So the loop
+      // below compares each number with head.
       await this.#sync(first, found)
       let wasTrimmed = false
       for (const [i, bytes] of found.entries()) {
@@ -238,7 +241,10 @@ export class LogFollower<S> implements LogEnd<S> {
     }
   }
 
-  /** Make the slots that were read durable, before anything is based on them. */
+  /**
+   * Make the slots that were read durable before they are applied. `found`: the slots from `first` on; null for a
+   * missing slot.
+   */
   async #sync(first: number, found: readonly (Uint8Array | null)[]): Promise<void> {
     const count = found.filter(bytes => bytes !== null).length
     if (count === 0 || this.#log.sync === undefined) return
@@ -250,7 +256,11 @@ export class LogFollower<S> implements LogEnd<S> {
     this.#syncMs += (this.#clock.elapsed() - started - this.#syncMs) / 4
   }
 
-  /** Read a missing slot again, if a later slot exists. The slot was written meanwhile, or was trimmed, or is lost. */
+  /**
+   * Handle a missing slot. If no later slot exists, the log ends before this slot: return null. Otherwise the slot was
+   * written after the first read, or was trimmed, or is lost. So read it again and return its bytes. If it is still
+   * missing, continue from a checkpoint and return 'trimmed'.
+   */
   async #readAgain(
     number: number,
     later: readonly (Uint8Array | null)[],
@@ -268,9 +278,11 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Return whether the log still contains slot `slot` with checksum `crc`. Slot 0 is never trimmed, so for slot 0 a
-   * newer checkpoint tells. Any other slot may have been trimmed, and then written again by a writer that missed the
-   * trim.
+   * Return whether the log still contains slot `slot` with the checksum `crc`. A slot may have been trimmed, and then
+   * written again by a writer that missed the trim.
+   *
+   * Slot 0 is never trimmed. So for slot 0, return false if a checkpoint exists, because then the slots after slot 0
+   * may have been trimmed.
    */
   async isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
@@ -285,8 +297,8 @@ export class LogFollower<S> implements LogEnd<S> {
   }
 
   /**
-   * Continue from the newest checkpoint, unless the follower already moved past slot `head`. If there is no newer
-   * checkpoint, the log is damaged: throws `damage` and stops the follower.
+   * Continue from the newest checkpoint, unless the follower has already moved past slot `head`. If no newer checkpoint
+   * exists, the log is damaged: stop the follower and throw `damage`.
    */
   reopen(head: number, damage?: SheafError): Promise<void> {
     this.#reopening ??= this.#reopenFrom(head, damage).finally(() => {
@@ -300,7 +312,8 @@ export class LogFollower<S> implements LogEnd<S> {
     if (this.#head > head) return
     if (fold == null) {
       throw this.stop(
-        damage ?? corrupted(`slot ${head} is gone: the root was removed or replaced while it was open`),
+        damage ??
+          corrupted(`slot ${head} no longer exists: the root was removed or replaced while it was open`),
       )
     }
     const base = await baseInLog(fold, this.#log, this.#newer)
@@ -335,7 +348,7 @@ export class LogFollower<S> implements LogEnd<S> {
     this.install(slot, isOwn ? append.state : state, null)
   }
 
-  /** Compute the state after a slot. The caller may install the result only if head has not moved meanwhile. */
+  /** Compute the state after a slot. The caller must check that head did not change while this method ran. */
   async #replaySlot({ header }: Slot, pacer: Pacer): Promise<S> {
     let state = this.#state
     for (const [index, entry] of header.entries.entries()) {
@@ -345,7 +358,7 @@ export class LogFollower<S> implements LogEnd<S> {
     return state
   }
 
-  /** Move to slot head+1. `state`: the state after the slot. `mark`: the mark of its blob; null if unknown. */
+  /** Move to slot head+1. `state`: the state after the slot. `mark`: the mark of the slot's blob; null if unknown. */
   install(slot: Slot, state: S, mark: BlobMark | null): void {
     this.#head = slot.header.slot
     this.#crc = slot.crc
@@ -358,12 +371,12 @@ export class LogFollower<S> implements LogEnd<S> {
     this.#onApplied?.(slot)
   }
 
-  /** Note that an append of this process begins, or with null, that it ended. At most one runs at a time. */
+  /** Set the running append of this process; null when it has ended. At most one append runs at a time. */
   expect(append: OwnAppend<S> | null): void {
     this.#append = append
   }
 
-  /** Stop for good with `error`, unless it comes from outside of Sheaf. Returns the error to throw. */
+  /** Stop for good if `error` is a SheafError. Other errors do not stop the follower. Returns the error to throw. */
   stop(error: unknown): unknown {
     if (!(error instanceof SheafError)) return error
     this.#failure ??= error

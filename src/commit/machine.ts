@@ -1,50 +1,50 @@
 /**
- * The types of the log's contents, and the interface of the state machine that replays the log. This module knows no
- * tables: it does not interpret entries.
+ * The types of the content of the log, and the interface of the state machine that replays the log. This file does not
+ * depend on tables: only the state machine interprets the operations of an entry.
  */
 
 /** A JSON value of a slot. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /**
- * One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). `Op`: the operations of the
- * log's machine. Code that serves any log does not know them.
+ * One caller's atomic transaction inside a slot. Field names are those on disk (docs/format.md). `Op`: the type of the
+ * operations. Code that works with any log uses `unknown`.
  */
 export interface Entry<Op = unknown> {
   readonly txn: string
-  /** The caller's idempotency key, and the fingerprint of the call that had the key. */
+  /** The caller's idempotency key. `hash`: the fingerprint of the call that used the key. */
   readonly key?: string
   readonly hash?: string
-  /** The conditions of the commit, for readers of the log and for audits. */
+  /** The conditions under which the transaction was committed. Only for people and tools that read the log. */
   readonly req: readonly Json[]
   readonly ops: readonly Op[]
-  /** The result to return when the same call is repeated. */
+  /** The result of the call. A repeated call with the same idempotency key gets it. */
   readonly res?: Json
 }
 
-/** The fields of an entry whose call had an idempotency key. */
+/** The fields that an entry has only if its call had an idempotency key. */
 export type Idempotency = Required<Pick<Entry, 'key' | 'hash'>>
 
 /** The header of a slot. Field names are those on disk (docs/format.md). */
 export interface SlotHeader {
   readonly f: 1
-  /** Features that a reader must know to read past this slot. */
+  /** Features that a reader must support. A reader that does not support one of them must stop before this slot. */
   readonly need: readonly string[]
   readonly slot: number
   /** Checksum of the previous slot, 8 hex digits. */
   readonly prev: string
-  /** The writer's nonce: fresh for every opened committer. */
+  /** A random id of the committer that wrote the slot. Every opened root has a new one. */
   readonly by: string
-  /** Milliseconds since 1970; never less than `ts` of the previous slot. */
+  /** Milliseconds since 1970, never less than the `ts` of the previous slot. */
   readonly ts: number
-  /** The time of the writer's clock, if less than `ts`. */
+  /** The time of the writer's clock in milliseconds since 1970. Only present if it is less than `ts`. */
   readonly clock?: number
-  /** [offset, length] of each blob, from the first byte after the header line. */
+  /** Offset and length of each blob in bytes. Offsets count from the first byte after the header line. */
   readonly blobs: readonly (readonly [number, number])[]
   readonly entries: readonly Entry[]
 }
 
-/** Slot 0. */
+/** The content of slot 0: the id of the root and the version of the format. */
 export interface Genesis {
   readonly root: string
   readonly format: 1
@@ -58,36 +58,39 @@ export interface Position {
 }
 
 /**
- * Interprets the entries of a log. `S`: the state; `Op`: the operations, each a JSON value.
+ * Interprets the entries of a log. `S`: the type of the state. `Op`: the type of the operations, each a JSON value.
  *
- * `apply` is synchronous, pure and O(change), and never refuses an entry: every entry of a won slot is valid. A failed
- * assertion in `apply` means corruption.
+ * `apply` is synchronous and pure, and its cost depends on the size of the entry, not of the state. It never refuses an
+ * entry, because every entry of a committed slot is valid. A failed assertion in `apply` means that the log is
+ * corrupted.
  */
 export interface Machine<S, Op = unknown> {
-  /** Features of `need` that this build understands. */
+  /** The features that this build supports. */
   readonly features: ReadonlySet<string>
   initial(genesis: Genesis): S
   /**
-   * Refuse an entry that its writer may no longer commit on `state`. The committer calls `check` once for every entry
-   * before writing it, and never for an entry of the log. The caller of the commit gets the error that `check` throws.
+   * Throw an error if the writer may no longer commit the entry on `state`. The caller of the commit gets this error.
+   * The committer calls `check` for every entry before it writes the entry. Replay does not call `check`.
    */
   check?(state: S, entry: Entry<Op>): void
-  /** Return the state after an entry. Throws Unsupported for an operation that only a newer build knows. */
+  /** Return the state after an entry. Throws Unsupported for an operation that this build does not support. */
   apply(state: S, entry: Entry<Op>, at: Position): S
   /**
-   * Encode a state as texts without line breaks, a few KB each. Equal states give equal texts in the same order. Lazy,
-   * so that the writer can pause between two texts.
+   * Encode a state as texts of a few KB without line breaks. Equal states have equal texts in the same order. The texts
+   * are computed when they are read, so the writer of a checkpoint can pause between two texts.
    */
   save(state: S): Iterable<string>
-  /** Decode a state from the texts of `save`. */
+  /** Return a decoder for the texts of `save`. */
   load(genesis: Genesis): Loader<S>
 }
 
 /** Decodes a state from texts. */
 export interface Loader<S> {
-  /** Decode the next text. Throws Unsupported if only a newer build knows its contents. */
+  /** Decode the next text. Throws Unsupported if only a newer Sheaf supports its content. */
   add(text: string): void
-  /** Return the state, after the last text. Throws Internal ("corrupted") when something is missing. */
+  /**
+   * Return the state. Call this after the last text. Throws Internal ("corrupted") if a part of the state is missing.
+   */
   end(): S
 }
 
@@ -96,31 +99,31 @@ export interface Fold<S> {
   readonly genesis: Genesis
   /** The last slot applied to the state. */
   readonly slot: number
-  /** The checksum and time of that slot. */
+  /** The checksum of slot `slot`. `ts`: the time of this slot, in milliseconds since 1970. */
   readonly crc: number
   readonly ts: number
   readonly state: S
-  /** The key of the checkpoint that holds it, if any. */
+  /** The key of the checkpoint from which the state was read. Absent if the state was replayed. */
   readonly key?: string
 }
 
-/** The end of the log as replayed: the next slot follows slot `head`. */
+/** The last replayed slot of the log, after which the next slot is appended. */
 export interface LogEnd<S> {
   readonly head: number
-  /** The checksum and time of slot `head`. */
+  /** The checksum of slot `head`. `ts`: the time of this slot, in milliseconds since 1970. */
   readonly crc: number
   readonly ts: number
   /** The state after slot `head`. */
   readonly state: S
 }
 
-/** The change a caller wants to commit, decided on exactly the state that its entry will follow. */
+/** The transaction that a caller wants to commit. It is decided on the state to which its entry is applied. */
 export interface Proposal<Op = unknown> {
   readonly ops: readonly Op[]
   readonly req?: readonly Json[]
   readonly res?: Json
   readonly blobs?: readonly Uint8Array[]
-  /** Features that readers of the entry must know. */
+  /** Features that readers of the entry must support. */
   readonly need?: readonly string[]
 }
 
@@ -133,9 +136,11 @@ export interface ProposalPosition extends Position {
 }
 
 /**
- * Decides an entry. Synchronous. `state` is the state after all earlier slots and the earlier entries of the same slot.
- * After a lost race the committer calls the function again on the newer state. If it throws, only its own commit fails.
- * `N`: null for a function that may find that there is nothing to commit. Then it returns null.
+ * A function that decides the entry of a commit. `state`: the state after all earlier slots and after the earlier
+ * entries of the same slot. The function must be synchronous. If another writer wins the slot, the committer calls the
+ * function again on the newer state. If the function throws, only its own commit fails.
+ *
+ * `N`: `null` if the function may return null because there is nothing to commit.
  */
 export type Propose<S, Op = unknown, N extends null = never> = (
   state: S,
@@ -144,11 +149,17 @@ export type Propose<S, Op = unknown, N extends null = never> = (
 
 export interface CommitOptions {
   readonly signal?: AbortSignal | undefined
-  /** Recorded in the entry. `propose` must check in the state whether the key was used before. */
+  /**
+   * The idempotency key and the fingerprint of the call, stored in the entry. `propose` must look up in the state
+   * whether the key was used before.
+   */
   readonly idempotency?: Idempotency | undefined
 }
 
-/** Commits what a function proposes. Returns null if the function returned null on the newest state. */
+/**
+ * A function that commits the entry that `propose` returns. Resolves to null if `propose` returned null on the newest
+ * state.
+ */
 export interface Commit<S, Op = unknown> {
   (propose: Propose<S, Op>, options?: CommitOptions): Promise<Committed<S, Op>>
   (propose: Propose<S, Op, null>, options?: CommitOptions): Promise<Committed<S, Op> | null>
@@ -157,10 +168,10 @@ export interface Commit<S, Op = unknown> {
 /** A committed entry. */
 export interface Committed<S, Op = unknown> {
   readonly txn: string
-  /** `<slot, base 36>-<txn>`: contains the slot number, so a lookup needs no index. */
+  /** `<slot, base 36>-<txn>`. The id contains the slot number, so no index is needed to find the transaction. */
   readonly transactionId: string
   readonly at: Position
   readonly entry: Entry<Op>
-  /** The state right after the entry's slot, for reading one's own write. */
+  /** The state after the slot of the entry. A caller can read its own write from this state. */
   readonly state: S
 }

@@ -1,15 +1,18 @@
 /**
- * Packs: files with slots that were trimmed from the log and may still be read, byte for byte.
+ * Packs: files with copies of slots that were trimmed from the log and may still be read.
  *
  *     slots      the bytes of slot files, back to back
  *     index      one line of JSON: [[slot, offset, bytes], ...], ascending
- *     chain      the checksum of every slot of the pack's range, u32 each
+ *     chain      the checksums of all slots of the range, u32 each
  *     trailer    bytes of the index u32 | first slot u64 | bytes of the file u64 | "SHEAFSP1"
  *
- * - A pack covers slots `from..to`. Slots of the range that are absent were not needed. The ranges are consecutive, from slot 1 on.
- * - Every byte has a checksum: the name has the CRC-32 of index, chain and trailer, and each slot has its own.
- * - The chain tells whether given bytes were ever a slot of this log, after the slot is deleted.
- * - Checkpoints name the packs. A slot is deleted from the log only when every kept checkpoint names its pack.
+ * - A pack replaces the slots `from..to`. It contains only those slots of this range that were still needed. The range
+ *   of the first pack begins with slot 1, and each further range begins after the previous one.
+ * - A checksum protects every byte. The CRC-32 of index, chain and trailer is in the name of the file. Each slot has
+ *   its own checksum.
+ * - With the chain, a reader can check whether given bytes were a slot of this log, even after the slot was deleted.
+ * - Checkpoints contain the list of packs. A slot is deleted from the log only when every kept checkpoint lists its
+ *   pack.
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -23,15 +26,18 @@ import type { BlobStore } from '../storage/blob-store.js'
 export interface PackInfo {
   readonly from: number
   readonly to: number
-  /** `<from, 20 digits>-<to, 20 digits>-<birth, base36>-<checksum>.slots`. Earlier releases of Sheaf wrote no birth. */
+  /**
+   * `<from, 20 digits>-<to, 20 digits>-<creation slot, base36>-<checksum>.slots`. Names that earlier releases of Sheaf
+   * wrote have no creation slot.
+   */
   readonly name: string
   readonly bytes: number
 }
 
-/** The feature that readers of checkpoints must know if there are packs. */
+/** The feature that readers of a checkpoint must support if the checkpoint lists packs. */
 export const packsFeature = 'packs'
 
-/** A slot for a pack: its checksum, and its bytes if they are still needed. */
+/** A slot of a pack's range. `bytes`: the bytes of the slot if it is still needed, otherwise null. */
 export interface PackedSlot {
   readonly crc: number
   readonly bytes: Uint8Array | null
@@ -45,13 +51,13 @@ interface Footer {
 
 const trailerBytes = 28
 const magic = Buffer.from('SHEAFSP1')
-/** How many bytes of a pack's end are read first: nearly always its whole footer. */
+/** Number of bytes at the end of a pack that are read first. They nearly always contain the whole footer. */
 const endGuess = 64 * 1024
-/** Entries of index and chain that are processed at once. */
+/** Number of entries of the index or the chain that are processed before the code may pause. */
 const entriesAtOnce = 4096
-/** Bytes of the index that are parsed at once. */
+/** Number of bytes of the index that are parsed before the code may pause. */
 const indexBytesAtOnce = 64 * 1024
-/** Cache size for footers that have a `Memory` of their own. */
+/** Size in bytes of the cache of footers if the caller passes no `Memory`. */
 const ownBytes = 16 * 1024 * 1024
 
 /** Reads and writes packs. See the head of this file. */
@@ -70,37 +76,40 @@ export class Packs {
     )
   }
 
-  /** The packs that the adopted checkpoint names, in order. */
+  /** The packs that were adopted last, in the order of slots. */
   get infos(): readonly PackInfo[] {
     return this.#infos
   }
 
-  /** The last slot that the packs cover; 0 without packs. */
+  /** The last slot that the packs replace; 0 if there are no packs. */
   get covered(): number {
     return coveredBy(this.#infos)
   }
 
   /**
-   * Use these packs from now on. They must be those of a checkpoint that the log names, so that they cover every slot
-   * that was trimmed.
+   * Use these packs from now on. They must come from a checkpoint that the log names, because only such a checkpoint is
+   * certain to list the packs of all trimmed slots.
    */
   adopt(infos: readonly PackInfo[]): void {
     this.#infos = infos
   }
 
-  /** Read a slot; null if no pack contains it. */
+  /** Read the bytes of a slot. Returns null if no pack contains the slot. */
   async read(number: number): Promise<Uint8Array | null> {
     const info = this.#infoOf(number)
     return info === undefined ? null : this.readIn(info, number)
   }
 
-  /** Return the key of the pack that covers a slot; null if no pack does. */
+  /** Return the key of the pack that replaces a slot; null if there is none. */
   keyOf(number: number): string | null {
     const info = this.#infoOf(number)
     return info === undefined ? null : packKey(info)
   }
 
-  /** Read a slot from a given pack, adopted or not; null if the pack does not contain it. */
+  /**
+   * Read the bytes of a slot from a given pack, which need not be adopted. Returns null if the pack does not contain
+   * the slot.
+   */
   async readIn(info: PackInfo, number: number): Promise<Uint8Array | null> {
     const { positions } = await this.#footerOf(info)
     const at = 3 * partitionPoint(positions.length / 3, i => positions[3 * i]! < number)
@@ -113,19 +122,19 @@ export class Packs {
     return (await this.#footerOf(info)).chain
   }
 
-  /** Return the checksum of a slot that the packs cover; null for any other slot. */
+  /** Return the checksum of a slot in the range of a pack; null for any other slot. */
   async crcOf(number: number): Promise<number | null> {
     const info = this.#infoOf(number)
     return info === undefined ? null : (await this.#footerOf(info)).chain[number - info.from]!
   }
 
-  /** Return the numbers of the slots in a pack, ascending. */
+  /** Return the numbers of the slots that a pack contains, ascending. */
   async numbersIn(info: PackInfo): Promise<Float64Array> {
     const { positions } = await this.#footerOf(info)
     return Float64Array.from({ length: positions.length / 3 }, (_, i) => positions[3 * i]!)
   }
 
-  /** Count the bytes of those slots in a pack for which `isNeeded` is false. */
+  /** Return the size in bytes of the slots in a pack for which `isNeeded` returns false. */
   async bytesInVain(info: PackInfo, isNeeded: (slot: number) => boolean, pacer: Pacer): Promise<number> {
     const { positions } = await this.#footerOf(info)
     let unneeded = 0
@@ -137,8 +146,8 @@ export class Packs {
   }
 
   /**
-   * Write a pack durably that replaces the slots from `from` on. `birth`: the slot of the checkpoint that will name the
-   * pack.
+   * Write a pack durably. It replaces the slots from `from` on. `birth`: the creation slot of the pack, which is the
+   * slot of the checkpoint that will list it.
    */
   async write(
     from: number,
@@ -169,12 +178,12 @@ export function packKey({ name }: PackInfo): string {
   return `_hist/${name}`
 }
 
-/** Return the last slot that these packs cover; 0 without packs. */
+/** Return the last slot that these packs replace; 0 if there are no packs. */
 export function coveredBy(infos: readonly PackInfo[]): number {
   return infos.at(-1)?.to ?? 0
 }
 
-/** Encode a pack. Returns its bytes, and the checksum for its name. */
+/** Encode a pack. Returns its bytes, and the checksum that its name must contain. */
 async function encodePack(from: number, slots: readonly PackedSlot[], pacer: Pacer) {
   const lines: string[] = []
   const chain = Buffer.alloc(4 * slots.length)
@@ -226,12 +235,14 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
   const lineBytes = trailer.readUInt32LE(0)
   const chainBytes = 4 * (info.to - info.from + 1)
   const length = lineBytes + chainBytes + trailerBytes
-  if (length > info.bytes) throw damaged(`its size is not ${info.bytes} bytes`)
+  if (length > info.bytes)
+    throw damaged(`its footer has ${length} bytes, but the file has only ${info.bytes}`)
   const footer =
     length <= guess
       ? end.subarray(guess - length)
       : Buffer.from(await store.getRange(key, info.bytes - length, length))
-  if (!info.name.endsWith(`-${crcHex(crc32(footer))}.slots`)) throw damaged('its index has another checksum')
+  if (!info.name.endsWith(`-${crcHex(crc32(footer))}.slots`))
+    throw damaged('the checksum of its footer is not the one in its name')
   const pacer = new Pacer()
   const positions = new Float64Array(await readIndex(footer.subarray(0, lineBytes), pacer))
   const chain = new Uint32Array(chainBytes / 4)
@@ -242,7 +253,10 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
   return { positions, chain }
 }
 
-/** Parse the line of the index into its numbers, in pieces that begin and end between two entries. */
+/**
+ * Parse the index of a pack. Returns the numbers of all its entries, one after the other. Parses pieces of several
+ * entries, and yields to the event loop in between.
+ */
 async function readIndex(line: Buffer, pacer: Pacer): Promise<number[]> {
   const numbers: number[] = []
   const end = line.lastIndexOf(']')

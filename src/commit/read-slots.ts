@@ -2,19 +2,20 @@
 import type { BlobMark } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
 
-/** Consecutive slots; null: missing. */
+/** Slots with consecutive numbers. */
 interface SlotRun {
+  /** The bytes of each slot; null for a missing slot. */
   readonly found: (Uint8Array | null)[]
-  /** The mark of the last slot's blob, taken before its read; null if unknown. */
+  /** The mark of the last slot's blob, determined before the slot was read; null if unknown. */
   readonly mark: BlobMark | null
 }
 
 /**
- * Read up to `window` slots from `first` on. If the log has `peek`, read those that exist. If `first` is missing, read
- * the next slot, to detect a gap.
+ * Read up to `window` slots from slot `first` on. If the log has `peek`, only read slots that exist. If `first` does
+ * not exist, read the slot after it, so that the caller can detect a missing slot.
  *
- * Slots are trimmed in ascending order. So if the slot before `first` still exists afterwards, all the slots read are
- * part of the log.
+ * The log may be trimmed meanwhile, and a trimmed slot may be written again by mistake. Slots are trimmed in ascending
+ * order. So if the slot before `first` still exists after the call, all slots that were read are part of the log.
  */
 export async function readSlots(
   log: CommitLog,

@@ -1,4 +1,4 @@
-/** The steps of replay: a slot must follow its predecessor, and its entries are applied one by one. */
+/** Checks that slots are consecutive, and applies their entries to the state. */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { crcHex } from '../primitives/checksum.js'
 import type { Entry, LogEnd, Machine, SlotHeader } from './machine.js'
@@ -8,19 +8,21 @@ import type { Slot } from './slot.js'
 export function checkSuccessor<S>({ header }: Slot, { head, crc, ts }: LogEnd<S>): void {
   if (Number.parseInt(header.prev, 16) !== crc) {
     throw corrupted(
-      `slot ${header.slot} does not follow slot ${head}: it was written after one with checksum ` +
-        `${header.prev}, slot ${head} has ${crcHex(crc)}`,
+      `slot ${header.slot} does not follow slot ${head}: it names ${header.prev} as the checksum of ` +
+        `its predecessor, but slot ${head} has the checksum ${crcHex(crc)}`,
       { hint: 'part of the log was lost or comes from another copy of the root; restore a backup' },
     )
   }
   if (header.ts < ts) {
-    throw corrupted(`slot ${header.slot} is dated ${header.ts}, before slot ${head} (${ts})`)
+    throw corrupted(
+      `slot ${header.slot} has the time ${header.ts}, which is before the time ${ts} of slot ${head}`,
+    )
   }
 }
 
 /**
- * Return the state after entry `index` of a slot. Throws Internal ("corrupted") for an entry that is not valid, and
- * Unsupported for one that only a newer build knows.
+ * Apply entry `index` of a slot, and return the new state. Throws Internal ("corrupted") for an invalid entry, and
+ * Unsupported for an entry that only a newer Sheaf supports.
  */
 export function applyEntry<S>(
   machine: Machine<S>,

@@ -1,7 +1,7 @@
 /**
- * Finds where replay begins: at slot 0, or at a checkpoint.
+ * Determines the start of replay: slot 0 or a checkpoint.
  *
- * A checkpoint is used only if the log holds its slot with the checksum that the checkpoint names. If the slot was
+ * A checkpoint is used only if its slot is in the log and has the checksum that the checkpoint names. If the slot was
  * trimmed, a newer checkpoint is used.
  */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
@@ -11,30 +11,30 @@ import type { CommitLog } from './commit-log.js'
 import type { Fold, Machine } from './machine.js'
 import { type DecodedGenesis, decodeGenesis, decodeSlot } from './slot.js'
 
-/** The checkpoints of a root, for replay. */
+/** The checkpoints from which replay may begin. */
 export interface CheckpointOptions<S> {
-  /** The fold of a checkpoint, to begin with instead of slot 0. */
+  /** The newest known checkpoint. Default: replay begins with slot 0. */
   readonly base?: Fold<S> | undefined
   /**
-   * Return the newest checkpoint's fold of a slot after `after`; null if there is none. Absent if the log is never
+   * Return the newest checkpoint whose slot is after `after`; null if there is none. Absent if the log is never
    * trimmed.
    */
   readonly newer?: ((after: number) => Promise<Fold<S> | null>) | undefined
   /**
-   * Called when replay continues from a checkpoint, right after `state` is that of the fold. Slots in between are never
-   * applied. Must not throw.
+   * Called when replay continues from another checkpoint, immediately after the state was replaced. The slots before
+   * this checkpoint are then never applied. Must not throw.
    */
   readonly onReopened?: ((fold: Fold<S>) => void) | undefined
 }
 
-/** Where replay begins. */
+/** The start of replay. */
 export interface ReplayStart<S> {
   readonly fold: Fold<S>
-  /** The mark of the slot's blob; null if unknown. */
+  /** The mark of the blob of slot `fold.slot`; null if unknown. */
   readonly mark: BlobMark | null
 }
 
-/** Read slot 0. If the log is empty and replay begins with slot 0, call `create` to write the slot. */
+/** Read slot 0. If the log is empty and `base` is undefined, call `create` to write slot 0. */
 export async function readGenesis<S>(
   log: CommitLog,
   base: Fold<S> | undefined,
@@ -46,13 +46,13 @@ export async function readGenesis<S>(
   const last = await log.last(signal)
   const written = last < 0 && base === undefined ? await create() : await log.read(0, signal)
   if (written === null)
-    throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'slot 0 is not there')
+    throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'the log has no slot 0')
   return written
 }
 
 /**
- * Return where to begin: at the base, or at slot 0, whose bytes are `genesis`. Throws Internal ("corrupted") when the
- * base is not of this log.
+ * Return the start of replay: `base` (or a newer checkpoint), or slot 0 if `base` is undefined. `genesis`: the bytes of
+ * slot 0. Throws Internal ("corrupted") when the checkpoint does not belong to this log.
  */
 export async function findStart<S>(
   log: CommitLog,
@@ -72,7 +72,7 @@ export async function findStart<S>(
   return { fold, mark }
 }
 
-/** Return `base`, or a newer fold if the slot of `base` was trimmed meanwhile. */
+/** Return `base`, or a newer checkpoint if the slot of `base` was trimmed meanwhile. */
 export async function baseInLog<S>(
   base: Fold<S>,
   log: CommitLog,
@@ -87,8 +87,8 @@ export async function baseInLog<S>(
 }
 
 /**
- * Check that the log holds the last slot of `base` as it was when the base was made. Throws Internal ("corrupted")
- * otherwise. `start`: slot 0.
+ * Check that the slot of a checkpoint is in the log and has the checksum that the checkpoint names. Throws Internal
+ * ("corrupted") otherwise. `start`: the content of slot 0.
  */
 export async function checkBase<S>(
   base: Fold<S>,
@@ -97,10 +97,10 @@ export async function checkBase<S>(
   machine: Machine<S>,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it is of another root')
+  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it belongs to another root')
   const bytes = base.slot === 0 ? null : await log.read(base.slot, signal)
   if (base.slot > 0 && bytes === null) {
-    throw foreign(base, `the log ends with slot ${await log.last(signal)}`)
+    throw foreign(base, `that slot is missing, and the log ends with slot ${await log.last(signal)}`)
   }
   const { crc } = bytes === null ? start : decodeSlot(bytes, base.slot, machine.features)
   if (crc !== base.crc) {
@@ -108,12 +108,12 @@ export async function checkBase<S>(
   }
 }
 
-/** Thrown for a missing slot when a later slot exists. */
+/** The error for a missing slot when a later slot exists. */
 export class SlotMissing extends SheafError {
   readonly slot: number
 
   constructor(slot: number, later: number) {
-    super(ErrorCode.Internal, `slot ${slot} is missing, though slot ${later} is there`, {
+    super(ErrorCode.Internal, `slot ${slot} is missing, although slot ${later} exists`, {
       hint: 'part of the log was lost; restore a backup',
     })
     this.slot = slot

@@ -8,8 +8,9 @@
  * Numbers are little-endian. The checksum covers every byte of the file except its own four. The header is a
  * `SlotHeader`, or in slot 0 `{"f":1,"need":[],"ts":...,"genesis":{"root":...,"format":1}}`.
  *
- * Everything that Sheaf wrote can be decoded. Anything else is an error that names the slot and the defect. The
- * checksum proves the bytes, not their meaning, so `decodeSlot` also checks the shape of the header.
+ * `decodeSlot` decodes every slot that Sheaf wrote. For other bytes it throws an error that names the slot and the
+ * defect. A right checksum does not prove that the content is valid, so `decodeSlot` also checks the fields of the
+ * header.
  */
 import { assert, corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -35,8 +36,8 @@ export class Slot {
   }
 
   /**
-   * Return the bytes of a blob, without a copy. They start at a multiple of 8 if all earlier blobs end at a multiple of
-   * 8.
+   * Return the bytes of a blob without a copy. The bytes are aligned to 8 within the file if the sizes of all earlier
+   * blobs are multiples of 8.
    */
   blob(index: number): Uint8Array {
     const range = this.header.blobs[index]
@@ -45,13 +46,13 @@ export class Slot {
     return this.#file.subarray(start, start + range[1])
   }
 
-  /** The size of the slot's file. */
+  /** The size of the slot's file in bytes. */
   get bytes(): number {
     return this.#file.length
   }
 
   /**
-   * About how many bytes of memory the slot takes. Measured: the objects of a header take five times the bytes of its
+   * The estimated memory of the slot in bytes. Measured: the objects of a header take five times as many bytes as its
    * text.
    */
   get memory(): number {
@@ -59,13 +60,13 @@ export class Slot {
   }
 }
 
-/** A slot and the bytes of its file. */
+/** A slot, and the bytes of its file. */
 export interface EncodedSlot {
   readonly slot: Slot
   readonly bytes: Uint8Array
 }
 
-/** Encode a slot. `entryTexts` are `header.entries` as JSON, in the same order. */
+/** Encode a slot. `entryTexts`: the JSON texts of `header.entries`, in the same order. */
 export function encodeSlot(
   header: Omit<SlotHeader, 'f' | 'blobs'>,
   entryTexts: readonly string[],
@@ -90,8 +91,8 @@ export function encodeGenesis(genesis: Genesis, ts: number): Uint8Array {
 }
 
 /**
- * Decode slot `number`. Throws Internal ("corrupted") for a torn, damaged or foreign slot, and Unsupported for a slot
- * that needs a feature outside `features`.
+ * Decode slot `number`. Throws Internal ("corrupted") for a slot that is torn, damaged or has another number. Throws
+ * Unsupported for a slot that needs a feature that is not in `features`.
  */
 export function decodeSlot(bytes: Uint8Array, number: number, features: ReadonlySet<string>): Slot {
   const { header, crc, headerBytes } = decodeFile(bytes, number)
@@ -100,20 +101,22 @@ export function decodeSlot(bytes: Uint8Array, number: number, features: Readonly
   return new Slot(header, crc, bytes, headerBytes)
 }
 
-/** Return the checksum that the trailer of a slot states, unchecked; null for bytes too few to have a trailer. */
+/**
+ * Return the checksum in the trailer of a slot without checking it. Returns null if `bytes` is shorter than a trailer.
+ */
 export function statedChecksum(bytes: Uint8Array): number | null {
   if (bytes.length < trailerBytes) return null
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
 }
 
-/** The contents of slot 0. */
+/** The content of slot 0, with its time and its checksum. */
 export interface DecodedGenesis {
   readonly genesis: Genesis
   readonly ts: number
   readonly crc: number
 }
 
-/** Decode slot 0. Throws as `decodeSlot` does. */
+/** Decode slot 0. Throws the same errors as `decodeSlot`. */
 export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>): DecodedGenesis {
   const { header, crc } = decodeFile(bytes, 0)
   checkFormat(header, 0, features)
@@ -152,7 +155,7 @@ function checksum(bytes: Uint8Array): number {
 
 function decodeFile(bytes: Uint8Array, number: number) {
   const at = bytes.length - trailerBytes
-  if (at < 1) throw corrupted(`slot ${number} is torn: it has ${bytes.length} bytes, less than a trailer`)
+  if (at < 1) throw corrupted(`slot ${number} is torn: it has only ${bytes.length} bytes`)
   const trailer = new DataView(bytes.buffer, bytes.byteOffset + at, trailerBytes)
   for (let i = 0; i < magic.length; i++) {
     if (trailer.getUint8(16 + i) !== magic.charCodeAt(i)) {
@@ -161,13 +164,13 @@ function decodeFile(bytes: Uint8Array, number: number) {
   }
   const total = trailer.getBigUint64(8, true)
   if (total !== BigInt(bytes.length)) {
-    throw corrupted(`slot ${number} is torn: it has ${bytes.length} bytes, its trailer says ${total}`)
+    throw corrupted(`slot ${number} is torn: it has ${bytes.length} bytes, but its trailer says ${total}`)
   }
   const crc = trailer.getUint32(0, true)
   const actual = checksum(bytes)
   if (crc !== actual) {
     throw corrupted(
-      `slot ${number} is damaged: its checksum is ${crcHex(actual)}, its trailer says ${crcHex(crc)}`,
+      `slot ${number} is damaged: its checksum is ${crcHex(actual)}, but its trailer says ${crcHex(crc)}`,
     )
   }
   const headerBytes = trailer.getUint32(4, true)
@@ -201,7 +204,8 @@ function checkHeader(
 ): asserts header is Record<string, unknown> & SlotHeader {
   const { slot, prev, by, ts, blobs, entries } = header
   if (!isCount(slot)) throw badHeader(number, 'slot')
-  if (slot !== number) throw corrupted(`slot ${number} is foreign: its header says it is slot ${slot}`)
+  if (slot !== number)
+    throw corrupted(`slot ${number} has the wrong number: its header is that of slot ${slot}`)
   if (typeof prev !== 'string' || !/^[0-9a-f]{8}$/.test(prev)) throw badHeader(number, 'prev')
   if (typeof by !== 'string') throw badHeader(number, 'by')
   if (!isCount(ts)) throw badHeader(number, 'ts')
@@ -240,7 +244,7 @@ function badHeader(number: number, field: string): SheafError {
 }
 
 function tooNew(number: number, what: string): SheafError {
-  return unsupported(`slot ${number} was written by a newer Sheaf: this one does not know ${what}`, {
-    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  return unsupported(`slot ${number} was written by a newer Sheaf: this version does not support ${what}`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or with a later version',
   })
 }

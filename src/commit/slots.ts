@@ -1,4 +1,4 @@
-/** Reads slots by number: entries and inline blobs of old commits. Recently used slots come from the cache. */
+/** Reads slots by number, to get entries and inline blobs of old commits. Recently used slots come from the cache. */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { Memory, type Partition } from '../primitives/memory.js'
@@ -7,10 +7,13 @@ import type { CommitLog } from './commit-log.js'
 import type { Packs } from './packs.js'
 import { decodeSlot, type Slot } from './slot.js'
 
-/** Thrown for a slot that was trimmed because no version or index needs it any more. */
+/** The error for a slot that was trimmed because no version or index needed it. */
 export class SlotTrimmed extends SheafError {
   constructor(number: number) {
-    super(ErrorCode.Internal, `slot ${number} was trimmed from the log: nothing needed it any more`)
+    super(
+      ErrorCode.Internal,
+      `slot ${number} was trimmed from the log, because no version and no index needed it`,
+    )
   }
 }
 
@@ -19,13 +22,13 @@ export interface SlotReader {
   get(number: number, signal?: AbortSignal): Promise<Pick<Slot, 'header' | 'blob'>>
 }
 
-/** Cache size for slots that have a `Memory` of their own. */
+/** Size in bytes of the cache of slots if the caller passes no `Memory`. */
 const ownBytes = 128 * 1024 * 1024
 
-/** The packs with the slots that were trimmed from the log, and a way to update the list of packs. */
+/** The packs with the slots that were trimmed from the log, and a function that updates the list of packs. */
 interface TrimmedSlots {
   readonly packs: Packs
-  /** Adopt the packs that newer checkpoints name. */
+  /** Adopt the packs that the newest checkpoint lists. */
   readonly lookAgain: () => Promise<void>
 }
 
@@ -36,7 +39,7 @@ export class Slots implements SlotReader {
   readonly #cache: Partition<Slot>
   readonly #trimmed: TrimmedSlots | undefined
 
-  /** `trimmed`: absent if no slot was ever trimmed from the log. */
+  /** `trimmed`: the packs. Absent for a log that is never trimmed. */
   constructor(
     log: CommitLog,
     features: ReadonlySet<string>,
@@ -50,8 +53,8 @@ export class Slots implements SlotReader {
   }
 
   /**
-   * Return a slot that was certainly written. Throws `SlotTrimmed` when it was trimmed because nothing needed it, and
-   * Internal ("corrupted") when the slot is lost or damaged.
+   * Return a slot. The caller must know that the slot was written. Throws `SlotTrimmed` if the slot was trimmed and is
+   * in no pack, and Internal ("corrupted") if it is lost or damaged.
    */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
@@ -60,12 +63,15 @@ export class Slots implements SlotReader {
     )
   }
 
-  /** Cache a slot that was just written or applied. */
+  /** Put a slot in the cache, because it was just written or applied. */
   keep(slot: Slot): void {
     this.#cache.keep(slotKey(slot.header.slot), slot)
   }
 
-  /** Return the checksum of a slot that was or may have been trimmed; null for a slot that certainly was not. */
+  /**
+   * Return the checksum of a slot in the range of a pack. Returns null for any other slot: such a slot was certainly
+   * not trimmed.
+   */
   async crcOfTrimmed(number: number): Promise<number | null> {
     if (this.#trimmed === undefined) return null
     const { packs, lookAgain } = this.#trimmed
@@ -74,8 +80,8 @@ export class Slots implements SlotReader {
   }
 
   /**
-   * Read from packs. A pack that is known here may have been replaced, so after an error the list of packs is updated
-   * once.
+   * Call `read`, which reads from packs. A pack in the known list may have been replaced and deleted. So after an
+   * error, update the list of packs and call `read` again.
    */
   async #inPacks<T>(read: () => Promise<T>): Promise<T> {
     try {
@@ -98,8 +104,9 @@ export class Slots implements SlotReader {
   }
 
   /**
-   * Read a slot that packs cover. A blob of that number in the log may be a slot that a late writer wrote after the
-   * trim (commit/appender.ts): the checksum tells.
+   * Read a slot in the range of a pack. If no pack contains it, the log may still have it. But the blob in the log may
+   * be a slot that a writer wrote by mistake after the trim (commit/appender.ts). So compare its checksum with the one
+   * in the pack.
    */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
     const packed = await this.#inPacks(() => packs.read(number))
@@ -118,7 +125,7 @@ export class Slots implements SlotReader {
   }
 }
 
-/** Add the name of the pack to the error of a damaged slot. */
+/** Add the key of the pack to the message of a "corrupted" error. */
 function inPack(error: unknown, key: string | null): unknown {
   if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) return error
   return corrupted(`${error.message}, in ${key}`, { cause: error })

@@ -1,17 +1,18 @@
 /**
- * Orders writers that compete for the next slot: the writer that has waited longest is first. Every writer derives the
- * same order from the log, without messages. The order is only a back-off: the log's put-if-absent decides.
+ * Orders writers that compete for the next slot. The writer that has waited longest is the first. Every writer computes
+ * the same order from the log, so writers exchange no messages. A writer that ignores the order does no harm, because
+ * the put-if-absent of the log decides who gets the slot.
  */
 
-/** Writers that own none of this many newest slots are forgotten. */
+/** A writer is forgotten if it wrote none of this many newest slots. */
 const rememberedSlots = 16
 
-/** The order of writers, from the newest slots of the log. */
+/** The order of the writers of the newest slots. */
 export class Turns {
-  /** The newest slot of each writer, oldest first. */
+  /** By writer: the writer's newest slot. The writer with the oldest of these slots comes first. */
   readonly #newest = new Map<string, number>()
 
-  /** Note that `writer` wrote `slot`. Call it in log order. */
+  /** Record that `writer` wrote `slot`. Call this in the order of slots. */
   note(writer: string, slot: number): void {
     this.#newest.delete(writer)
     this.#newest.set(writer, slot)
@@ -21,12 +22,15 @@ export class Turns {
     }
   }
 
-  /** The number of writers that own one of the newest slots. */
+  /** The number of writers that wrote one of the newest slots. */
   get writers(): number {
     return this.#newest.size
   }
 
-  /** Return how many of these writers come before `writer`, because they have waited longer. */
+  /**
+   * Return how many of these writers come before `writer`, because their newest slot is older. Returns 0 for a writer
+   * that wrote none of the newest slots.
+   */
   before(writer: string): number {
     if (!this.#newest.has(writer)) return 0
     let count = 0

@@ -1,4 +1,7 @@
-/** The part of a checkpoint next to the state: the pages and packs that replace deletable slots, and the time since which they do. */
+/**
+ * The member `extra` of a checkpoint: the history pages and packs that replace old slots of the log, and the times
+ * since when they replace these slots.
+ */
 import type { CheckpointNote } from '../commit/checkpoints.js'
 import { coveredBy, type PackInfo } from '../commit/packs.js'
 import type { PageInfo } from '../manifest/history.js'
@@ -6,33 +9,40 @@ import type { PageInfo } from '../manifest/history.js'
 export interface CheckpointExtra {
   readonly pages: readonly PageInfo[]
   readonly packs?: readonly PackInfo[]
-  /** Up to which slot packs stood for slots, and from which time on (milliseconds since 1970). Ascending. */
+  /**
+   * Pairs of a slot and a time in milliseconds since 1970, ascending. Since this time, packs replace all slots up to
+   * this slot.
+   */
   readonly packed?: readonly (readonly [to: number, since: number])[]
-  /** Names of pages and packs that were replaced, and when (milliseconds since 1970). */
+  /**
+   * Names of pages and packs that were replaced by others, with the time of the replacement (milliseconds since 1970).
+   */
   readonly replaced?: readonly (readonly [name: string, at: number])[]
 }
 
-/** Most entries of `packed` and of `replaced` that are kept. */
+/** Maximum numbers of entries of `packed` and of `replaced`. The newest entries are kept. */
 const packedMax = 256
 const replacedMax = 1024
 
+/** Return `extra` of a checkpoint with its type. */
 export function extraOf({ extra }: Pick<CheckpointNote, 'extra'>): CheckpointExtra {
   return extra as unknown as CheckpointExtra
 }
 
-/** Return the history pages that a checkpoint names. */
+/** Return the history pages that a checkpoint lists. */
 export function pagesOf(note: Pick<CheckpointNote, 'extra'>): readonly PageInfo[] {
   return extraOf(note).pages
 }
 
-/** Return the packs that a checkpoint names. */
+/** Return the packs that a checkpoint lists. */
 export function packsOf(note: Pick<CheckpointNote, 'extra'>): readonly PackInfo[] {
   return extraOf(note).packs ?? []
 }
 
 /**
- * Return the extra of the checkpoint that follows one with `before`. `ts`: its time (milliseconds since 1970). Files that were replaced
- * before `forgotten` are left out.
+ * Return `extra` of the next checkpoint. `before`: `extra` of the previous checkpoint. `ts`: the time of the next
+ * checkpoint in milliseconds since 1970. Files that were replaced before the time `forgotten` are no longer listed in
+ * `replaced`.
  */
 export function nextExtra(
   before: CheckpointExtra,
@@ -45,9 +55,12 @@ export function nextExtra(
   const gone = [...before.pages, ...(before.packs ?? [])].filter(({ name }) => !names.has(name))
   const known = (before.replaced ?? []).filter(([name, at]) => at >= forgotten && !names.has(name))
   const replaced = [...known, ...gone.map(({ name }) => [name, ts] as const)].slice(-replacedMax)
-  const stood = before.packed ?? []
+  const packedBefore = before.packed ?? []
   const to = coveredBy(packs)
-  const packed = to > (stood.at(-1)?.[0] ?? 0) ? [...stood, [to, ts] as const].slice(-packedMax) : stood
+  const packed =
+    to > (packedBefore.at(-1)?.[0] ?? 0)
+      ? [...packedBefore, [to, ts] as const].slice(-packedMax)
+      : packedBefore
   return {
     pages,
     ...(packs.length > 0 && { packs, packed }),

@@ -1,10 +1,12 @@
 /**
- * Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest checkpoint is long.
+ * Writes a checkpoint of the state and a history page up to its slot, when the log after the newest checkpoint is long.
  *
- * - A checkpoint counts once the log names it.
- * - The log names a checkpoint only if the checkpoints that its state names are still the newest. So each file that the new checkpoint
- *   names was named by one of these, or was written after them.
- * - What may be deleted follows from this alone (maintenance/trim). It depends on no clock, and not on how long a writer was suspended.
+ * - A checkpoint counts only when an operation in the log names it.
+ * - The log may name a new checkpoint only if no other checkpoint was named after the slot of the new checkpoint. So
+ *   every file that the new checkpoint lists was also listed by one of the previous checkpoints, or is newer than these
+ *   checkpoints.
+ * - Because of this rule, the lists of files in the named checkpoints determine which files may be deleted
+ *   (maintenance/trim). The rule needs no clock. It also holds if a writer was suspended for a long time.
  */
 import { featuresOfBuilds } from '../catalog/index-builds.js'
 import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
@@ -21,21 +23,24 @@ import { keptNote } from './kept-note.js'
 import type { MaintenanceTask, Report, Warn } from './maintenance.js'
 import type { Packed, Packing } from './packing.js'
 
-/** How long pages and packs stay at least after others have replaced them, milliseconds. */
+/** Minimum time in milliseconds for which pages and packs are kept after others have replaced them. */
 export const replacedMs = 10 * 1000
-/** A checkpoint is due when the log after the newest checkpoint has this many bytes, and half as many as that checkpoint has; */
+/**
+ * A checkpoint is due when the log after the newest checkpoint has at least this many bytes, and at least half as many
+ * bytes as that checkpoint.
+ */
 const tailBytesMin = 256 * 1024
-/** a shorter slot counts as this many bytes, because a process that opens the root reads each slot by itself; */
+/** A slot counts as at least this many bytes, because a process that opens the root reads each slot separately. */
 const slotBytesMin = 4096
-/** or this many slots. */
+/** A checkpoint is also due after this many slots. */
 const tailSlotsMax = 4000
 
-/** How long the log is after a checkpoint. */
+/** The length of the log after the newest checkpoint. */
 export class Tail {
   slots = 0
   bytes = 0
 
-  /** Count a slot. A slot that only names a checkpoint does not count: the next checkpoint need not hold it. */
+  /** Count a slot. A slot that only names a checkpoint is not counted, because a new checkpoint would save nothing. */
   note(slot: Slot): void {
     if (slot.header.entries.every(({ ops }) => ops.every(isNaming))) return
     this.slots++
@@ -61,7 +66,7 @@ interface CheckpointingOptions {
   readonly keepOrphansMs: number
   /** The checkpoint from which the root was opened. */
   readonly opened: Checkpoint<CatalogState> | null
-  /** The slots that were applied since then. The commit path goes on counting. */
+  /** The length of the log since that checkpoint. The commit path counts further slots. */
   readonly tail: Tail
   readonly report: Report
   readonly warn: Warn
@@ -70,7 +75,7 @@ interface CheckpointingOptions {
 export class Checkpointing implements MaintenanceTask {
   readonly name = 'writing a checkpoint'
   readonly #options: CheckpointingOptions
-  /** Name of the checkpoint from which this process knows pages and packs. */
+  /** The file name of the newest checkpoint that this process knows, or ''. */
   #name = ''
   #slot = 0
   #bytes = 0
@@ -81,7 +86,7 @@ export class Checkpointing implements MaintenanceTask {
     if (options.opened !== null) this.#take(options.opened)
   }
 
-  /** Slot of the newest checkpoint that this process knows. */
+  /** The slot of the newest checkpoint that this process knows. */
   get slot(): number {
     return this.#slot
   }
@@ -93,7 +98,7 @@ export class Checkpointing implements MaintenanceTask {
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
     const { committer, checkpoints, history, packs, tail, keepOrphansMs, report } = this.#options
     for (;;) {
-      // Another process may have written a checkpoint first: its pages serve here as well.
+      // Another process may have written a checkpoint meanwhile. Then use its list of pages and packs.
       const known = await this.#adoptKept(signal)
       const fold = committer.fold
       if (tail.slots === 0 || (!thorough && this.dueIn() > 0)) return
@@ -109,7 +114,8 @@ export class Checkpointing implements MaintenanceTask {
         await checkpoints.remove(written.key)
         continue
       }
-      // A reader that missed a page meanwhile may have adopted a newer checkpoint.
+      // Do not go back: a reader in this process may have adopted a newer checkpoint meanwhile, because it missed a
+      // page.
       if (history.sealed <= fold.slot) {
         history.seal(pages)
         packs.adopt(packed)
@@ -118,7 +124,7 @@ export class Checkpointing implements MaintenanceTask {
       this.#slot = fold.slot
       this.#bytes = written.bytes
       this.#extra = extra
-      // Slots that were applied meanwhile are the beginning of the next tail.
+      // Slots that were applied meanwhile are not in the checkpoint, so keep counting them.
       tail.slots -= slots
       tail.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
@@ -128,8 +134,8 @@ export class Checkpointing implements MaintenanceTask {
   }
 
   /**
-   * Commit the name of a checkpoint. Returns null if the log has named another one since the state that the checkpoint holds: files that
-   * this checkpoint names may be deleted.
+   * Commit the name of a checkpoint. Returns null if the log has named another checkpoint after the state of this
+   * checkpoint. Then files that this checkpoint lists may be deleted, so it must not be used.
    */
   async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<CatalogCommitted | null> {
     const op: CheckpointOp = { op: 'checkpoint', name: nameOf(key) }
@@ -139,33 +145,37 @@ export class Checkpointing implements MaintenanceTask {
     })
   }
 
-  /** Delete checkpoints that can never be named any more: those of states in which the newest one was not named yet. */
+  /** Delete checkpoints that can never be named, because another checkpoint was named after their state. */
   async #prune({ checkpoints: kept }: CatalogState): Promise<void> {
     const newest = kept.at(-1)
     if (newest === undefined || kept.length < 2) return
     await this.#options.checkpoints.prune(new Set(kept.map(({ name }) => name)), newest.at)
   }
 
-  /** Pack old slots. If that fails (a slot is damaged), warns and leaves the slots in the log: nothing may prevent the checkpoint. */
+  /**
+   * Pack old slots. If this fails, for example because a slot is damaged, warn and leave the slots in the log. The
+   * checkpoint is written in any case.
+   */
   async #pack(fold: Fold<CatalogState>, thorough: boolean, signal: AbortSignal): Promise<Packed> {
     const { packing, packs, warn } = this.#options
     try {
       return await packing.next(fold, this.#slot, thorough, signal)
     } catch (cause) {
       signal.throwIfAborted()
-      warn('old slots of the log stay for now', cause)
+      warn('old slots of the log could not be packed and stay in the log for now', cause)
       return { packs: packs.infos, isNeeded: () => true }
     }
   }
 
-  /** Note that the root was opened again from another checkpoint: this process did not apply the slots between. */
+  /** Use another checkpoint, because the root was reopened from it. This process did not apply the slots before it. */
   reopened(checkpoint: Checkpoint<CatalogState>): void {
     this.#take(checkpoint)
   }
 
   /**
-   * Adopt the newest whole checkpoint that the log names, and build on it from now on. Returns the names of all checkpoints that the log
-   * names now: a checkpoint that is named later may name files that this process does not know.
+   * Adopt the newest undamaged checkpoint that the log names, with its pages and packs. Returns the names of all
+   * checkpoints that the log names now. If other names are found later, a newer checkpoint may list files that this
+   * process does not know.
    */
   async #adoptKept(signal: AbortSignal): Promise<string> {
     const { committer, checkpoints, history, packs, tail } = this.#options
@@ -179,7 +189,7 @@ export class Checkpointing implements MaintenanceTask {
     packs.adopt(packsOf(note))
     const { head } = committer
     const share = (head - note.slot) / Math.max(1, head - this.#slot)
-    // One of the slots since then only names the checkpoint.
+    // Subtract the slot that names the checkpoint.
     tail.slots = Math.max(0, head - note.slot - 1)
     tail.bytes = Math.round(tail.bytes * share)
     this.#take(note)
@@ -203,7 +213,7 @@ function isNaming(op: unknown): boolean {
   return (op as { readonly op?: unknown }).op === 'checkpoint'
 }
 
-/** Write a checkpoint with `extra`. The features of both the state and `extra` are in its `need`. */
+/** Write a checkpoint with `extra`. Its `need` has the features of the state and those of `extra`. */
 export function writeCheckpoint(
   checkpoints: Checkpoints<CatalogState>,
   fold: Fold<CatalogState>,

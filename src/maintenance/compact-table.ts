@@ -1,4 +1,4 @@
-/** One round of compaction of one table: plans the work on the newest version, does it, and commits it. */
+/** Runs one round of compaction of one table: plans the work on the newest version, does the work, and commits it. */
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
 import type { TableCompacted } from '../client/maintenance-event.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
@@ -22,12 +22,15 @@ import { type CompactionMode, type CompactionPlan, planCompaction } from '../wri
 import type { StageTarget } from '../write/stage.js'
 import { isSuperseded } from './is-superseded.js'
 
-/** How long compaction waits for open transactions of callers before a commit that would make them run again, milliseconds. */
+/**
+ * Maximum time in milliseconds for which compaction waits for open transactions of callers. Its commit would make these
+ * transactions run again.
+ */
 const transactionsMs = 2000
-/** How often the work is brought up to date with commits of others before compaction gives up. */
+/** Maximum number of attempts to commit. Before each attempt, the work is updated with commits of other writers. */
 const attemptsMax = 10
 
-/** Finished work that is not committed yet, and the version it was done on. */
+/** Work that is done but not committed, and the manifest of the version on which it was done. */
 interface Work {
   readonly layout: Layout
   readonly compacted: readonly Compacted[]
@@ -36,15 +39,14 @@ interface Work {
 
 export interface Round {
   readonly event: TableCompacted
-  /** Whether there is more to do than belongs into one commit. */
+  /** Whether more work is left than one commit may contain. */
   readonly hasMore: boolean
 }
 
 /**
- * Compact a table once. Returns null if nothing is worth doing, or if the work was superseded because the table was replaced, dropped, or
- * given other columns. Calls on the table never wait for the work, and calls of this process never start again because of it.
- *
- * `fullBytes`: size of a full fragment, bytes.
+ * Run one round of compaction on a table. Returns null if no work is worth its cost. Also returns null if the work has
+ * become useless because the table was replaced, dropped, or given other columns. Other calls on the table do not wait
+ * for the work. No call of this process has to be repeated because of it.
  */
 export async function compactTable(
   engine: Engine,
@@ -103,7 +105,9 @@ async function executePlan(
   return { layout: reader.layout, compacted, folded }
 }
 
-/** Return whether a job is open on the table. It would have to repeat its work for fragments that move. */
+/**
+ * Return whether a table has an open job. Such a job would have to repeat its work for fragments that are compacted.
+ */
 function hasOpenJob(state: CatalogState, { uuid }: TableHead): boolean {
   for (const [, job] of state.jobs) if (job.table === uuid) return true
   return false
@@ -120,8 +124,8 @@ async function readerOf(
 }
 
 /**
- * Commit the work. The commit takes its turn among the changes of this process to the table, so none of them is between its look at the
- * table and its commit. The work takes over what other processes changed.
+ * Commit the work. The commit waits for its turn among the writers of this process to the table, so no other change of
+ * this process comes between. Changes of other processes are merged into the work.
  */
 async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
   const { signal } = pacer
@@ -139,7 +143,7 @@ async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pa
   return change
 }
 
-/** The change that was committed; null if there was nothing to commit any more. */
+/** The result of an attempt. `change`: null if there was nothing to commit. */
 interface Attempt {
   readonly change: Change | null
 }
@@ -194,10 +198,10 @@ function featuresOf({ indexes }: Change): readonly string[] {
   return indexes === undefined ? [movesFeature] : [movesFeature, indexesFeature]
 }
 
-/** Return whether a change affects any of `fragments`. */
+/** Return whether a change affects one of `fragments`. */
 function touches(change: Change, fragments: ReadonlySet<number>): boolean {
   const { restore, dead, columns = [], folded = [], indexes = [] } = change
-  // An index that was committed meanwhile has its own row mappings, which must follow the moved rows.
+  // A new index has its own row mappings, and these would have to be updated for the moved rows.
   if (restore !== undefined || indexes.length > 0) return true
   const touched = [
     ...fragmentsLeaving(change),

@@ -1,6 +1,6 @@
 /**
- * Compacts tables and keeps their indexes up to date. A table is due at once after many changes, and after a pause in its commits where
- * fewer changes wait.
+ * Compacts tables and adds unindexed rows to their indexes. A table with many changes is due immediately. A table with
+ * fewer changes is due after a pause in its commits.
  */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
@@ -14,13 +14,13 @@ import type { MaintenanceTask, Report } from './maintenance.js'
 const compacting = lazyImport(() => import('./compact-table.js'))
 const folding = lazyImport(() => import('./fold-indexes.js'))
 
-/** A table is due at once after this many new fragments plus deletion vectors of commits. */
-const soonCount = 64
-/** With fewer, a table is due after this many milliseconds without a commit to it, */
+/** A table is due immediately when its commits have added this many fragments and deletion vectors. */
+const pendingMax = 64
+/** A table with fewer changes is due when this many milliseconds have passed since the last commit to it, */
 const restMs = 2000
-/** and at least this many milliseconds after its last compaction (STORAGE S27). */
+/** but not before this many milliseconds have passed since its last compaction (STORAGE S27). */
 const pauseMs = 30_000
-/** Most rounds of one thorough compaction of a table. Each round leaves less to do. */
+/** Maximum number of rounds of one thorough compaction of a table. It only guards against an endless loop. */
 const roundsMax = 100
 
 interface CompactionOptions {
@@ -32,14 +32,20 @@ interface CompactionOptions {
 export class Compaction implements MaintenanceTask {
   readonly name = 'compacting tables'
   readonly #options: CompactionOptions
-  /** By table uuid: new fragments plus deletion vectors of commits, since the table was last compacted. */
+  /**
+   * By table uuid: the number of fragments and deletion vectors that commits added since the last compaction of the
+   * table.
+   */
   readonly #pending = new Map<string, number>()
-  /** Tables that are due now. */
-  readonly #soon = new Set<string>()
-  /** By table uuid: when the table is due if nobody commits to it until then (`clock.elapsed()`). `#next`: the earliest or sooner. */
-  readonly #later = new Map<string, number>()
+  /** The uuids of tables that are due now. */
+  readonly #dueNow = new Set<string>()
+  /**
+   * By table uuid: the time on the monotonic clock when the table is due if no commit changes it until then. `#next`: a
+   * lower bound of these times.
+   */
+  readonly #dueAt = new Map<string, number>()
   #next = Number.POSITIVE_INFINITY
-  /** By table uuid: the time of the last compaction (`clock.elapsed()`). */
+  /** By table uuid: the time of the last compaction on the monotonic clock. */
   readonly #compacted = new Map<string, number>()
 
   constructor(options: CompactionOptions) {
@@ -50,23 +56,24 @@ export class Compaction implements MaintenanceTask {
     for (const op of entry.ops) {
       if (op.op !== 'change' || op.kind === 'compaction') continue
       if (op.kind === 'index') {
-        // Rows that were added or moved during the build are not in the index.
-        this.#lookLater(op.t)
+        // The new index lacks rows that were added or moved while it was built.
+        this.#schedule(op.t)
         continue
       }
       const head = state.tables.get(op.t)
       if (head === undefined) continue
-      // The table is new to this process: how much work others have left is unknown, so all its fragments count.
+      // For a table that is new to this process, count all its fragments, because the work that other processes left is
+      // unknown.
       const before = this.#pending.get(op.t) ?? head.fragments - op.add.length
       const pending = before + op.add.length + op.dead.length
       this.#pending.set(op.t, pending)
-      if (pending >= soonCount) this.#soon.add(op.t)
-      this.#lookLater(op.t)
+      if (pending >= pendingMax) this.#dueNow.add(op.t)
+      this.#schedule(op.t)
     }
   }
 
   dueIn(): number {
-    return this.#soon.size > 0 ? 0 : Math.max(0, this.#next - this.#now())
+    return this.#dueNow.size > 0 ? 0 : Math.max(0, this.#next - this.#now())
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
@@ -77,33 +84,33 @@ export class Compaction implements MaintenanceTask {
       for (const uuid of tables.keys()) await this.#compactFully(uuid, pacer)
       return
     }
-    const [soon] = this.#soon
+    const [soon] = this.#dueNow
     const uuid = soon ?? this.#due()
     if (uuid === undefined) return
     this.#pending.set(uuid, 0)
-    this.#later.delete(uuid)
-    this.#soon.delete(uuid)
+    this.#dueAt.delete(uuid)
+    this.#dueNow.delete(uuid)
     if (!tables.has(uuid)) {
       this.#pending.delete(uuid)
       this.#compacted.delete(uuid)
       return
     }
     const round = await this.#compact(uuid, soon === undefined ? 'eager' : 'lazy', pacer)
-    if (round?.hasMore === true) this.#soon.add(uuid)
-    else if (round !== null || soon !== undefined) this.#lookLater(uuid)
+    if (round?.hasMore === true) this.#dueNow.add(uuid)
+    else if (round !== null || soon !== undefined) this.#schedule(uuid)
   }
 
-  #lookLater(uuid: string): void {
+  #schedule(uuid: string): void {
     const compacted = this.#compacted.get(uuid) ?? Number.NEGATIVE_INFINITY
     const at = Math.max(this.#now() + restMs, compacted + pauseMs)
-    this.#later.set(uuid, at)
+    this.#dueAt.set(uuid, at)
     this.#next = Math.min(this.#next, at)
   }
 
-  /** Return a table whose due time has passed. */
+  /** Return the uuid of a table whose due time has passed; undefined if there is none. */
   #due(): string | undefined {
     this.#next = Number.POSITIVE_INFINITY
-    for (const [uuid, at] of this.#later) {
+    for (const [uuid, at] of this.#dueAt) {
       if (at <= this.#now()) {
         this.#next = at
         return uuid

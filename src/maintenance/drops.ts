@@ -1,6 +1,7 @@
 /**
- * Deletes the files of tables that were dropped before the GC watermark. Tables that existed at the watermark or later, or that a
- * snapshot shows, stay readable. So a copy of a live root is whole if copying takes less than the age behind the watermark (S25).
+ * Deletes the files of tables that were dropped before the GC watermark. Tables that existed at the watermark or later,
+ * and tables in a pinned snapshot, stay readable. So a copy of a live root is complete if copying takes less time than
+ * the age of the watermark (S25).
  */
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogOp } from '../catalog/ops.js'
@@ -10,7 +11,7 @@ import { deleteTableFiles } from '../write/delete-table-files.js'
 import type { Pins } from '../write/pins.js'
 import type { MaintenanceTask, Report } from './maintenance.js'
 
-/** The pause between two looks at the queue of drops, milliseconds. */
+/** Minimum time in milliseconds between two runs. */
 const pauseMs = 60 * 1000
 
 interface DropsOptions {
@@ -25,7 +26,7 @@ export class Drops implements MaintenanceTask {
   readonly name = 'deleting the files of dropped tables'
   readonly #options: DropsOptions
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** The watermark at the last look that left nothing to delete. */
+  /** The GC watermark at the last run that deleted everything that was due. */
   #doneTo = 0
 
   constructor(options: DropsOptions) {
@@ -49,9 +50,9 @@ export class Drops implements MaintenanceTask {
     const pinned = left === 0 ? 0 : await pins.oldest()
     for (const [location, { slot }] of due) {
       if (signal.aborted) return
-      // A process that pins an earlier slot still sees the table.
+      // A process with a pin of an earlier slot may still read the table.
       if (pinned < slot) continue
-      // A table with a file that some process has open stays in the queue, and does not hold up the others.
+      // If a process has one of the files open, the table stays in the queue. Continue with the other tables.
       if (!(await deleteTableFiles(store, location))) continue
       await this.#forget(location)
       report({ kind: 'drop', location })
@@ -63,7 +64,7 @@ export class Drops implements MaintenanceTask {
   async #forget(location: string): Promise<void> {
     const op: CatalogOp = { op: 'dropped', location }
     await this.#options.committer.commit(state => {
-      // Another process may have been first.
+      // Another process may have deleted the files first.
       return state.drops.has(location) ? { ops: [op] } : null
     })
   }

@@ -21,17 +21,19 @@ import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
 import { rowsIn } from '../write/stretch.js'
 import { isSuperseded } from './is-superseded.js'
 
+/** The result of the work on one index. */
 export interface Folded {
   readonly index: string
   /** The version that the commit created. */
   readonly version: number
-  /** How many rows were indexed, those that were indexed again included. */
+  /** The number of rows in new segments, including rows that were already indexed before. */
   readonly rows: number
 }
 
 /**
- * Index the unindexed rows of a table as far as that is worth doing, and merge segments where there are many. Commits of others stay valid:
- * an index whose rows were moved by another commit meanwhile is skipped.
+ * Add the unindexed rows of a table to its indexes if that is worth the cost, and merge segments if there are many.
+ * Commits of other writers always take precedence: if another commit moved rows that were indexed here, the work on
+ * that index is dropped.
  */
 export async function foldIndexes(
   engine: Engine,
@@ -43,7 +45,7 @@ export async function foldIndexes(
   const done = new Set<string>()
   try {
     for (;;) {
-      // Each index on the newest version: the commit for the index before has created one.
+      // Read the newest version for each index, because the commit for the previous index created a version.
       const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
       const version = head && latestOf(head)
       if (head?.kind !== 'sheaf' || version === undefined) return folded
@@ -69,7 +71,10 @@ export async function foldIndexes(
   }
 }
 
-/** Plan the work on one index. Returns null for a text index whose analyzer is not available here: other processes can do it. */
+/**
+ * Plan the work on one index. Returns null if there is nothing to do. Also returns null for a text index whose analyzer
+ * is not available in this process: another process can do the work.
+ */
 function planFold(
   { source }: Engine,
   index: TableIndex,

@@ -1,10 +1,10 @@
-/** Lists the readers of old states and the open jobs that keep garbage collection from deleting files. */
+/** Lists the readers of old states and the open jobs because of which garbage collection must not delete some files. */
 import type { CatalogState } from '../catalog/state.js'
 import type { Holder, JobUnderWay, Reader } from '../client/optimized.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
 import type { Pin } from '../write/pins.js'
 
-/** Return the readers and jobs that keep a state older than slot `before`, the oldest first. */
+/** Return the readers and jobs that need a state from before slot `before`, the oldest first. */
 export function holdersBefore(
   before: number,
   pins: readonly Pin[],

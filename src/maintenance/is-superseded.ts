@@ -1,4 +1,4 @@
-/** Recognizes errors of work on a table that commits of others have superseded. */
+/** Recognizes errors of maintenance work that commits of other writers have made useless. */
 import { ErrorCode, SheafError } from '../errors.js'
 
 const codes: readonly ErrorCode[] = [
@@ -7,7 +7,10 @@ const codes: readonly ErrorCode[] = [
   ErrorCode.ConcurrentModification,
 ]
 
-/** Return whether `error` says that the table or version no longer exists, or that files passed the GC watermark before their commit. */
+/**
+ * Return whether `error` means that the table or version no longer exists, or that the commit conflicts with other
+ * commits. This includes files that are older than the GC watermark.
+ */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof SheafError && codes.includes(error.code)
 }

@@ -1,10 +1,10 @@
-/** Chooses the checkpoint on which a process builds: the newest whole one of those that the log names. */
+/** Chooses the checkpoint from which a process takes the lists of pages and packs. */
 import type { CatalogState } from '../catalog/state.js'
 import type { CheckpointNote, Checkpoints } from '../commit/checkpoints.js'
 
 /**
- * Return the note of the newest whole checkpoint that `state` names. If the log names none, or none that is whole, returns the note of the
- * newest whole checkpoint in the root.
+ * Return the newest undamaged checkpoint that `state` names, without its state. If there is none, return the newest
+ * undamaged checkpoint in the root, or null.
  */
 export async function keptNote(
   checkpoints: Checkpoints<CatalogState>,

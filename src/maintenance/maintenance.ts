@@ -1,9 +1,9 @@
 /**
- * Runs the maintenance tasks of a root: compaction, expiry, garbage collection, checkpoints. They keep the root from growing with its
- * past.
+ * Runs the maintenance tasks of a root: compaction, expiry, garbage collection, checkpoints and others. Without them, a
+ * root would grow with every commit.
  *
- * - They run in the background, in processes that commit, one task at a time. No call waits for them.
- * - A task that fails is tried again later. Nothing is lost, because the log holds the state.
+ * - The tasks run in the background of processes that commit, one task at a time. No call waits for a task.
+ * - A task that fails is repeated later. A failure loses no data, because the log contains all commits.
  */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
@@ -12,23 +12,23 @@ import type { Clock } from '../primitives/clock.js'
 
 /** One maintenance task. */
 export interface MaintenanceTask {
-  /** What messages call the task. */
+  /** The name of the task in messages. */
   readonly name: string
-  /** Notes a commit of this process. Called after every commit, before `dueIn`. */
+  /** Take a commit of this process into account. Called after every commit, before `dueIn`. */
   noteCommit?(committed: CatalogCommitted): void
   /**
-   * Return the milliseconds until the task has something to do: 0 for now, Infinity for not before another commit. Called after every
-   * commit, so it costs microseconds.
+   * Return the time in milliseconds until the task has work to do: 0 if it has work now, Infinity if it has none before
+   * the next commit. Called after every commit, so it must only take microseconds.
    */
   dueIn(): number
   /**
-   * Do a bounded part of the work that is due; the rest stays due. With `thorough`, do all the work there is, even work that is not
-   * worth its cost yet. Ends soon after `signal` fires, with or without an error.
+   * Do a bounded part of the work that is due. The rest stays due. With `thorough`, do all work, even if it is not
+   * worth its cost yet. The task must stop soon after `signal` fires. It may then resolve or reject.
    */
   work(thorough: boolean, signal: AbortSignal): Promise<void>
 }
 
-/** Reports a problem that fails no call, but that an operator should know. */
+/** A function that reports a problem to the operator. No call fails because of such a problem. */
 export type Warn = (message: string, cause: unknown) => void
 
 interface MaintenanceOptions {
@@ -38,23 +38,31 @@ interface MaintenanceOptions {
   readonly warn: Warn
 }
 
-/** Delay before a task that failed is tried again, milliseconds. Each further failure doubles the delay, */
+/** Time in milliseconds before a failed task runs again. Each further failure doubles it, up to `failedMsMax`. */
 const failedMs = 1000
-/** up to this maximum. */
+/** Maximum of this time in milliseconds. */
 const failedMsMax = 60 * 60 * 1000
-/** The longest delay of a timer, milliseconds: Node fires a timer with a longer delay at once. */
+/** Maximum delay of a timer in milliseconds. With a longer delay, Node fires a timer immediately. */
 const timerMsMax = 2 ** 31 - 1
-/** How long `close` waits for the running task, milliseconds. It is long enough for short-lived processes to maintain the root, too. */
+/**
+ * Maximum time in milliseconds for which `close` waits for the running task. So even short-lived processes finish some
+ * tasks.
+ */
 const closingMs = 1000
-/** The wall clock counts whole milliseconds, so the due time of a task may differ by this much between two looks. */
+/**
+ * The wall clock counts whole milliseconds. So two calls of `dueIn` may differ by this much although nothing changed.
+ */
 const wallClockMs = 1
 
 /** A task whose last run failed. */
 interface Failing {
-  /** When the task may run again (by `clock.elapsed()`), and the delay that led to this time, milliseconds. */
+  /**
+   * `until`: the time on the monotonic clock when the task may run again. `ms`: the delay before this time, in
+   * milliseconds.
+   */
   readonly until: number
   readonly ms: number
-  /** Messages that were already reported. */
+  /** The error messages that were already reported. */
   readonly reported: Set<string>
 }
 
@@ -63,14 +71,14 @@ export class Maintenance {
   readonly #clock: Clock
   readonly #warn: Warn
   #closed = false
-  /** Fires when the running task has to end. */
+  /** Aborts the running task. */
   readonly #closing = new AbortController()
   readonly #failing = new Map<MaintenanceTask, Failing>()
-  /** The running work; at most one task runs at a time. */
+  /** The running task; null if none runs. */
   #working: Promise<void> | null = null
-  /** How many calls of `finish` are open. No background task begins while one is open. */
+  /** The number of running calls of `finish`. While there are any, no background task starts. */
   #finishing = 0
-  /** The wait for the next due task: until when, and the controller that ends the wait. */
+  /** The timer for the next due task: its time on the monotonic clock, and the controller that cancels it. */
   #waiting: { readonly until: number; readonly over: AbortController } | null = null
 
   constructor({ tasks, clock, warn }: MaintenanceOptions) {
@@ -79,13 +87,13 @@ export class Maintenance {
     this.#warn = warn
   }
 
-  /** Note a commit, and begin the tasks that it made due. */
+  /** Tell all tasks about a commit, and start the tasks that are now due. */
   afterCommit(committed: CatalogCommitted): void {
     for (const task of this.#tasks) task.noteCommit?.(committed)
     this.#begin()
   }
 
-  /** Run every task thoroughly, now. Rejects with the first error of a task, and with `signal.reason`. */
+  /** Run every task now, with `thorough`. Rejects with the first error of a task, or with `signal.reason`. */
   async finish(signal?: AbortSignal): Promise<void> {
     const own = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
     this.#finishing++
@@ -104,7 +112,7 @@ export class Maintenance {
     }
   }
 
-  /** Begin no more tasks. Waits up to `closingMs` for the running task, then aborts it. */
+  /** Start no further tasks. Waits up to `closingMs` for the running task, then aborts it. */
   async close(): Promise<void> {
     this.#closed = true
     this.#endWait()
@@ -126,7 +134,7 @@ export class Maintenance {
     return Math.max(0, delay, task.dueIn())
   }
 
-  /** Run `work` while no other task runs, then begin the tasks that have become due meanwhile. */
+  /** Run `work` as the only running task. Then start the tasks that became due meanwhile. */
   async #alone(work: () => Promise<void>): Promise<void> {
     this.#endWait()
     const working = work()
@@ -140,8 +148,8 @@ export class Maintenance {
   }
 
   /**
-   * Look for due tasks after `ms` milliseconds or sooner, without keeping the process alive. A wait that ends sooner is kept: most commits
-   * postpone the due time, and a new timer costs more than one look too early.
+   * Start due tasks after `ms` milliseconds. The timer does not keep the process alive. A timer that fires earlier is
+   * kept: most commits only postpone the due time, and a new timer costs more than looking once too early.
    */
   #wait(ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
@@ -160,7 +168,7 @@ export class Maintenance {
   }
 
   #endWait(): void {
-    // Without a reason, `abort` makes an AbortError, which takes longer than all the rest.
+    // Pass a reason. Without it, `abort` creates an AbortError, which takes longer than everything else here.
     this.#waiting?.over.abort(null)
     this.#waiting = null
   }
@@ -179,7 +187,7 @@ export class Maintenance {
     }
   }
 
-  /** Postpone a task that failed. Reports each message once until the task succeeds. */
+  /** Postpone a task that failed. Reports each message only once until the task succeeds. */
   #failed(task: MaintenanceTask, cause: unknown): void {
     const { ms: before = failedMs / 2, reported = new Set<string>() } = this.#failing.get(task) ?? {}
     const ms = Math.min(2 * before, failedMsMax)
@@ -187,9 +195,9 @@ export class Maintenance {
     const message = cause instanceof Error ? cause.message : String(cause)
     if (reported.has(message)) return
     reported.add(message)
-    this.#warn(`maintenance of the root failed for now: ${task.name}`, cause)
+    this.#warn(`a maintenance task failed and will be repeated later: ${task.name}`, cause)
   }
 }
 
-/** Receives the events that `onMaintenance` reports. */
+/** A function that receives maintenance events, for the option `onMaintenance`. */
 export type Report = (event: MaintenanceEvent) => void

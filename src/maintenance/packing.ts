@@ -1,6 +1,7 @@
 /**
- * Copies old slots into packs, as far as anything that exists still needs them (commit/packs). Needed slots hold the changes from which
- * manifests are replayed, inline rows, and replies to calls that may be repeated.
+ * Copies old slots into packs (commit/packs), so that they can be deleted from the log. Only slots that are still
+ * needed are copied: slots with changes that replay needs, with inline rows, or with replies to calls that may be
+ * repeated.
  */
 import { versionsWithData } from '../catalog/retention.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
@@ -21,16 +22,19 @@ import { mergedFrom } from '../primitives/tiers.js'
 import type { Pins } from '../write/pins.js'
 import { newestSlotAt } from './slot-age.js'
 
-/** Fewer old slots than this wait until there are more. */
+/** Minimum number of old slots for a new pack, unless packing is thorough. */
 const slotsMin = 1024
-/** Most slots, and most bytes, of one pack. */
+/** Maximum number of slots of one pack, and size in bytes from which a pack is complete. */
 const slotsMax = 16 * 1024
 const bytesMax = 8 * 1024 * 1024
-/** The least bytes that a slot counts for when packs are merged, so that no pack stands for more than `slotsMax` slots. */
+/**
+ * Each slot counts as at least this many bytes when packs are merged. So a merged pack replaces at most `slotsMax`
+ * slots.
+ */
 const slotBytesMin = bytesMax / slotsMax
-/** How many old packs are examined at a time for slots that nothing needs any more. */
+/** Maximum number of old packs that are examined per run for slots that are no longer needed. */
 const examinedMax = 4
-/** A pack with fewer bytes is not worth rewriting without its unneeded slots. */
+/** A pack with fewer bytes than this is not rewritten to drop slots, because that would save too little. */
 const shrunkMin = 64 * 1024
 
 interface PackingOptions {
@@ -45,23 +49,26 @@ interface PackingOptions {
   readonly keepLogMs: number
 }
 
-/** What the next checkpoint names, and what it may leave out. */
+/** The packs that the next checkpoint lists, and a filter for history records. */
 export interface Packed {
   readonly packs: readonly PackInfo[]
-  /** Whether a reader may still ask for the record of a version. */
+  /** Returns whether a reader may still need the history record of a version. */
   readonly isNeeded: (table: string, record: VersionRecord) => boolean
 }
 
-/** The slots and versions that anything that exists still needs. */
+/** The slots and versions that are still needed. */
 interface Needed {
   readonly slots: ReadonlySet<number>
-  /** By table. Null: all versions are needed. A table without an entry needs none. */
+  /**
+   * By table uuid: the versions whose records are needed; null if all are needed. If a table is absent, none are
+   * needed.
+   */
   readonly versions: ReadonlyMap<string, ReadonlySet<number> | null>
 }
 
 export class Packing {
   readonly #options: PackingOptions
-  /** The next pack to examine is the first that begins at this slot or later. */
+  /** The pack to examine next is the first one that begins at this slot or later. */
   #examineFrom = 0
 
   constructor(options: PackingOptions) {
@@ -69,8 +76,9 @@ export class Packing {
   }
 
   /**
-   * Write the packs that a checkpoint of `fold` names. They hold old slots up to the one before `previous`, the slot of the checkpoint
-   * before. With `thorough`, even a few slots are packed. The packs are durable when this resolves.
+   * Write new packs if they are due, and return all packs that the checkpoint of `fold` should list. New packs replace
+   * old slots up to the one before `previous`, which is the slot of the previous checkpoint. With `thorough`, pack even
+   * a few slots. All returned packs are durable.
    */
   async next(
     { slot, state }: Fold<CatalogState>,
@@ -99,7 +107,10 @@ export class Packing {
     }
   }
 
-  /** Return whether a reader has pinned a state with tables that this state no longer has. */
+  /**
+   * Return whether a pinned state may have tables or versions that `state` no longer has. Then slots that only the
+   * pinned state needs must not be dropped.
+   */
   async #isHeld({ drops, sweep }: CatalogState): Promise<boolean> {
     const pinned = await this.#options.pins.oldest()
     if (pinned < sweep.floor) return true
@@ -114,13 +125,14 @@ export class Packing {
     const held = versionsWithData(state)
     const add = async (head: TableHead) => {
       await pacer.turn()
-      // A Lance engine may ask again for its own commits, whether these versions still exist or not.
+      // Keep the records of lance tables, because a Lance engine may repeat the commit of a version that no longer
+      // exists.
       versions.set(head.uuid, null)
       if (head.kind !== 'sheaf') return
       const reach = await reachOf({ slots, history, layouts }, head, held(head), pacer, 'slots')
       for (const slot of reach.slots) needed.add(slot)
       versions.set(head.uuid, reach.versions)
-      // The slots before a stored manifest will be deleted.
+      // The slots that the stored manifest replaces will be deleted, so check that it is undamaged.
       for (const version of reach.bases) await layouts.ensureBase(head, version, pacer.signal)
     }
     for (const [, head] of state.tables) await add(head)
@@ -137,7 +149,7 @@ export class Packing {
     return { slots: needed, versions }
   }
 
-  /** Write packs in place of the slots after `covered` up to `to`. */
+  /** Write packs that replace the slots after `covered` up to `to`. `birth`: the creation slot in their names. */
   async #pack(
     covered: number,
     to: number,
@@ -155,7 +167,7 @@ export class Packing {
       if (bytes === null) throw corrupted(`slot ${number} is missing`)
       const { crc, header } = decodeSlot(bytes, number, features)
       if (before !== null && Number.parseInt(header.prev, 16) !== before) {
-        throw corrupted(`slot ${number} does not follow slot ${number - 1}`)
+        throw corrupted(`slot ${number} does not follow slot ${number - 1}: the checksums differ`)
       }
       before = crc
       const kept = needed.has(number) ? bytes : null
@@ -171,7 +183,10 @@ export class Packing {
     return written
   }
 
-  /** Merge the newest packs if they are many. Rewrites at most one older pack of which half is not needed; older packs take turns. */
+  /**
+   * Merge the newest packs if there are many. Also rewrite one older pack if at least half of its bytes are no longer
+   * needed. Each run examines different old packs.
+   */
   async #merged(
     infos: readonly PackInfo[],
     needed: ReadonlySet<number>,
@@ -195,7 +210,7 @@ export class Packing {
     return [...kept, ...newest]
   }
 
-  /** Return up to `examinedMax` of `infos`: those after the last ones examined, then again from the first. */
+  /** Return at most `examinedMax` packs: those after the packs that were examined last, then from the first pack on. */
   #inTurn(infos: readonly PackInfo[]): readonly PackInfo[] {
     const first = infos.findIndex(({ from }) => from >= this.#examineFrom)
     const start = Math.max(0, first)

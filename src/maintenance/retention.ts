@@ -1,8 +1,8 @@
 /**
- * Expires old versions of tables. A later garbage collection deletes their files.
+ * Expires old versions of tables. Garbage collection deletes their files later.
  *
- * The clock of this process decides how old a version is. A process expires nothing while its clock is far ahead of the clock of another
- * process, as far as the times in slots show.
+ * The age of a version is measured with the clock of this process. If this clock seems to be far ahead of the clock of
+ * another process, according to the times in slots, this process expires nothing.
  */
 import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
 import type { ExpireOp } from '../catalog/ops.js'
@@ -15,19 +15,25 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { MaintenanceTask, Report, Warn } from './maintenance.js'
 
-/** The pause between two looks: a fraction of the age, within these bounds in milliseconds. One entry expires what became due meanwhile. */
+/**
+ * Pause between two runs: this fraction of `keepVersionsMs`, but within the bounds below, in milliseconds. One run
+ * expires all versions that became old during the pause.
+ */
 const pausePart = 1 / 8
 const pauseMsMin = 1000
 const pauseMsMax = 10 * 60 * 1000
-/** The pause between two scans of all tables, milliseconds. A scan finds what processes that ended left to do. */
+/**
+ * Pause between two scans of all tables, in milliseconds. A scan finds old versions that ended processes did not
+ * expire.
+ */
 const scanMs = 6 * 60 * 60 * 1000
-/** Most tables, and most runs of versions, that one entry expires. */
+/** Maximum number of tables, and of ranges of versions, that one entry expires. */
 const tablesMax = 256
 const runsMax = 1024
-/** Most version records that are read at a time. */
+/** Maximum number of version records that are read with one call. */
 const recordsMax = 1024
 
-/** How far the clock of this process may be ahead of others, milliseconds. */
+/** Maximum time in milliseconds by which the clock of this process may be ahead of another clock. */
 const aheadMax = 60 * 60 * 1000
 
 interface RetentionOptions {
@@ -44,24 +50,27 @@ export class Retention implements MaintenanceTask {
   readonly name = 'expiring old versions'
   readonly #options: RetentionOptions
   readonly #pauseMs: number
-  /** By table: wall-clock time before which none of its versions is old. A table without an entry has no version to expire. */
+  /**
+   * By table uuid: a wall-clock time before which no version of the table becomes old. If a table is absent, it has no
+   * version that may expire.
+   */
   readonly #due = new Map<string, number>()
   /** The earliest time in `#due`. */
   #earliest = Number.POSITIVE_INFINITY
-  /** No work before this time (`clock.elapsed()`, which never goes back). */
+  /** The task does not run before this time on the monotonic clock. */
   #restsUntil = 0
   #scanAt: number
   /** Whether this process has committed since the last scan. */
   #committed = false
-  /** Whether the warning was given that the clock is ahead, and the clock is still ahead. */
+  /** Whether the operator was already warned that the clock is ahead. */
   #hasWarned = false
-  /** The first error that kept a table from being looked at. */
+  /** The first error of a table whose versions could not be read in this run. */
   #firstError: unknown = null
 
   constructor(options: RetentionOptions) {
     this.#options = options
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepVersionsMs * pausePart))
-    // No scan right after opening: a process that opens a root for a moment should not pay for it.
+    // Do not scan immediately after opening, because a process may open a root only for a moment.
     this.#scanAt = options.clock.elapsed() + this.#pauseMs
   }
 
@@ -126,13 +135,16 @@ export class Retention implements MaintenanceTask {
     if (!this.#hasWarned) {
       const minutes = Math.floor(ahead.ms / 60_000)
       const what = `the clock of this process is ${minutes} minutes ahead of that of the process which wrote slot ${ahead.slot}`
-      warn(`no versions are expired: ${what}`, new Error('set the clock, or open the root again'))
+      warn(`no versions expire for now: ${what}`, new Error('correct the clock, or open the root again'))
     }
     this.#hasWarned = true
     return true
   }
 
-  /** As `#oldVersions`. A table that cannot be read keeps its versions for now, and its error is noted. */
+  /**
+   * Like `#oldVersions`, but if the records of a table cannot be read, record the error and expire no version of the
+   * table.
+   */
   async #oldVersionsOrNoted(
     head: TableHead | undefined,
     now: number,
@@ -148,7 +160,7 @@ export class Retention implements MaintenanceTask {
     }
   }
 
-  /** Mark all tables as due that may have old versions. */
+  /** Mark all tables as due that have versions that may expire. */
   async #scan(pacer: Pacer): Promise<void> {
     this.#committed = false
     this.#scanAt = this.#options.clock.elapsed() + Math.min(scanMs, 8 * this.#pauseMs)
@@ -168,8 +180,8 @@ export class Retention implements MaintenanceTask {
   }
 
   /**
-   * Return the versions of a table that are old at `now`, and when the next version will be old. The age of a version counts from the
-   * commit of its successor, so the old versions come first.
+   * Return the versions of a table that are old at the time `now`, and the time when the next version becomes old. The
+   * age of a version counts from the commit of the next version. So if a version is not old, no later version is old.
    */
   async #oldVersions(
     head: TableHead,

@@ -1,9 +1,9 @@
-/** Finds the slot that was the newest at a given time, by the times in the slots. */
+/** Finds the slot that was the newest at a given time, using the times in slots. */
 import { type SlotReader, SlotTrimmed } from '../commit/slots.js'
 
 /**
- * Return the newest of slots `first + 1` to `last` whose time is not after `ts` (milliseconds since 1970), or `first`. Trimmed slots
- * count as older. A binary search: reads at most log2 of `last - first` slots.
+ * Return the newest slot after `first` and up to `last` whose time is not after `ts` (milliseconds since 1970). Returns
+ * `first` if there is none. Trimmed slots count as older. Uses binary search, so it reads only a few slots.
  */
 export async function newestSlotAt(
   slots: SlotReader,

@@ -1,14 +1,14 @@
-/** Stores the manifests of versions from which later versions are replayed (manifest/layout-store). */
+/** Stores manifests of versions with which replay of later versions begins (manifest/layout-store). */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { MaintenanceTask } from './maintenance.js'
 
 export class StoredLayouts implements MaintenanceTask {
-  readonly name = 'storing layouts'
+  readonly name = 'storing manifests of versions'
   readonly #layouts: LayoutStore
   readonly #state: () => CatalogState
-  /** By table uuid: the version whose manifest is to be stored. */
+  /** By table uuid: the version whose manifest must be stored. */
   readonly #waiting = new Map<string, number>()
 
   constructor(layouts: LayoutStore, state: () => CatalogState) {

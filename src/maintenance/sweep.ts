@@ -1,11 +1,12 @@
 /**
- * Garbage collection: deletes files that nothing refers to any more (STORAGE S7, S8).
+ * Garbage collection: deletes files to which no kept version, snapshot or checkpoint refers (STORAGE S7, S8).
  *
- * - First a commit raises the GC watermark (`floor`). From then on the log admits only files with a creation slot at the watermark or
- *   later. An older file that no version reaches can then never be referred to again.
- * - The watermark is the newest slot that is old enough. It stays at or below every snapshot that is pinned, every open job, and the slot
- *   with which any running write of this process began.
- * - What existed at the watermark or later stays readable. So a copy of a live root is whole if copying takes less than that age (S25).
+ * - First a commit raises the GC watermark (`floor`). Afterwards the log accepts only files with a creation slot at the
+ *   watermark or later. So if an older file belongs to no version, no later commit can refer to it.
+ * - The watermark is the newest slot that is old enough. But it is never newer than a pinned slot, the slot of an open
+ *   job, or the slot at which a running write of this process began.
+ * - Everything that existed at the watermark or later stays readable. So a copy of a live root is complete if copying
+ *   takes less time than the age of the watermark (S25).
  */
 import type { CatalogCommitted, CatalogCommitter } from '../catalog/log-types.js'
 import type { SweepOp } from '../catalog/ops.js'
@@ -21,7 +22,10 @@ import { holdersBefore, slotOfJob } from './holders.js'
 import type { MaintenanceTask, Report } from './maintenance.js'
 import { newestSlotAt } from './slot-age.js'
 
-/** The pause between two garbage collections of a root, in any process: a fraction of the age, within these bounds in milliseconds. */
+/**
+ * Pause between two garbage collections of a root, in any process: this fraction of `keepOrphansMs`, but within the
+ * bounds below, in milliseconds.
+ */
 const pausePart = 1 / 4
 const pauseMsMin = 1000
 const pauseMsMax = 6 * 60 * 60 * 1000
@@ -50,7 +54,10 @@ export class Sweep implements MaintenanceTask {
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepOrphansMs * pausePart))
   }
 
-  /** The readers and jobs that kept the last garbage collection from raising the watermark as far as the age allows. */
+  /**
+   * The readers and jobs that prevented the last garbage collection from raising the watermark to the newest slot that
+   * is old enough.
+   */
   get held(): readonly Holder[] {
     return this.#held
   }
@@ -62,7 +69,8 @@ export class Sweep implements MaintenanceTask {
   dueIn(): number {
     const { committer, clock } = this.#options
     const { sweep, expired } = committer.state
-    // There may be garbage until the watermark has passed all commits. A garbage collection itself leaves none.
+    // There may be garbage until the watermark is newer than all commits. The commit of the watermark itself creates no
+    // garbage.
     if (expired.size === 0 && sweep.floor >= this.#noted) return Number.POSITIVE_INFINITY
     const since = sweep.ts + this.#pauseMs - clock.now()
     return Math.max(0, since, this.#restsUntil - clock.elapsed())
@@ -75,9 +83,9 @@ export class Sweep implements MaintenanceTask {
     const isRaised = await this.#raiseFloor(signal)
     const { floor } = committer.state.sweep
     if (floor === 0 || (!isRaised && !thorough && floor === before.sweep.floor)) return
-    // A snapshot that was taken while the watermark rose is protected only by this check.
+    // A process may have pinned a snapshot while the watermark was being raised. So check the pins again.
     if ((await pins.oldest()) < floor) return
-    // This state has the new watermark: later commits bring no file that is older.
+    // This state includes the new watermark. So commits after it cannot add older files.
     const state = await committer.refresh(signal)
     const newest = await source.store.stat(slotKey(committer.head), signal)
     const swept = await sweepFiles(source, state, newest?.modified ?? 0, new Pacer(signal, clock))
@@ -98,7 +106,7 @@ export class Sweep implements MaintenanceTask {
     }
     if (keepOrphansMs > 0 && upTo(old, committer.state) <= sweep.floor) return false
     const committed = await committer.commit((state, at) => {
-      // With an age of 0, everything before this very entry is old.
+      // If `keepOrphansMs` is 0, every slot before this entry is old enough.
       const newest = keepOrphansMs === 0 ? at.slot : old
       const op: SweepOp = { op: 'sweep', floor: upTo(newest, state) }
       return op.floor <= state.sweep.floor ? null : { ops: [op] }
@@ -107,7 +115,7 @@ export class Sweep implements MaintenanceTask {
   }
 }
 
-/** Return the slot that queued the oldest open job, or Infinity. */
+/** Return the slot in which the oldest open job was queued; Infinity if there is none. */
 function oldestJob({ jobs }: CatalogState): number {
   let oldest = Number.POSITIVE_INFINITY
   for (const id of jobs.keys()) oldest = Math.min(oldest, slotOfJob(id))

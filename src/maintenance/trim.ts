@@ -1,12 +1,15 @@
 /**
- * Deletes what the two checkpoints that the log names make dispensable (STORAGE S16): slots for which both have packs, in ascending
- * order, and pages and packs that neither names. What cannot be deleted now is tried again after the next checkpoint.
+ * Deletes old slots, history pages and packs that are no longer needed (STORAGE S16). The two newest checkpoints that
+ * the log names decide which files are needed. A slot is deleted if packs of both checkpoints replace it. A page or
+ * pack is deleted if neither checkpoint lists it. Slots are deleted in ascending order. If a file cannot be deleted at
+ * the moment, the task tries again after the next checkpoint.
  *
- * - Nothing here depends on a correct clock. The log names a new checkpoint only if the checkpoints named before are those that the new
- *   one knew (maintenance/checkpointing). So the new one can name only files that one of the two names, and files with a creation slot
- *   after the older one.
- * - Ages only delay. A slot goes when packs have replaced it for as long as unreferenced files stay; a page or pack goes when it was
- *   replaced as long ago. So a copy of a live root that takes less than this time is whole (S25).
+ * - No decision needs a correct clock. The log names a new checkpoint only if its writer knew all checkpoints that were
+ *   named before (maintenance/checkpointing). So a new checkpoint lists only two kinds of files: files that one of the
+ *   two checkpoints lists, and files whose creation slot is after the older one.
+ * - A deletion is delayed, so that a copy of a live root is complete if copying takes less time than this delay (S25).
+ *   For a slot, the delay begins when packs replace it, and lasts `keepOrphansMs`. For a page or pack, it begins when
+ *   it is replaced.
  */
 import type { CatalogCommitter } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -28,7 +31,7 @@ interface TrimOptions {
   readonly store: BlobStore
   readonly clock: Clock
   readonly keepOrphansMs: number
-  /** The slot of the newest checkpoint this process knows. */
+  /** Returns the slot of the newest checkpoint that this process knows. */
   readonly checkpointed: () => number
   readonly report: Report
 }
@@ -36,7 +39,7 @@ interface TrimOptions {
 export class Trim implements MaintenanceTask {
   readonly name = 'trimming the log'
   readonly #options: TrimOptions
-  /** Slot of the checkpoint that was the newest at the last look. */
+  /** The slot of the newest checkpoint at the last run. */
   #looked: number
 
   constructor(options: TrimOptions) {
@@ -54,7 +57,7 @@ export class Trim implements MaintenanceTask {
     const notes = await this.#notes(signal)
     if (notes !== null) {
       const before = clock.now() - keepOrphansMs
-      const to = Math.min(...notes.map(note => standsFor(note, before)))
+      const to = Math.min(...notes.map(note => lastReplacedSlot(note, before)))
       const slots = to === 0 ? 0 : await log.trim(to, signal)
       if (slots > 0) report({ kind: 'trimmed', slots })
       await this.#deleteReplaced(notes, signal)
@@ -62,7 +65,10 @@ export class Trim implements MaintenanceTask {
     this.#looked = looked
   }
 
-  /** Return the two checkpoints that the log names, the older first; null unless both are whole. */
+  /**
+   * Return the two checkpoints that the log names, the older one first. Returns null if there are fewer, or if one of
+   * them is damaged.
+   */
   async #notes(signal: AbortSignal): Promise<readonly CheckpointNote[] | null> {
     const { committer, checkpoints } = this.#options
     const named = committer.state.checkpoints
@@ -82,25 +88,31 @@ export class Trim implements MaintenanceTask {
     for (const note of notes) {
       for (const [name, at] of extraOf(note).replaced ?? []) if (at > before) young.add(name)
     }
-    const gone: string[] = []
+    const obsolete: string[] = []
     for await (const { key } of store.list('_hist/', undefined, signal)) {
       const name = key.slice('_hist/'.length)
       const birth = birthOf(name)
       if (birth === null || named.has(name) || young.has(name)) continue
-      if (birth <= notes[0]!.slot) gone.push(key)
+      if (birth <= notes[0]!.slot) obsolete.push(key)
     }
-    for (const key of gone) await deleteIfPossible(store, key, signal)
+    for (const key of obsolete) await deleteIfPossible(store, key, signal)
   }
 }
 
-/** Return the slot of the checkpoint for which a page or a pack was written; null for other names. A page ends with that slot. */
+/**
+ * Return the creation slot of a page or pack from its file name. For a page, and a pack without a creation slot, it is
+ * the last slot of its range. Returns null for other names.
+ */
 function birthOf(name: string): number | null {
   const [, to, isPage, birth] = pattern.exec(name) ?? []
   if (to === undefined) return null
   return isPage !== undefined || birth === undefined ? Number(to) : Number.parseInt(birth, 36)
 }
 
-/** Return the last slot for which a checkpoint has named packs since `before` (milliseconds since 1970) or longer. */
-function standsFor(note: CheckpointNote, before: number): number {
+/**
+ * Return the last slot that packs replaced at the time `before` (milliseconds since 1970), according to a checkpoint.
+ * Returns 0 if there is none.
+ */
+function lastReplacedSlot(note: CheckpointNote, before: number): number {
   return (extraOf(note).packed ?? []).findLast(([, since]) => since <= before)?.[0] ?? 0
 }

@@ -1,4 +1,4 @@
-/** Queues refreshes of views that follow their sources automatically. */
+/** Queues refreshes of views with automatic refresh. */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { latestOf } from '../catalog/state.js'
@@ -8,18 +8,21 @@ import type { Engine } from '../root/engine.js'
 import { refreshOp, sourceOf } from '../root/refresh-request.js'
 import type { MaintenanceTask } from './maintenance.js'
 
-/** Delay after a commit, milliseconds, so that one refresh covers commits that follow soon after. */
+/** Delay after a commit in milliseconds, so that one refresh includes several commits in short succession. */
 const gatherMs = 500
 
 export class ViewRefreshes implements MaintenanceTask {
   readonly name = 'refreshing views'
   readonly #engine: Engine
   readonly #clock: Clock
-  /** By view: the version of its source when a refresh was last queued. A refresh that fails is not tried again on that version. */
+  /**
+   * By uuid of a view: the version of its source for which a refresh was queued last. If that refresh fails, it is not
+   * repeated for the same version.
+   */
   readonly #queued = new Map<string, string>()
-  /** The tables at the last look. */
+  /** The tables of the state that was checked last. */
   #seen: CatalogState['tables'] | null = null
-  /** When there may be something to do. */
+  /** The time on the monotonic clock when views may have to be refreshed. */
   #due = Number.POSITIVE_INFINITY
 
   constructor(engine: Engine) {
@@ -30,7 +33,7 @@ export class ViewRefreshes implements MaintenanceTask {
   noteCommit({ state }: CatalogCommitted): void {
     if (state.following.size === 0) this.#queued.clear()
     if (state.following.size === 0 || this.#due < Number.POSITIVE_INFINITY) return
-    // Which views are outdated takes a look at each of them, so that is left to `work`.
+    // Only check whether any table changed. `work` determines which views are outdated, because that takes longer.
     if (state.tables !== this.#seen) this.#due = this.#clock.elapsed() + gatherMs
   }
 
@@ -39,7 +42,7 @@ export class ViewRefreshes implements MaintenanceTask {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    // Commits from here on make the task due again.
+    // Reset the time first, so that commits during the work make the task due again.
     this.#due = Number.POSITIVE_INFINITY
     try {
       await this.#refresh(thorough, signal)
@@ -53,7 +56,8 @@ export class ViewRefreshes implements MaintenanceTask {
     const { root, jobs, running } = this.#engine
     const pacer = new Pacer(signal, this.#clock, running.calls)
     if (thorough) this.#queued.clear()
-    // A view may be the source of another, hence several passes. Their number is bounded, so steady commits cannot keep this from ending.
+    // A view may be the source of another view, so one pass may not be enough. The number of passes is bounded, because
+    // steady commits would otherwise keep this loop running.
     const passes = thorough ? root.state.following.size : 1
     for (let pass = 0; pass < passes; pass++) {
       const outdated = await this.#outdated(root.state, pacer)
@@ -67,7 +71,10 @@ export class ViewRefreshes implements MaintenanceTask {
     }
   }
 
-  /** Queue a refresh of a view. Returns the job that will refresh it; null if there is nothing to do any more. */
+  /**
+   * Queue a refresh of a view. Returns the id of the new job, or of a queued job that will refresh the view. Returns
+   * null if the view is up to date.
+   */
   async #queue(view: string): Promise<string | null> {
     let waiting: string | null = null
     const committed = await this.#engine.root.commit(state => {
@@ -82,7 +89,7 @@ export class ViewRefreshes implements MaintenanceTask {
     return committed?.transactionId ?? waiting
   }
 
-  /** Return the outdated views whose refresh was not queued yet. Forgets views that no longer exist. */
+  /** Return the outdated views for which no refresh was queued yet. Forgets views that no longer exist. */
   async #outdated(
     state: CatalogState,
     pacer: Pacer,
@@ -99,7 +106,10 @@ export class ViewRefreshes implements MaintenanceTask {
   }
 }
 
-/** Return the version of its source that a view does not show yet, as `uuid@version`; null if the view is up to date. */
+/**
+ * Return the newest version of a view's source, as `uuid@version`, if the view does not show it yet. Returns null if
+ * the view is up to date or has no source.
+ */
 function behindTarget(state: CatalogState, uuid: string): string | null {
   const view = state.tables.get(uuid)?.view
   if (view == null) return null

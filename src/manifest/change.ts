@@ -1,8 +1,8 @@
 /**
  * A change: the effect of one commit on the data of one table, as stored in a slot (docs/format.md).
  *
- * All numbers in a change are final. The writer assigned version, fragment, row and field ids on exactly the state that
- * the entry follows, so applying a change computes no ids.
+ * A change contains final version numbers and final ids of fragments, rows and fields. The writer determined them from
+ * the state to which the entry is applied, so a reader that applies a change computes no ids.
  */
 import type { ChangeKind } from '../protocol/change-kind.js'
 import type { ZoneRecord } from '../sql/zones/zone.js'
@@ -10,26 +10,32 @@ import type { StoredRuns } from './stored-runs.js'
 import type { IndexChange } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
 
-/** A set of numbers: a file, or a blob of the slot with the entry. Ids are stored as runs, offsets as ascending u32. */
+/**
+ * The address of a set of numbers: a file, or a blob of the slot that has the entry. Ids are stored as runs, row
+ * offsets as ascending u32.
+ */
 export type AddedRuns = StoredRuns | { readonly blob: number }
 
-/** Consecutive ids, from the first row's id on. */
+/** Row ids that are consecutive. `row0`: the id of the first row. */
 export interface ConsecutiveIds {
   readonly row0: number
 }
 
-/** Bounds of a fragment's ids. */
+/** The smallest and the largest row id of a fragment. */
 export interface IdBounds {
   readonly least: number
   readonly greatest: number
-  /** False if the ids do not ascend in row order (primitives/unordered-runs); absent if they do. */
+  /** False if the ids do not ascend in row order (primitives/unordered-runs). Absent if they do. */
   readonly ascending?: false
 }
 
 /** Row ids of a fragment, in row order. */
 export type AddedIds = ConsecutiveIds | (AddedRuns & IdBounds)
 
-/** Some columns of a fragment: a file of the table's data folder, or a blob of the slot with the entry. */
+/**
+ * The address of some columns of a fragment: a file of the table's data folder, or a blob of the slot that has the
+ * entry. `fields`: the ids of the columns.
+ */
 export type AddedFile =
   | {
       readonly file: string
@@ -39,7 +45,7 @@ export type AddedFile =
     }
   | { readonly blob: number; readonly bytes: number; readonly fields: readonly number[] }
 
-/** Min/max statistics by field id; a missing field has none. */
+/** Min/max statistics of columns by field id. A field that is absent has no statistics. */
 export type ZoneRecords = Readonly<Record<string, ZoneRecord>>
 
 /** A fragment that a change adds. */
@@ -52,83 +58,96 @@ export interface AddedFragment {
 }
 
 /**
- * [fragment, offsets of its rows, count]: rows that the change deletes, in fragments as they are after the change.
- * Disjoint from rows that were deleted before.
+ * Rows of one fragment that the change deletes: fragment id, offsets of the rows in the fragment as it is after the
+ * change, and number of rows. The rows were not deleted before.
  */
 export type AddedDead = readonly [fragment: number, offsets: AddedRuns, count: number]
 
-/** Columns that a change adds to an existing fragment, or whose values it rewrites. The newest file with a field counts. */
+/**
+ * Columns of an existing fragment that a change adds, or whose values it replaces. If several files have a field,
+ * readers use the newest file.
+ */
 export interface AddedColumns {
   readonly fragment: number
   readonly file: AddedFile
-  /** Statistics of the fields in `file`. They replace earlier statistics. */
+  /** Statistics of the fields in `file`. They replace earlier statistics of these fields. */
   readonly zones?: ZoneRecords
 }
 
 /**
- * A compaction: the fragments `to` replace the fragments `from`, and hold their live rows in the same order.
+ * One group of fragments in a compaction. The fragments `to` replace the fragments `from`, and contain their live rows
+ * in the same order.
  *
- * The fragments `from` were adjacent. The fragments `to` take their positions, and are not more than the fragments of
- * `from` that still existed. Rows that were deleted since the work began are among the change's `dead`.
+ * The fragments `from` were adjacent when the compaction began, and the fragments `to` take their place in the order.
+ * There are at most as many fragments `to` as fragments `from` that still existed. Rows that were deleted while the
+ * compaction ran are listed in the `dead` of the change.
  */
 export interface Move {
   readonly from: readonly (readonly [fragment: number, rows: number])[]
-  /** Fragments of `from` that no longer existed, because all their rows were deleted. */
+  /** Fragments of `from` that no longer existed at the commit, because all their rows had been deleted. */
   readonly gone?: readonly number[]
   readonly to: readonly number[]
 }
 
-/** The feature that readers must know if fragments were moved. Other readers would put rows in another order. */
+/**
+ * The feature that readers must support if a compaction replaced fragments. Readers without it would return the rows in
+ * another order.
+ */
 export const movesFeature = 'moves'
 
-/** [fragment, count, offsets]: one part replaces the first `count` parts of the fragment's deletion vector. */
+/**
+ * A merge of parts of a deletion vector: in the fragment, one part with these offsets replaces the first `parts` parts.
+ */
 export type FoldedDead = readonly [fragment: number, parts: number, offsets: StoredRuns]
 
-/** The counters after the change. A counter never decreases. */
+/** The next free ids of rows, fragments and fields after the change. They never decrease. */
 export interface Counters {
   readonly row: number
   readonly frag: number
   readonly field: number
 }
 
-/** What one commit does to the data of one table. See the head of this file. */
+/** The effect of one commit on the data of one table. See the head of this file. */
 export interface Change {
   readonly op: 'change'
   readonly t: string
   readonly v: number
   /** The version that the change was decided on: the version before `v`; 0 for the first version. */
   readonly base: number
-  /** The version whose base (manifest/layout-store) replay up to `v` begins with; 0 or absent: begin with nothing. */
+  /**
+   * The version whose stored manifest (manifest/layout-base) replay begins with to compute version `v`. 0 or absent:
+   * replay begins with no rows.
+   */
   readonly start?: number
   readonly kind: ChangeKind
-  /** For a restore: the version whose fragments the new version has, and their number. */
+  /** Only for a restore. `version`: the version whose fragments the new version has. `fragments`: their number. */
   readonly restore?: { readonly version: number; readonly fragments: number }
   readonly add: readonly AddedFragment[]
   readonly dead: readonly AddedDead[]
-  /** Ids of dropped fragments; fragments that moved are not among them. */
+  /** Ids of dropped fragments, without the fragments that a compaction replaced. */
   readonly drop: readonly number[]
-  /** For a compaction. Readers must know the feature `moves`. */
+  /** Only for a compaction. Readers must support the feature `moves`. */
   readonly moves?: readonly Move[]
   readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly AddedColumns[]
-  /** Readers must know the feature `indexes`. */
+  /** Changes of indexes. Readers must support the feature `indexes`. */
   readonly indexes?: readonly IndexChange[]
-  /** The whole new schema; null if the schema does not change. */
+  /** The complete new schema. Null if the schema does not change. */
   readonly schema: TableSchema | null
   readonly next: Counters
 }
 
-/** Return the fragments that a change removes. */
+/** Return the ids of the fragments that a change removes from the manifest. */
 export function fragmentsLeaving({ drop, moves = [] }: Change): readonly number[] {
   return [...drop, ...moves.flatMap(fragmentsMoving)]
 }
 
-/** Return the fragments that a move removes. */
+/** Return the ids of the fragments that one group of a compaction removes from the manifest. */
 export function fragmentsMoving({ from, gone = [] }: Move): readonly number[] {
   return from.map(([id]) => id).filter(id => !gone.includes(id))
 }
 
-/** Return the change with the blob numbers increased by `by`. */
+/** Return a copy of the change in which `by` is added to every blob number. */
 export function withBlobsFrom(change: Change, by: number): Change {
   if (by === 0) return change
   const moved = <T extends object>(at: T): T =>

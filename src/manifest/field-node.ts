@@ -1,8 +1,8 @@
 /**
- * The fields of a table as trees, to find a nested field by its path and to change it by its id.
+ * The fields of a table as trees. With a tree, a nested field can be found by its path and edited by its id.
  *
- * A path is the names from a column down through structs, joined by dots: `meta.lang`. Names may contain dots too: a
- * column whose whole name equals the path comes first.
+ * A path is the names from a column down to a field of a struct, joined by dots: `meta.lang`. A column name may contain
+ * dots too. If a column has exactly the path as its name, the path means this column.
  */
 
 import { childFields, type DataType, type Field } from '../arrow/types.js'
@@ -13,12 +13,12 @@ import { columnOfField, descendants, type TableField, type TableSchema } from '.
 /** A field and its descendants. */
 export interface FieldNode extends Omit<Field, 'type'> {
   readonly id: number
-  /** Without its children's types: `children` has them. */
+  /** The type of the field. The types of nested fields are ignored: use those of `children`. */
   readonly type: DataType
   readonly children: readonly FieldNode[]
 }
 
-/** Return a column as a tree. */
+/** Build the tree of a column. */
 export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   let next = 0
   const build = (of: Field, own: number): FieldNode => {
@@ -27,14 +27,14 @@ export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
   return build(field, id)
 }
 
-/** Return a tree as a column. */
+/** Convert a tree to a column. */
 export function fieldOf(node: FieldNode): TableField {
   const { children, ...own } = node
   const nested = idsBelow(node)
   return { ...own, type: typeOf(node), ...(nested.length > 0 && { nested }) }
 }
 
-/** Return the type of a node, with the types of its descendants. */
+/** Return the type of a node, including the types of its descendants. */
 export function typeOf({ type, children }: FieldNode): DataType {
   const fields = children.map((node): Field => {
     const { name, nullable, metadata } = node
@@ -49,8 +49,8 @@ function idsBelow({ children }: FieldNode): readonly number[] {
 }
 
 /**
- * Return `node` with another type. The descendants keep their ids if their number is the same; otherwise they get ids
- * from `nextField` on.
+ * Return a copy of `node` with another type. If the number of descendants does not change, they keep their ids.
+ * Otherwise they get new ids from `nextField` on.
  */
 export function withType(
   node: FieldNode,
@@ -65,7 +65,7 @@ export function withType(
   return { node: nodeOf({ ...own, type, nested }), nextField: keeps ? nextField : nextField + count }
 }
 
-/** Return the nodes from a column down to the field with an id; null if there is no such field. */
+/** Return the nodes from the column down to the field with the id `id`. Returns null if there is no such field. */
 export function findFieldById(schema: TableSchema, id: number): readonly FieldNode[] | null {
   const column = columnOfField(schema, id)
   if (column === undefined) return null
@@ -81,18 +81,19 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
 }
 
 /**
- * Return the path of a field as `findField` parses it. A name with other characters than letters, digits and `_` is put
- * in backticks.
+ * Return the path of a field in the syntax of `findField`. A name with a character other than letters, digits and `_`
+ * is put in backticks.
  */
 export function pathText(chain: readonly FieldNode[]): string {
   return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
 }
 
 /**
- * Find a field by its path, and return the nodes from the column down to the field.
+ * Find a field by its path. Returns the nodes from the column down to the field.
  *
- * A path is names joined by dots. A name may be in backticks as in SQL, with its own backticks doubled: `` `row-id` ``,
- * `` a.`x.y` ``. An exact match of a column name comes first. Throws ColumnNotFound.
+ * A path is names joined by dots. A name may be in backticks, as in SQL: `` `row-id` ``, `` a.`x.y` ``. A backtick
+ * inside of a name is doubled. If a column has exactly the path as its name, this column is returned. Throws
+ * ColumnNotFound.
  */
 export function findField(schema: TableSchema, path: string): readonly FieldNode[] {
   const columns = schema.fields.map(nodeOf)
@@ -113,7 +114,7 @@ function search(nodes: readonly FieldNode[], path: string): readonly FieldNode[]
   return null
 }
 
-/** Split a path with names in backticks; null if it has none, or is invalid. */
+/** Split a path that has names in backticks. Returns null if no name is in backticks, or if the path is invalid. */
 function quotedNames(path: string): readonly string[] | null {
   const name = /`(?:[^`]|``)+`|[^`.]+/y
   const names: string[] = []
@@ -127,7 +128,10 @@ function quotedNames(path: string): readonly string[] | null {
   }
 }
 
-/** Return the nodes from a column down to the field with these names; null if there is no such field. */
+/**
+ * Return the nodes from the column `names[0]` down to the field that the names lead to. Returns null if there is no
+ * such field.
+ */
 export function findFieldByNames(schema: TableSchema, names: readonly string[]): readonly FieldNode[] | null {
   return walk(schema.fields.map(nodeOf), names)
 }
@@ -154,10 +158,10 @@ function pathsIn(node: FieldNode, prefix: string): readonly string[] {
   return [own, ...node.children.flatMap(child => pathsIn(child, `${own}.`))]
 }
 
-/** Edits a field after its children were edited. Returns null to drop the field. */
+/** A function that edits a field after its children were edited. It returns null to drop the field. */
 export type FieldEdit = (node: FieldNode) => FieldNode | null
 
-/** Apply edits, by field id, to a tree; null if nothing is left of it. */
+/** Apply edits to a tree. `edits`: by field id. Returns null if the whole tree is dropped. */
 export function edited(node: FieldNode, edits: ReadonlyMap<number, FieldEdit>): FieldNode | null {
   const children = node.children
     .map(child => edited(child, edits))

@@ -1,25 +1,25 @@
 /**
  * Names of the files with the data of tables: `<creation slot, base 36>-<uuid>`. The creation slot is the newest slot
- * that the writer knew when it began. Garbage collection reads it from the name: a young file may belong to a commit
- * that is not in the log yet (STORAGE S7).
+ * that the writer knew when it began to write. Garbage collection compares this slot with a limit, because a new file
+ * may belong to a commit that is not in the log yet (STORAGE S7).
  */
 import type { Change } from './change.js'
 import type { Layout } from './layout.js'
 import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 
-/** Folders of a table, and the endings of file names in them. */
+/** By folder of a table: the extension of its file names. */
 const endings = { data: '.arrow', rows: '.runs', indexes: '.arrow' } as const
 
 type FileFolder = keyof typeof endings
 
 const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Return a file name without its ending. `slot`: the creation slot. */
+/** Return a file name without extension. `slot`: the creation slot. */
 export function fileName(slot: number, uuid: string): string {
   return `${slot.toString(36)}-${uuid}`
 }
 
-/** Return the creation slot in a name; null for a name that Sheaf did not give. */
+/** Return the creation slot from a file name. Returns null for a name that Sheaf did not choose. */
 function creationSlotOf(name: string): number | null {
   const match = pattern.exec(name)
   if (match === null) return null
@@ -32,7 +32,10 @@ export function filePath(folder: FileFolder, name: string): string {
   return `${folder}/${name}${endings[folder]}`
 }
 
-/** Return the creation slot of a file from its path, relative to the table's folder; null for any other path. */
+/**
+ * Return the creation slot of a file from its path relative to the table's folder. Returns null for the path of any
+ * other file.
+ */
 export function creationSlotOfPath(path: string): number | null {
   const slash = path.indexOf('/')
   const ending = endings[path.slice(0, Math.max(0, slash)) as FileFolder] as string | undefined
@@ -40,7 +43,9 @@ export function creationSlotOfPath(path: string): number | null {
   return creationSlotOf(path.slice(slash + 1, -ending.length))
 }
 
-/** Yield the files that a change adds, by path relative to the table's folder. No two changes name the same file. */
+/**
+ * Yield the paths of the files that a change adds, relative to the table's folder. Two changes never add the same file.
+ */
 export function* filesOfChange({
   add,
   dead,
@@ -59,8 +64,8 @@ export function* filesOfChange({
 }
 
 /**
- * Yield everything that the manifest of a version refers to: files by path relative to the table's folder, and slots
- * with blobs by number.
+ * Yield everything to which the manifest of a version refers: files as paths relative to the table's folder, and slots
+ * with blobs as numbers.
  */
 export function* referencesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
   for (const { segments } of indexes) {

@@ -1,33 +1,36 @@
 /**
- * Encodes and decodes pages of the history.
+ * Encodes and decodes history pages.
  *
  *     blocks     each one line of JSON: an array of records of one table, ascending by version
  *     footer     one line of JSON per block: [table, first version, last version, offset, bytes, checksum]
  *     trailer    bytes of the footer u32 | bytes of the file u64 | "SHEAFHP1"
  *
- * A record is [version, slot, entry, ts, txn, kind, start], or has the manifest instead of `start`. Blocks are in order
- * of (table, version), tables compared by UTF-16 units. A block ends at its 1,000th record, or at the record that makes
- * it 64 K characters long. Numbers in the trailer are little-endian. The CRC-32 of footer and trailer is in the page's
- * name. Together with the checksums of the blocks in the footer it covers every byte.
+ * A record is [version, slot, entry, ts, txn, kind, start]. If the rows are not in Sheaf's format, it has the manifest
+ * instead of `start`. Blocks are sorted by table, then by version. Tables are compared by UTF-16 code units. A block
+ * ends after 1,000 records, or after the record with which it has at least 64 K characters. Numbers in the trailer are
+ * little-endian.
+ *
+ * The name of a page contains the CRC-32 of footer and trailer, and the footer contains the CRC-32 of each block. So
+ * every byte is protected by a checksum.
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { ManifestFile, VersionRecord } from './version.js'
 
-/** A page: the file `_hist/<name>` with the records of slots `from..to`. */
+/** A history page: the file `_hist/<name>` with the records of the slots `from..to`. */
 export interface PageInfo {
   readonly from: number
   readonly to: number
   /** `<from, 20 digits>-<to, 20 digits>-<checksum>.page` */
   readonly name: string
-  /** 0 for a page without records, which has no file. */
+  /** Size of the file. A page without records has 0 bytes and no file. */
   readonly bytes: number
 }
 
-/** The position of a block in its page, from the footer. */
+/** An entry of the footer: the position of a block in its page, and its versions. */
 export interface Block {
-  /** Versions of the block's first and last record. */
+  /** The versions of the first and of the last record of the block. */
   readonly first: number
   readonly last: number
   readonly offset: number
@@ -45,7 +48,7 @@ const magic = Buffer.from('SHEAFHP1')
 const newline = 0x0a
 const blockRecords = 1000
 const blockChars = 64 * 1024
-/** Footer lines are encoded this many characters at a time. */
+/** Number of characters of footer lines that are encoded together. */
 const sliceChars = 64 * 1024
 
 /** Return the key of a page in the blob store. */
@@ -53,13 +56,16 @@ export function pageKey(page: PageInfo): string {
   return `_hist/${page.name}`
 }
 
-/** Return the name and size of an encoded page of slots `from..to`. */
+/** Return the `PageInfo` of an encoded page with the records of the slots `from..to`. */
 export function pageInfo(from: number, to: number, { bytes, crc }: EncodedPage): PageInfo {
   const digits = (slot: number) => String(slot).padStart(20, '0')
   return { from, to, name: `${digits(from)}-${digits(to)}-${crcHex(crc)}.page`, bytes: bytes.length }
 }
 
-/** Encode the records of tables, which must come in order. Returns no bytes and checksum 0 if there are no records. */
+/**
+ * Encode a page. `tables`: the records of each table, sorted by table. Returns no bytes and the checksum 0 if there are
+ * no records.
+ */
 export async function encodePage(
   tables: Iterable<readonly [table: string, records: readonly VersionRecord[]]>,
   pacer: Pacer,
@@ -104,7 +110,10 @@ export async function encodePage(
   return { bytes: await joined(parts, offset + footerBytes + trailerBytes, pacer), crc }
 }
 
-/** Return how many of a page's last bytes `decodeFooter` needs. `end`: the last bytes of the page, at least 20. */
+/**
+ * Return the number of bytes at the end of a page that `decodeFooter` needs. `end`: at least the last 20 bytes of the
+ * page.
+ */
 export function endBytes(end: Uint8Array, page: PageInfo): number {
   const at = end.length - trailerBytes
   const trailer = Buffer.from(end.buffer, end.byteOffset + at, trailerBytes)
@@ -112,18 +121,24 @@ export function endBytes(end: Uint8Array, page: PageInfo): number {
   const total = trailer.readBigUInt64LE(4)
   if (!trailer.subarray(12).equals(magic)) throw damaged(page, 'it does not end in SHEAFHP1')
   if (total !== BigInt(page.bytes) || bytes > page.bytes)
-    throw damaged(page, `its size is not ${page.bytes} bytes`)
+    throw damaged(page, `its trailer says ${total} bytes, but the file must have ${page.bytes} bytes`)
   return bytes
 }
 
-/** Check the footer, and return its lines. `end`: the last `endBytes` bytes of a page. */
+/**
+ * Check a footer. Returns its lines. `end`: the last bytes of a page; their number must be the result of `endBytes`.
+ */
 export function decodeFooter(end: Uint8Array, page: PageInfo): Uint8Array {
   const crc = crcHex(crc32(end))
-  if (!page.name.endsWith(`-${crc}.page`)) throw damaged(page, `the checksum of its footer is ${crc}`)
+  if (!page.name.endsWith(`-${crc}.page`))
+    throw damaged(page, `the checksum of its footer is ${crc}, not the one in its name`)
   return end.subarray(0, -trailerBytes)
 }
 
-/** Return the blocks with versions `first..last` of a table, in order. They are adjacent. */
+/**
+ * Return the blocks of a table that may have records of the versions `first..last`, in order. They are adjacent in the
+ * page.
+ */
 export function findBlocks(footer: Uint8Array, table: string, first: number, last: number): Block[] {
   const found: Block[] = []
   for (let at = seek(footer, table, first); at < footer.length; ) {
@@ -145,12 +160,14 @@ export function findBlocks(footer: Uint8Array, table: string, first: number, las
 /** Check and decode a block. */
 export function decodeBlock(bytes: Uint8Array, block: Block, page: PageInfo): VersionRecord[] {
   if (crc32(bytes) !== block.crc) {
-    throw damaged(page, `the checksum of its bytes from ${block.offset} on is not ${crcHex(block.crc)}`)
+    throw damaged(page, `the checksum of its block at byte ${block.offset} is not ${crcHex(block.crc)}`)
   }
   return (JSON.parse(textOf(bytes)) as Row[]).map(recordOf)
 }
 
-/** Decode all records of a page, by table and version. A table may come in several pieces. */
+/**
+ * Decode all records of a page, sorted by table and version. Yields once per block, so a table may occur several times.
+ */
 export function* decodePage(
   bytes: Uint8Array,
   page: PageInfo,
@@ -174,7 +191,10 @@ type Line = readonly [
   checksum: string,
 ]
 
-/** Return where the first line of a block starts that is not before (table, version), by binary search. */
+/**
+ * Return the offset of the first footer line of the table that has the version or a later one, by binary search. If
+ * there is none, return the offset at which it would be.
+ */
 function seek(footer: Uint8Array, table: string, version: number): number {
   let low = 0
   let high = footer.length

@@ -1,16 +1,15 @@
 /**
- * The records of all versions that ever existed. Records since the newest checkpoint are in memory, older ones in
- * pages.
+ * The records of all versions that ever existed. New records are in memory, older records in history pages.
  *
- * - A page holds the records of a range of slots, sorted by (table, version). The ranges are consecutive, from slot 1
- *   to `sealed`.
- * - A new page is a pure function of its slots: all writers write the same bytes, and a lost page is rebuilt from the
- *   slots.
- * - Pages are merged over time, so that there are never many.
- * - A record never changes, and is kept as long as anything may need it. So one history serves every snapshot of the
- *   catalog. The only exception: a record of kind `taken` replaces the earlier records of its version number and of all
- *   higher ones.
- * - `note` is called once for every slot after `sealed`, in order.
+ * - A page has the records of a range of slots, sorted by table and version. The range of the first page begins with
+ *   slot 1. Each further range begins after the previous one. The last range ends with slot `sealed`.
+ * - The bytes of a new page depend only on its slots. So all writers of the page write the same bytes, and a lost page
+ *   can be rebuilt from the slots.
+ * - Small pages are merged into larger pages, so the number of pages stays small.
+ * - A record never changes, and is kept while any reader may need it. So all snapshots of the catalog share one
+ *   history. There is one exception: a record of kind `taken` replaces the earlier records of its version and of all
+ *   higher versions of the table.
+ * - The owner of a history must call `note` once for every slot after `sealed`, in order.
  */
 import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
@@ -39,44 +38,44 @@ import type { VersionRecord } from './version.js'
 
 export type { PageInfo } from './history-page.js'
 
-/** How many bytes of a page's end are read first: nearly always its whole footer. */
+/** Number of bytes at the end of a page that are read first. They nearly always contain the whole footer. */
 const endGuess = 32 * 1024
-/** Cache size for a history that has a `Memory` of its own. */
+/** Size in bytes of the cache if the caller passes no `Memory`. */
 const ownBytes = 128 * 1024 * 1024
-/** Memory of records, bytes per byte of their blocks. */
+/** Estimated memory of decoded records: this many times the size of their blocks. */
 const memoryPerByte = 3
-/** Pages and slots that are read at the same time. */
+/** Maximum number of pages or slots that are read concurrently. */
 const readAhead = 16
-/** Pages of at most this many bytes together are merged. */
+/** Maximum size in bytes of the pages that are merged into one. */
 const mergedMax = 8 * 1024 * 1024
 
-/** Records of one table, ascending. The arrays in memory only grow at their end. */
+/** Records of one table, ascending by version. Arrays in memory are only changed by appending. */
 type Records = VersionRecord[]
 
-/** The records of a table's versions in one page, and the first version of its blocks. */
+/** Records of one table that were found in one page. `begins`: the first version in the blocks that were read. */
 interface Found {
   readonly records: readonly VersionRecord[]
   readonly begins: number
 }
 
-/** Reads bytes of a page, from a file or from memory. */
+/** A function that reads bytes of a page, from its file or from memory. */
 type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
 
-/** A page and its bytes. */
+/** A page, and a way to read its bytes. */
 interface PageBytes {
   readonly page: PageInfo
-  /** The key of the bytes in the caches. */
+  /** The key under which parts of the page are cached. */
   readonly key: string
   readonly read: ReadRange
 }
 
 interface ReadRecords {
   readonly all: Records
-  /** About the memory of the records, bytes. */
+  /** Estimated memory of the records in bytes. */
   readonly memory: number
 }
 
-/** Returns whether a record may still be read. */
+/** A function that returns whether a record may still be read. */
 type IsNeeded = (table: string, record: VersionRecord) => boolean
 
 /** A page that was rebuilt in memory. */
@@ -91,12 +90,12 @@ export class History {
   readonly #slots: Slots | undefined
   readonly #lookAgain: (() => Promise<readonly PageInfo[] | null>) | undefined
   #pages: readonly PageInfo[]
-  /** The last slot that was noted. */
+  /** The last slot that was passed to `note`, or that pages contain. */
   #noted: number
-  /** Records after `sealed`, by table. */
+  /** By table: the records of slots after `sealed`. */
   #tail = new Map<string, Records>()
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
-  /** Errors of pages whose file is missing or damaged. */
+  /** By page name: the error of a page whose file is missing or damaged. */
   readonly #damaged = new Map<string, SheafError>()
   readonly #footers: Partition<Uint8Array>
   readonly #blocks: Partition<ReadRecords>
@@ -105,12 +104,12 @@ export class History {
   /**
    * Create a history.
    *
-   * - `pages`: the pages that a checkpoint names, in order.
-   * - `slots`: where to read the slots of a page whose file is missing or damaged. Without `slots`, such a page is an
-   *   error (Internal, "corrupted") that names the file.
-   * - `lookAgain`: returns the pages of the newest checkpoint, after every slot of it was noted. Called when known
-   *   pages may have been replaced.
-   * - `onDamaged`: called for damaged files.
+   * - `pages`: the pages that the checkpoint lists, in order.
+   * - `slots`: reads slots, to rebuild a page whose file is missing or damaged. Without `slots`, reading such a page
+   *   throws Internal ("corrupted").
+   * - `lookAgain`: calls `note` for all slots up to the newest checkpoint, and returns the pages of this checkpoint.
+   *   The history calls it after a failed read, because known pages may have been merged and deleted.
+   * - `onDamaged`: called for each damaged file.
    */
   constructor(
     store: BlobStore,
@@ -136,13 +135,17 @@ export class History {
     return lastSlot(this.#pages)
   }
 
-  /** Add the records of a slot's versions. */
+  /** Add the records of the versions that a slot made. */
   note(slot: Slot): void {
     const { slot: number } = slot.header
-    assert(number === this.#noted + 1, `slot ${number} is noted after slot ${this.#noted}`)
+    assert(
+      number === this.#noted + 1,
+      `slot ${number} cannot be noted: the last noted slot is ${this.#noted}`,
+    )
     this.#noted = number
     eachRecord(slot, (table, record) => {
-      // A page of earlier slots may be under way. It uses the old map, with the records that are replaced here.
+      // `writePage` may be reading the old map. Copy the map, so that the page keeps the records that are replaced
+      // here.
       if (record.kind === 'taken') this.#tail = new Map(this.#tail)
       addRecord(this.#tail, table, record)
     })
@@ -154,8 +157,8 @@ export class History {
   }
 
   /**
-   * Return the records of versions `first..last` (inclusive) of a table, ascending. Reads each page with such records
-   * once.
+   * Return the records of the versions `first..last` (inclusive) of a table, ascending. A page that has such records is
+   * read once.
    */
   async range(table: string, first: number, last: number, signal?: AbortSignal): Promise<VersionRecord[]> {
     const pages = this.#pages
@@ -163,10 +166,10 @@ export class History {
       return await this.#rangeIn(pages, table, first, last, signal)
     } catch (error) {
       signal?.throwIfAborted()
-      // Pages that were merged are deleted in the end.
+      // The page may have been merged into another page and deleted. So use the pages of the newest checkpoint.
       const others = error instanceof SheafError ? await this.#lookAgain?.().catch(() => null) : null
       if (others != null && lastSlot(others) <= this.#noted) await this.adopt(others)
-      // `lookAgain` may have led to newer pages than it returned.
+      // Compare `#pages`, not `others`, because a call during `lookAgain` may have set newer pages.
       if (this.#pages === pages) throw error
       return this.#rangeIn(this.#pages, table, first, last, signal)
     }
@@ -182,7 +185,8 @@ export class History {
     const tail = this.#tail.get(table) ?? []
     const newestFirst: (readonly VersionRecord[])[] = [between(tail, first, last)]
     const pacer = new Pacer(signal)
-    // A table's versions ascend along the slots. So a page that begins at `first` or before has all records after it.
+    // Later slots have higher versions of a table. So if a page has the version `first` or an earlier one, no earlier
+    // page has records of the range.
     let begins = tail[0]?.version ?? Number.POSITIVE_INFINITY
     for (
       let end = pages.length, count = 1;
@@ -203,12 +207,12 @@ export class History {
   }
 
   /**
-   * Write a page with the records of the slots after `sealed` up to `to`, and merge it with older pages if there are
-   * many. A merged page leaves out records for which `isNeeded` is false.
+   * Write a page with the records of the slots after `sealed` up to `to`. If there are many pages, merge it with older
+   * pages. A merged page leaves out records for which `isNeeded` returns false.
    *
-   * Returns all pages up to `to`, for a checkpoint to name. A page without records has no file, only an entry of 0
-   * bytes; consecutive empty pages share an entry. Changes nothing in memory: call `seal` once the checkpoint is
-   * durable.
+   * Returns all pages up to slot `to`, for the list in a checkpoint. A page without records is listed with 0 bytes and
+   * has no file. Consecutive pages without records are listed as one. Does not change this history: call `seal` when
+   * the checkpoint is durable.
    */
   async writePage(
     to: number,
@@ -234,7 +238,7 @@ export class History {
     return this.#merged([...pages, page], isNeeded, pacer)
   }
 
-  /** Merge the newest pages if that is due, so that there are never many pages. */
+  /** Merge the newest pages if there are too many. Returns the new list of pages. */
   async #merged(pages: readonly PageInfo[], isNeeded: IsNeeded, pacer: Pacer): Promise<readonly PageInfo[]> {
     const start = mergedFrom(
       pages.map(({ bytes }) => bytes),
@@ -253,7 +257,7 @@ export class History {
         }
       }
     } catch (error) {
-      // Readers rebuild a damaged page as long as it is not merged.
+      // Do not merge a damaged page: readers can still rebuild it from its slots.
       if (error instanceof SheafError && error.code === ErrorCode.Internal) return pages
       throw error
     }
@@ -264,11 +268,11 @@ export class History {
     return [...pages.slice(0, start), one]
   }
 
-  /** Read the records of these pages from files from now on, and drop them from memory. */
+  /** Replace the list of pages, and drop the records that these pages contain from memory. */
   seal(pages: readonly PageInfo[]): void {
     const sealed = lastSlot(pages)
-    assert(sealed >= this.sealed, `pages up to slot ${sealed} replace those up to ${this.sealed}`)
-    // Calls under way use the old map, so make a new one.
+    assert(sealed >= this.sealed, `pages up to slot ${sealed} cannot replace pages up to slot ${this.sealed}`)
+    // Create a new map, because running calls still read the old map.
     const tail = new Map<string, Records>()
     for (const [table, records] of this.#tail) {
       const gone = firstAfter(records, sealed)
@@ -280,8 +284,8 @@ export class History {
   }
 
   /**
-   * Like `seal`, for pages that another process wrote. If they end earlier than the known pages, the later records are
-   * read from slots.
+   * Like `seal`, but for pages that another process wrote. If they end before the slot `sealed`, the records of the
+   * slots in between are read from the slots again.
    */
   async adopt(pages: readonly PageInfo[]): Promise<void> {
     if (lastSlot(pages) >= this.sealed || this.#slots === undefined) return this.seal(pages)
@@ -289,7 +293,7 @@ export class History {
     for (let number = lastSlot(pages) + 1; number <= this.#noted; number++) {
       eachRecord(await this.#slots.get(number), (table, record) => addRecord(tail, table, record))
     }
-    // There is no await since the last check of `#noted`, so nothing was noted in between.
+    // Nothing was noted in between: there is no `await` after the last comparison with `#noted`.
     this.#tail = tail
     this.#pages = pages
   }
@@ -310,7 +314,7 @@ export class History {
         signal?.throwIfAborted()
         if (!(error instanceof SheafError) || this.#slots === undefined) throw error
         pageError = error
-        // If the store only refused the read, the page may be readable the next time.
+        // Other errors come from the store, so the page may be readable the next time.
         if (error.code === ErrorCode.Internal) await this.#noteDamaged(page, error)
       }
     }
@@ -326,7 +330,7 @@ export class History {
 
   async #noteDamaged(page: PageInfo, error: SheafError): Promise<void> {
     this.#damaged.set(page.name, error)
-    // A missing page was mostly merged with others, which is not an error.
+    // Report only files that exist. A missing page usually was merged with others, which is not an error.
     const isThere = await this.#store.stat(pageKey(page)).catch(() => null)
     if (isThere !== null) this.#onDamaged?.(pageKey(page), error)
   }
@@ -373,7 +377,7 @@ async function readFooter(page: PageInfo, read: ReadRange): Promise<Uint8Array> 
   )
 }
 
-/** Read adjacent blocks at once. */
+/** Read adjacent blocks with one request. */
 async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Block[]): Promise<ReadRecords> {
   const pacer = new Pacer()
   const { offset } = blocks[0]!
@@ -388,7 +392,7 @@ async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Bloc
   return { all: records.flat(), memory: memoryPerByte * bytes.length }
 }
 
-/** Rebuild a page from its slots, as its writer wrote it. */
+/** Rebuild a page from its slots. The result has the same bytes as the page when it was new. */
 export async function rebuild(page: PageInfo, slots: Slots): Promise<Rebuilt> {
   const tables = new Map<string, Records>()
   const pacer = new Pacer()
@@ -414,11 +418,14 @@ function addRecord(tables: Map<string, Records>, table: string, record: VersionR
     return
   }
   const { version } = records.at(-1)!
-  assert(record.version > version, `version ${record.version} of table ${table} follows version ${version}`)
+  assert(
+    record.version > version,
+    `version ${record.version} of table ${table} cannot follow version ${version}`,
+  )
   records.push(record)
 }
 
-/** Drop the records that later records of kind `taken` replace. `records`: of one table, in log order. */
+/** Remove the records that later records of kind `taken` replace. `records`: the records of one table in log order. */
 function withoutReplaced(records: Records): Records {
   if (records.every(({ version }, i) => i === 0 || version > records[i - 1]!.version)) return records
   const left: Records = []
@@ -430,8 +437,8 @@ function withoutReplaced(records: Records): Records {
 }
 
 /**
- * Return the records of tables up to slot `to`, in table order. Tables without such records are left out. More records
- * may be noted meanwhile.
+ * Yield the records of each table up to slot `to`, in the order of `order`. Skips tables without such records. Records
+ * may be appended to the arrays meanwhile.
  */
 function* upTo(
   tables: ReadonlyMap<string, Records>,
@@ -446,8 +453,8 @@ function* upTo(
 }
 
 /**
- * Sort strings by UTF-16 units. Sorts groups with the same first two units: sorting 100,000 strings at once would block
- * the event loop.
+ * Sort strings by UTF-16 code units. Strings are grouped by their first two units, and one group is sorted at a time.
+ * Sorting 100,000 strings in one call would block the event loop.
  */
 async function sorted(texts: Iterable<string>, pacer: Pacer): Promise<string[]> {
   const groups = new Map<number, string[]>()
@@ -466,17 +473,17 @@ async function sorted(texts: Iterable<string>, pacer: Pacer): Promise<string[]> 
   return all.flat()
 }
 
-/** Return the records of versions `first..last`. */
+/** Return the records of the versions `first..last`, both included. */
 function between(records: Records, first: number, last: number): Records {
   return records.slice(firstFrom(records, first), firstFrom(records, last + 1))
 }
 
-/** Return the number of records before version `version`. */
+/** Return the number of records whose version is less than `version`. */
 function firstFrom(records: Records, version: number): number {
   return partitionPoint(records.length, i => records[i]!.version < version)
 }
 
-/** Return the number of records of slots up to `slot`. */
+/** Return the number of records whose slot is at most `slot`. */
 function firstAfter(records: Records, slot: number): number {
   return partitionPoint(records.length, i => records[i]!.slot <= slot)
 }

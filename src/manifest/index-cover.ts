@@ -1,18 +1,18 @@
-/** Selects the cover items of an index that are valid at a version. */
+/** Determines which rows the segments of an index cover at a version. */
 import { columnFile, type Fragment, type Layout } from './layout.js'
 import type { CoverItem, IndexSegment, TableIndex } from './table-index.js'
 import { columnOfField } from './table-schema.js'
 
-/** A segment of an index at a version, with its valid cover items. */
+/** A segment of an index, with the part of its row mapping that is valid at a version. */
 export interface CoveredSegment {
   readonly segment: IndexSegment
-  /** The items that are valid at the version. */
+  /** The valid items of the row mapping. */
   readonly items: readonly CoverItem[]
 }
 
 /**
- * Return the valid cover items of each segment. An item is valid if its fragment exists and has the column in the file
- * that was indexed. `fragments`: the fragments of the version, by id.
+ * Return the valid items of each segment's row mapping. An item is valid if its fragment exists in the version, and if
+ * the fragment's column is still in the file that was indexed. `fragments`: the fragments of the version by id.
  */
 export function coverAt(
   { segments, field }: Pick<TableIndex, 'segments' | 'field'>,

@@ -1,14 +1,16 @@
 /**
  * Manifests of tables whose rows are in Lance's format. A Lance engine that uses the catalog writes a manifest under a
- * staging name, then requests the version (Lance, "external manifest store"). An engine without the catalog writes the
- * final name itself: by Lance's rules that is a commit too.
+ * staging name and then asks the catalog to create the version (Lance, "external manifest store"). An engine without
+ * the catalog writes the manifest under its final name. By Lance's rules, this alone commits the version.
  *
- * - A single version gets its final name first, then its slot.
- * - A batch gets its slot first. If one of its versions has no final name yet, the next request for the version gives
- *   it one. So every version of an answer can be opened.
- * - A final manifest is a copy. It is durable before it gets its name, and never overwrites another manifest.
- * - Staged manifests and detached ones (`d<number>.manifest`) are not versions.
- * - Of a path that a client sends only the last segment counts: a manifest is in its table's `_versions/` (S17).
+ * - For a request that creates one version, the manifest gets its final name first. Then the slot is written.
+ * - For a request that creates several versions, the slot is written first. If a manifest has no final name yet, the
+ *   next request for its version gives it the final name. So a client can open every version that the catalog returns.
+ * - The manifest with the final name is a copy of the staged manifest. The copy is durable before it gets its name, and
+ *   it never overwrites another manifest.
+ * - Staged manifests and detached manifests (`d<number>.manifest`) are not versions.
+ * - Only the last segment of a path that a client sends is used, because a manifest is always in `_versions/` of its
+ *   table (S17).
  */
 import { corrupted, ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { crc32 } from '../primitives/checksum.js'
@@ -17,13 +19,13 @@ import { manifestName, type NamingScheme, parseManifestName } from '../protocol/
 import type { BlobStore } from '../storage/blob-store.js'
 import type { VersionRecord } from './version.js'
 
-/** Largest manifest that is read, bytes. */
+/** Maximum size in bytes of a manifest that Sheaf reads. */
 const manifestBytesMax = 64 * 1024 * 1024
 
 /** The last bytes of every Lance file. */
 const magic = 'LANC'
 
-/** The fields of a table that locate its manifests. */
+/** The fields of a table that are needed to find its manifests. */
 interface LanceTable {
   readonly uuid: string
   readonly location: string
@@ -31,9 +33,9 @@ interface LanceTable {
 
 /** A manifest under its staging name. */
 export interface StagedManifest {
-  /** UUID of the staging name. */
+  /** The UUID in the staging name. */
   readonly staged: string
-  /** Key of the final name. */
+  /** The key under the final name. */
   readonly path: string
   readonly scheme: NamingScheme
   readonly size: number
@@ -49,7 +51,7 @@ interface FinalManifest {
   readonly crc?: number
 }
 
-/** A final manifest, and the version in its name. */
+/** A manifest under its final name, and the version in the name. */
 interface FoundManifest {
   readonly version: number
   readonly manifest: FinalManifest
@@ -61,18 +63,19 @@ const schemes: readonly NamingScheme[] = ['V2', 'V1']
 export class LanceManifests {
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  /** By table, the newest version that is known to have its final name. */
+  /** By table uuid: a version. It is known that this version and all earlier versions have their final names. */
   readonly #finalised = new Map<string, number>()
 
-  /** `readOnly`: give no final names. */
+  /** `readOnly`: whether to give no manifest its final name. */
   constructor(store: BlobStore, readOnly: boolean) {
     this.#store = store
     this.#readOnly = readOnly
   }
 
   /**
-   * Read the staged manifest that `path` names. Throws InvalidInput when the manifest does not exist, is of another
-   * version, has another size than `size`, or is not a Lance file.
+   * Read the staged manifest with the path `path`. Throws InvalidInput if the manifest does not exist, belongs to
+   * another version, has another size than `size`, or is not a Lance file. `size`: the expected size in bytes;
+   * undefined if unknown.
    */
   async staged(
     table: LanceTable,
@@ -89,13 +92,13 @@ export class LanceManifests {
     const key = `${final}-${name.staging}`
     const info = await this.#store.stat(key, signal)
     if (info === null) {
-      throw invalidInput(`there is no staged manifest ${quote(path)} in the table's location`, {
-        hint: `stage it as ${key} in the root`,
+      throw invalidInput(`the staged manifest ${quote(path)} does not exist in the table's location`, {
+        hint: `write the manifest to ${key} in the root`,
       })
     }
     if (size !== undefined && info.size !== size) {
       throw invalidInput(
-        `the staged manifest ${quote(path)} has ${info.size} bytes, manifest_size says ${size}`,
+        `the staged manifest ${quote(path)} has ${info.size} bytes, but manifest_size is ${size}`,
       )
     }
     const bytes = await this.#read(key, info.size, signal)
@@ -109,26 +112,26 @@ export class LanceManifests {
   }
 
   /**
-   * Give a staged manifest the final name of its version, before the log has the version. Returns false if another
-   * manifest has that name. Takes no signal: a manifest with a final name is a commit.
+   * Give a staged manifest its final name, before the slot of the version is written. Returns false if another manifest
+   * has that name. Takes no signal, because the version is committed as soon as its manifest has the final name.
    */
   async name({ path, staged, crc }: StagedManifest): Promise<boolean> {
     const bytes = await this.#store.get(`${path}-${staged}`)
-    // If the call is a repetition, the first call may have succeeded meanwhile.
+    // If the staged manifest is missing, an earlier attempt may have given it the final name. That is checked below.
     if (bytes !== null && crc32(bytes) !== crc)
-      throw invalidInput(`the manifest staged as ${staged} was changed`)
+      throw invalidInput(`the staged manifest ${staged} was changed after the request began`)
     if (bytes !== null && (await this.#store.putIfAbsent(path, bytes)) === 'won') return true
     const final = await this.#store.get(path)
     return final !== null && crc32(final) === crc
   }
 
-  /** Note that a version of the log has its final name, and delete the staged manifest. */
+  /** Record that a committed version has its final name, and delete the staged manifest. */
   async named(table: LanceTable, version: number, { path, staged }: StagedManifest): Promise<void> {
     await this.#store.delete(`${path}-${staged}`)
     this.#noteFinal(table, version)
   }
 
-  /** Return whether `manifestPath` names the manifest of this version, byte for byte. */
+  /** Return whether the staged manifest at `manifestPath` has the same bytes as the final manifest of a version. */
   async isStagedAgain(
     table: LanceTable,
     { version, manifest }: VersionRecord,
@@ -143,12 +146,12 @@ export class LanceManifests {
     return staged !== null && final !== null && Buffer.compare(staged, final) === 0
   }
 
-  /** Return whether a version and all earlier versions are known to have their final names. */
+  /** Return whether it is known that a version and all earlier versions have their final names. */
   isFinal(table: LanceTable, version: number): boolean {
     return (this.#finalised.get(table.uuid) ?? -1) >= version
   }
 
-  /** Return whether a version has a final manifest, in any naming scheme. */
+  /** Return whether a version has a manifest under a final name of any naming scheme. */
   async has(table: LanceTable, version: number, signal?: AbortSignal): Promise<boolean> {
     const infos = await Promise.all(
       schemes.map(scheme => this.#store.stat(finalKey(table, version, scheme), signal)),
@@ -156,7 +159,10 @@ export class LanceManifests {
     return infos.some(info => info !== null)
   }
 
-  /** Return the final manifests of the versions directly above `after`, up to the first missing one, at most `limit`. */
+  /**
+   * Return the final manifests of the versions after `after`, up to the first version without one. Returns at most
+   * `limit` manifests.
+   */
   async following(
     table: LanceTable,
     after: number,
@@ -173,7 +179,10 @@ export class LanceManifests {
     return found
   }
 
-  /** Return the final manifests of the lowest `limit` versions above `after`, ascending. Lists the folder. */
+  /**
+   * Return the final manifests of the lowest `limit` versions above `after`, ascending. Lists the folder, so that
+   * versions after a missing version are found too.
+   */
   async above(
     table: LanceTable,
     after: number,
@@ -194,7 +203,10 @@ export class LanceManifests {
     return found
   }
 
-  /** Return the final manifest of a version; null if there is none, or if the file is not a manifest. */
+  /**
+   * Return the final manifest of a version. Returns null if no file has the name, or if the file is not a Lance
+   * manifest.
+   */
   async #found(table: LanceTable, version: number, signal?: AbortSignal): Promise<FinalManifest | null> {
     for (const scheme of schemes) {
       const path = finalKey(table, version, scheme)
@@ -214,11 +226,11 @@ export class LanceManifests {
   }
 
   /**
-   * Give the manifest of a version in the log its final name, if it has none yet. If a Lance engine took the name
-   * meanwhile, returns the engine's manifest; null otherwise.
+   * Give the manifest of a committed version its final name, if it does not have the name yet. Returns null, except if
+   * a Lance engine has used the name for another manifest meanwhile. Then returns the manifest of the engine.
    *
-   * Throws InvalidTableState when another manifest has the name and the staged one is missing. Throws Internal
-   * ("corrupted") when both are missing.
+   * Throws InvalidTableState if another manifest has the name and the staged manifest is missing. Throws Internal
+   * ("corrupted") if both manifests are missing.
    */
   async finalise(
     table: LanceTable,
@@ -235,7 +247,8 @@ export class LanceManifests {
       bytes !== null && crc32(bytes) === crc ? await this.#store.putIfAbsent(path, bytes, signal) : 'taken'
     if (outcome === 'taken') {
       const final = await this.#store.get(path, signal)
-      if (final === null) throw corrupted(`version ${version} is committed, but its manifest ${path} is gone`)
+      if (final === null)
+        throw corrupted(`version ${version} is committed, but its manifest ${path} is missing`)
       if (crc32(final) !== crc) {
         if (bytes !== null) return { path, scheme: manifest.scheme, size: final.length, crc: crc32(final) }
         throw new SheafError(
@@ -245,7 +258,7 @@ export class LanceManifests {
         )
       }
     }
-    // The final name is durable, so the staged manifest is not needed any more.
+    // The manifest under the final name is durable, so delete the staged manifest.
     if (bytes !== null) await this.#store.delete(staging)
     this.#noteFinal(table, version)
     return null
@@ -255,7 +268,7 @@ export class LanceManifests {
     this.#finalised.set(uuid, Math.max(version, this.#finalised.get(uuid) ?? -1))
   }
 
-  /** List the keys and sizes of final manifests, in byte order. */
+  /** Return the keys and sizes of all final manifests of a table, in byte order of the keys. */
   async list(table: LanceTable, signal?: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
     const pacer = new Pacer(signal)
@@ -267,12 +280,15 @@ export class LanceManifests {
     return found
   }
 
-  /** Return whether the manifest of a version still exists: a Lance engine deletes old manifests without the catalog. */
+  /**
+   * Return whether the manifest of a version still exists. Lance engines delete old manifests without telling the
+   * catalog.
+   */
   async isThere(record: VersionRecord, signal?: AbortSignal): Promise<boolean> {
     return record.manifest === undefined || (await this.#store.stat(record.manifest.path, signal)) !== null
   }
 
-  /** Return whether a file is a Lance manifest. */
+  /** Return whether a file ends like a Lance file. `size`: its size in bytes. */
   async isManifest(key: string, size: number, signal?: AbortSignal): Promise<boolean> {
     if (size < magic.length) return false
     return isMagic(await this.#store.getRange(key, size - magic.length, magic.length, signal))
@@ -280,7 +296,9 @@ export class LanceManifests {
 
   async #read(key: string, size: number, signal?: AbortSignal): Promise<Uint8Array> {
     if (size > manifestBytesMax) {
-      throw invalidInput(`manifest ${quote(key)} has ${size} bytes, more than ${manifestBytesMax}`)
+      throw invalidInput(
+        `manifest ${quote(key)} has ${size} bytes, more than the limit of ${manifestBytesMax} bytes`,
+      )
     }
     const bytes = await this.#store.get(key, signal)
     if (bytes === null || !isMagic(bytes.subarray(-magic.length))) {

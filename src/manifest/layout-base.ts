@@ -1,5 +1,6 @@
 /**
- * Encodes and decodes bases: stored manifests of versions, from which the manifests of later versions are derived.
+ * Encodes and decodes stored manifests of versions, which the code calls bases. Replay computes the manifest of a later
+ * version from a base and the changes after it.
  *
  *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"earlier":[...],"next":{...},"frags":[
  *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12},"zones":{...}},
@@ -7,8 +8,8 @@
  *     ]}
  *     9ac1f00d
  *
- * A base is one JSON document with a line per fragment, then its CRC-32 as eight hex digits, and "\n". Its bytes depend
- * on the manifest alone, so all writers of a version's base write the same bytes.
+ * A base is one JSON document with one line per fragment, then its CRC-32 as eight hex digits, and "\n". Its bytes
+ * depend only on the manifest. So all writers of the base of one version write the same bytes.
  */
 import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -18,7 +19,7 @@ import { movesFeature } from './change.js'
 import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
 import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'
 
-/** Fragment lines are written and read about this many characters at a time. */
+/** Fragment lines are encoded and decoded in pieces of about this many characters. */
 const sliceLength = 64 * 1024
 const fileStart = Buffer.from('{"f":1,')
 const fileEnd = ']}\n'
@@ -26,12 +27,12 @@ const checksumBytes = 9
 const newline = 0x0a
 const comma = 0x2c
 
-/** Return the key of the base of a version. `location`: the table's folder. */
+/** Return the key of the stored manifest of a version. `location`: the table's folder. */
 export function baseKey(location: string, version: number): string {
   return `${location}/_versions/${manifestName(version, 'V2')}`
 }
 
-/** Encode the manifest of a version as its base. */
+/** Encode the manifest of a version. */
 export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
   const { table: t, version: v, schema, earlier, indexes, next, fragments } = layout
   const { row, frag, field } = next
@@ -42,7 +43,7 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
     v,
     schema,
     earlier,
-    // A manifest without indexes has the same bytes as in earlier releases of Sheaf.
+    // Leave out an empty list, so that the bytes are the same as those of earlier releases of Sheaf.
     ...(indexes.length > 0 && { indexes }),
     next: { row, frag, field },
     frags: [],
@@ -68,9 +69,9 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
 }
 
 /**
- * Decode the base of version `version` of `table`, read from `key`. Throws Unsupported for bytes that do not begin like
- * a base: the base of a newer Sheaf, or another file at a location that a caller chose. Throws Internal ("corrupted")
- * for everything else that is not what was written.
+ * Decode the stored manifest of version `version` of `table`, read from `key`. Throws Unsupported if the bytes do not
+ * begin like a base. Then a newer Sheaf wrote the file, or it is another file at a location that a caller chose. Throws
+ * Internal ("corrupted") if the bytes are damaged or belong to another version.
  */
 export async function decodeBase(
   bytes: Uint8Array,
@@ -81,26 +82,32 @@ export async function decodeBase(
 ): Promise<Layout> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   if (bytes.length > 0 && !file.subarray(0, fileStart.length).equals(fileStart)) {
-    throw unsupported(`${quote(key)} is not a stored manifest of a version, or a newer Sheaf wrote it`)
+    throw unsupported(
+      `${quote(key)} is not a stored manifest of a version, or it was written by a newer Sheaf`,
+    )
   }
   const end = file.length - checksumBytes
-  if (end < fileStart.length) throw damaged(key, `it has ${file.length} bytes`)
-  if (!hasChecksum(bytes)) throw damaged(key, 'it does not end in its checksum')
+  if (end < fileStart.length) throw damaged(key, `it has only ${file.length} bytes`)
+  if (!hasChecksum(bytes)) throw damaged(key, 'its last line is not the checksum of its bytes')
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
   const { need, t, v, schema, earlier, indexes = [], next } = head as Record<string, unknown>
   if (!Array.isArray(need) || !need.every(feature => knownFeatures.includes(feature))) {
-    throw unsupported(`${quote(key)} needs ${quote(need)} of a newer Sheaf`)
+    throw unsupported(
+      `${quote(key)} needs features that this version of Sheaf does not support: ${quote(need)}`,
+    )
   }
-  if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
+  if (t !== table || v !== version)
+    throw damaged(key, `it belongs to version ${quote(v)} of table ${quote(t)}`)
   if (!isSchema(schema) || !Array.isArray(earlier) || !earlier.every(isSchema) || !isCounters(next))
-    throw damaged(key, 'it has no schema or no counters')
+    throw damaged(key, 'its schemas or its counters are missing or invalid')
   if (!Array.isArray(indexes) || !indexes.every(isIndex)) throw damaged(key, 'its list of indexes is invalid')
   const bodyEnd = end - fileEnd.length
-  if (file.toString('latin1', bodyEnd, end) !== fileEnd) throw damaged(key, 'it ends among its fragments')
+  if (file.toString('latin1', bodyEnd, end) !== fileEnd)
+    throw damaged(key, 'its list of fragments is incomplete')
   const fragments: Fragment[] = []
   for (let at = body; at < bodyEnd; ) {
-    // Parse whole lines, up to the end of the line in which the slice ends.
+    // Parse complete lines: extend the piece to the end of its last line.
     const lineEnd = file.indexOf(newline, Math.min(at + sliceLength, bodyEnd - 1))
     const textEnd = file[lineEnd - 1] === comma ? lineEnd - 1 : lineEnd
     for (const fragment of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
@@ -124,7 +131,7 @@ function isUnordered({ ids }: Fragment): boolean {
   return 'ascending' in ids
 }
 
-/** Return whether the head of a base, in any format, names this version of this table. */
+/** Return whether the first line of a base is that of this version of this table. The base may have a newer format. */
 export function saysItIsOf(bytes: Uint8Array, table: string, version: number): boolean {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   try {
@@ -138,14 +145,14 @@ export function saysItIsOf(bytes: Uint8Array, table: string, version: number): b
   }
 }
 
-/** Return whether a base ends in its checksum. */
+/** Return whether the last line of a base is the checksum of the bytes before it. */
 export function hasChecksum(bytes: Uint8Array): boolean {
   const end = Math.max(0, bytes.length - checksumBytes)
   const crc = `${crcHex(crc32(bytes.subarray(0, end)))}\n`
   return Buffer.from(bytes.buffer, bytes.byteOffset + end, bytes.length - end).toString('latin1') === crc
 }
 
-/** Copy a fragment with its fields in the order of the format, whatever their order in memory. */
+/** Copy a fragment with its fields in the order of the file format. Their order in memory may differ. */
 function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
   return {
     id,
@@ -153,7 +160,7 @@ function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
     ids: plainIds(ids),
     files: files.map(plainFile),
     dead: { parts: dead.parts.map(plainRuns), count: dead.count },
-    // JavaScript orders integer keys in every object.
+    // The field ids in `zones` need no sorting, because JavaScript sorts integer keys.
     ...(zones !== undefined && { zones }),
   }
 }

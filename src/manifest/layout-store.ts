@@ -1,12 +1,13 @@
 /**
- * Finds the manifest of any version of any table by replaying its changes from the slots of the log.
+ * Computes the manifest of any version of any table by replaying the table's changes from the slots of the log.
  *
- * - A manifest is immutable, so every reader shares it. The manifest of the next version costs one change.
- * - Replay begins with the nearest of: a cached manifest, the base of the version's start, nothing. A base is a stored
- *   manifest (layout-base.ts).
- * - A missing or damaged base costs only time as long as the log still has the slots before it. Replay then begins
- *   earlier, and writes the base again.
- * - Before the slots that a base replaces are trimmed, the base is checked (maintenance/packing).
+ * - Manifests are immutable, so all readers of a version share one object. To compute the manifest of the next version,
+ *   one change is applied.
+ * - Replay begins with a cached manifest, with a stored manifest (a base, layout-base.ts), or with an empty table. It
+ *   uses the nearest one before the version.
+ * - If a base is missing or damaged while the log still has the slots before it, replay begins earlier and writes the
+ *   base again. So only time is lost.
+ * - A base is checked before the slots that it replaces are trimmed (maintenance/packing).
  */
 import type { Slot } from '../commit/slot.js'
 import { type Slots, SlotTrimmed } from '../commit/slots.js'
@@ -29,68 +30,77 @@ export interface TableAddress {
 }
 
 interface LayoutStoreOptions {
-  /** Write no bases. */
+  /** Whether to write no bases. */
   readonly readOnly: boolean
   /** The cache of manifests. */
   readonly memory: Memory
-  /** Read a base only if the slots it was made of were trimmed. For callers that check bases. Default false. */
+  /**
+   * Whether to read a base only if the slots before it were trimmed. Callers that check bases set this. Default false.
+   */
   readonly fromNothing?: boolean
   /** Called for each damaged base. */
   readonly onDamaged?: (key: string, error: SheafError) => void
 }
 
-/** Number of cached schemas. */
+/** Maximum number of cached schemas. */
 const schemasMax = 1000
-/** Slots that are read at the same time. */
+/** Maximum number of slots that are read concurrently. */
 const readAhead = 16
 
-/** A change to apply, and its position in the log. */
+/** The position of a change in the log, and the version that it makes. */
 interface Step {
   readonly version: number
   readonly slot: number
   readonly entry: number
 }
 
-/** How to derive a manifest. */
+/** The steps that compute a manifest. */
 interface ReplayPlan {
-  /** The manifest to begin with; null to begin with nothing. */
+  /** The manifest with which replay begins; null for an empty table. */
   readonly from: Layout | null
-  /** In the order in which the changes are applied. */
+  /** The changes to apply, in order. */
   readonly steps: readonly Step[]
-  /** The newest base that is missing or damaged. */
+  /** The newest base that was found to be missing or damaged; null if there is none. */
   readonly lost: LostBase | null
 }
 
 interface LostBase {
   readonly version: number
-  /** Whether there are damaged bytes of a base under its key. If false: nothing, or a file that Sheaf must not touch. */
+  /**
+   * True if the file under the key of the base is a damaged base. False if there is no file, or a file that Sheaf must
+   * not change.
+   */
   readonly damaged: boolean
 }
 
-/** Thrown for a version whose record was dropped because no version needs it any more. */
+/** The error for a version whose history record was dropped because no version needed it. */
 class VersionForgotten extends SheafError {
   constructor({ uuid }: TableAddress, version: number) {
     super(
       ErrorCode.Internal,
-      `version ${version} of table ${uuid} was removed from the history: nothing needed it any more`,
+      `version ${version} of table ${uuid} was removed from the history, because no version and no index needed it`,
     )
   }
 }
 
-/** Return whether an error says that something was removed because nothing needed it any more. */
+/** Return whether an error means that a record, slot or base no longer exists because no kept version needs it. */
 export function isForgotten(error: unknown): boolean {
   return error instanceof SlotTrimmed || error instanceof VersionForgotten || error instanceof BaseLost
 }
 
-/** Thrown when replay must begin with a base that is missing or damaged. */
+/** The error if replay must begin with a base that is missing or damaged. */
 export class BaseLost extends SheafError {
   readonly key: string
 
   constructor(key: string, isDamaged: boolean) {
     const how = isDamaged ? 'damaged' : 'missing'
-    super(ErrorCode.Internal, `${quote(key)} is ${how}, and the slots that it was made of were trimmed`, {
-      hint: 'restore that file from a backup; versions that do not need it can be read',
-    })
+    super(
+      ErrorCode.Internal,
+      `${quote(key)} is ${how}, and the slots from which it could be rebuilt were trimmed`,
+      {
+        hint: 'restore that file from a backup; versions that do not need it can be read',
+      },
+    )
     this.key = key
   }
 }
@@ -105,9 +115,9 @@ export class LayoutStore {
   readonly #memory: Memory
   readonly #fromNothing: boolean
   readonly #onDamaged: LayoutStoreOptions['onDamaged']
-  /** Schemas by table and schema id. An id never changes its schema. */
+  /** By table and schema id: the schema. The schema with an id never changes. */
   readonly #schemas = new Map<string, TableSchema>()
-  /** Callers that want the same manifest share one replay. */
+  /** Makes concurrent callers for the same manifest share one replay. */
   readonly #replays = new KeyedMutex()
 
   constructor(
@@ -126,7 +136,7 @@ export class LayoutStore {
     this.#onDamaged = onDamaged
   }
 
-  /** Evict the manifests of versions that ceased to exist: manifests are seldom derived from them. */
+  /** Evict the manifests of versions that no longer exist, because they are rarely needed again. */
   async forget(uuid: string, first: number, last: number, pacer: Pacer): Promise<void> {
     for (let version = first; version <= last; version++) {
       this.#memory.gone(keyOf(uuid, version))
@@ -134,12 +144,12 @@ export class LayoutStore {
     }
   }
 
-  /** Return what `at` returns, if it is in the cache. */
+  /** Return the manifest of a version if it is in the cache. */
   known({ uuid }: TableAddress, version: number): Layout | undefined {
     return this.#cache.peek(keyOf(uuid, version))
   }
 
-  /** Return the manifest of a committed version of a sheaf table, expired or not. */
+  /** Return the manifest of a committed version of a sheaf table. The version may have expired. */
   async at(table: TableAddress, version: number, signal?: AbortSignal): Promise<Layout> {
     signal?.throwIfAborted()
     const known = this.known(table, version)
@@ -150,8 +160,8 @@ export class LayoutStore {
   }
 
   /**
-   * Return schema `id` of a table. `version`: a version with this schema. A cached schema costs nothing, whatever the
-   * number of fragments.
+   * Return the schema of a table with the id `id`. `version`: a version that has this schema. A schema in the cache is
+   * returned without computing a manifest.
    */
   async schemaOf(
     table: TableAddress,
@@ -169,7 +179,7 @@ export class LayoutStore {
     return schema
   }
 
-  /** Write the base of a version, unless it exists. Does nothing in a read-only root. */
+  /** Write the base of a version if it does not exist. Does nothing if the root is read-only. */
   async writeBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
     const key = baseKey(table.location, version)
     if (this.#readOnly || (await this.#store.stat(key, signal)) !== null) return
@@ -177,7 +187,10 @@ export class LayoutStore {
     await this.#store.putIfAbsent(key, await encodeBase(layout, new Pacer(signal)), signal)
   }
 
-  /** Make sure that the base of a version exists and is undamaged, for versions that can only be derived from it. */
+  /**
+   * Check that the base of a version exists and is undamaged, and write it again if not. Call this before the slots
+   * that the base replaces are trimmed.
+   */
   async ensureBase(table: TableAddress, version: number, signal?: AbortSignal): Promise<void> {
     const base = await this.#readBase(table, version, signal)
     if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, version, signal), base)
@@ -188,7 +201,7 @@ export class LayoutStore {
     try {
       return await this.#replayFrom(table, version, false, signal)
     } catch (error) {
-      // The slots before a base may be trimmed if the base replaces them.
+      // The slots may have been trimmed because a base replaces them, so use the bases.
       if (!isForgotten(error)) throw error
       return this.#replayFrom(table, version, true, signal)
     }
@@ -218,7 +231,7 @@ export class LayoutStore {
     return layout
   }
 
-  /** Go back from a version to a known manifest, from start to start. Returns the manifest and the steps from it. */
+  /** Go back from a version until a cached manifest or a base is found. Returns it with the changes after it. */
   async #trace(
     table: TableAddress,
     version: number,
@@ -256,8 +269,9 @@ export class LayoutStore {
   }
 
   /**
-   * Add the steps from a version back to `start`, or to a version with a cached manifest, or to a restore, which
-   * replaces everything before it. Returns the version to which the steps are applied.
+   * Add the steps from a version back to `start`. Stop earlier at a version with a cached manifest, or at a restore,
+   * because the result of a restore does not depend on the versions before it. Returns the version to whose manifest
+   * the steps are applied.
    */
   async #back(
     table: TableAddress,
@@ -306,10 +320,9 @@ export class LayoutStore {
     }
   }
 
-  /** Write a lost base again. If that fails, the next reader tries again. */
+  /** Write a lost base again. Ignores errors: the reader has its manifest already, and the next reader tries again. */
   async #repair(table: TableAddress, layout: Layout, lost: LostBase): Promise<void> {
     if (this.#readOnly) return
-    // The reader has its manifest already, so the error is ignored.
     await this.#replaceBase(table, layout, lost).catch(() => {})
   }
 
@@ -321,7 +334,10 @@ export class LayoutStore {
   }
 }
 
-/** Read slots or records from before a lost base. If they were trimmed, throw `BaseLost`. */
+/**
+ * Wait for a read of slots or records before a lost base. If they were trimmed, throw `BaseLost`, because the base was
+ * the only replacement.
+ */
 async function orLost<T>(read: Promise<T>, { location }: TableAddress, lost: LostBase | null): Promise<T> {
   try {
     return await read
@@ -336,8 +352,8 @@ function keyOf(uuid: string, version: number): string {
 }
 
 /**
- * About the memory of a manifest with what its readers cache in it, bytes: measured. Fragments that manifests share are
- * counted each time.
+ * Return the estimated memory of a manifest in bytes, including data that its readers cache in it. The numbers were
+ * measured. Fragments that several manifests share are counted for each manifest.
  */
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000
@@ -348,14 +364,14 @@ function memoryOf({ fragments }: Layout): number {
   return bytes
 }
 
-/** Return the change that made a version, from its slot. */
+/** Return the change in a slot that made a version. */
 export function changeIn(
   { header }: Pick<Slot, 'header'>,
   uuid: string,
   { slot, entry, version }: Step,
 ): Change {
   const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
-  assert(change !== undefined, `slot ${slot} holds no version ${version} of table ${uuid}`)
+  assert(change !== undefined, `slot ${slot} does not contain version ${version} of table ${uuid}`)
   return change as Change
 }
 

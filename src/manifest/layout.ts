@@ -1,6 +1,6 @@
 /**
- * The manifest of a version (`Layout`): where the rows of one version of a table are stored. A pure function of the
- * table's changes.
+ * The manifest of a version (`Layout`): the addresses of the rows of one version of a table. It is computed from the
+ * table's changes only.
  */
 import { assert } from '../errors.js'
 import {
@@ -18,7 +18,7 @@ import type { StoredRuns } from './stored-runs.js'
 import { changedIndexes, indexesOf, type TableIndex } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
 
-/** Columns in a file of the table's data folder. `crc`: checksum of the file's footer. */
+/** Columns in a file of the table's data folder. `crc`: the checksum of the file's footer. */
 export interface StoredFile {
   readonly file: string
   readonly bytes: number
@@ -32,28 +32,31 @@ export interface InlineFile {
   readonly slot: number
   readonly blob: number
   readonly bytes: number
-  /** Id of the schema with the types of the columns: the blob has no schema. */
+  /** Id of the schema that has the types of the columns. A blob has no schema of its own. */
   readonly schema: number
   readonly fields: readonly number[]
 }
 
 export type DataFile = StoredFile | InlineFile
 
-/** A set of numbers as runs, in a file of the table's `rows` folder or in a blob of a slot. */
+/** The address of a set of numbers: a file of the table's `rows` folder, or a blob of a slot. */
 export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: number }
 
-/** Row ids, in row order. */
+/** The row ids of a fragment, in row order. */
 export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
 
-/** Rows of a table that were written or compacted together, with their files and deletions. */
+/** A range of rows of a table that were written or compacted together, with their files and deletions. */
 export interface Fragment {
   readonly id: number
   readonly rows: number
   readonly ids: RowIds
   readonly files: readonly DataFile[]
-  /** The deletion vector: offsets of deleted rows. One part for each commit that deleted rows; the parts are disjoint. */
+  /**
+   * The deletion vector: the offsets of deleted rows. Each commit that deletes rows adds a part. No offset is in two
+   * parts.
+   */
   readonly dead: { readonly parts: readonly RunsPlace[]; readonly count: number }
-  /** Min/max statistics of all rows, deleted rows included. */
+  /** Min/max statistics of all rows, including deleted rows. */
   readonly zones?: ZoneRecords
 }
 
@@ -62,21 +65,24 @@ export interface Layout {
   readonly table: string
   readonly version: number
   readonly schema: TableSchema
-  /** Earlier schemas that inline files of the fragments refer to. */
+  /** Earlier schemas that inline files of the fragments refer to by id. */
   readonly earlier: readonly TableSchema[]
-  /** In the order in which their rows are read. */
+  /** The fragments, in the order in which their rows are read. */
   readonly fragments: readonly Fragment[]
-  /** Sorted by name. */
+  /** The indexes, sorted by name. */
   readonly indexes: readonly TableIndex[]
   readonly next: Counters
 }
 
-/** How often a builder searches its list before it builds a map, which takes as long as a dozen searches. */
+/**
+ * Number of searches in the list of fragments before a builder creates a map. Building the map takes as long as about
+ * 12 searches.
+ */
 const searchesMax = 8
 
 /**
- * Applies changes one after the other. A returned manifest does not change when the builder continues. The cost is that
- * of the changes, plus a copy of the fragment list.
+ * Applies changes to a manifest, one after the other. A manifest that `layout` returned does not change when more
+ * changes are applied. The cost depends on the size of the changes, plus one copy of the list of fragments.
  */
 export class LayoutBuilder {
   #table: string | undefined
@@ -85,17 +91,17 @@ export class LayoutBuilder {
   #earlier: readonly TableSchema[]
   #indexes: readonly TableIndex[]
   #next: Counters | undefined
-  /** Null for a dropped fragment. */
+  /** The fragments in order. Null at the position of a dropped fragment. */
   #fragments: (Fragment | null)[]
   /** The number of fragments that are not null. */
   #count: number
-  /** Positions of fragments in the list, by id. Built after `searchesMax` searches. */
+  /** By fragment id: the position in the list. Null until `searchesMax` searches were done. */
   #positions: Map<number, number> | null = null
   #searches = 0
-  /** Deletion vectors of changed fragments, by position; not part of any returned manifest yet. */
+  /** By position: the changed deletion vectors, which `layout` copies into the fragments. */
   readonly #dead = new Map<number, { readonly parts: RunsPlace[]; count: number }>()
 
-  /** `before`: null for a table without versions. */
+  /** `before`: the manifest to which changes are applied; null for a table without versions. */
   constructor(before: Layout | null) {
     this.#table = before?.table
     this.#version = before?.version ?? 0
@@ -108,17 +114,20 @@ export class LayoutBuilder {
   }
 
   /**
-   * Apply a change of slot `slot` to the version that is its base. A restore is applied to the version that it
-   * restores.
+   * Apply a change of slot `slot`. The builder must have the manifest of the version `base` of the change; for a
+   * restore, the manifest of the restored version.
    */
   apply(change: Change, slot: number): void {
     const { t, v, base, restore } = change
     const on = restore?.version ?? base
     assert(this.#version === on, `version ${v} of table ${t} is based on version ${on}, not ${this.#version}`)
-    assert(this.#table === undefined || this.#table === t, `a change of table ${t} in table ${this.#table}`)
+    assert(
+      this.#table === undefined || this.#table === t,
+      `a change of table ${t} cannot be applied to table ${this.#table}`,
+    )
     assert(
       restore === undefined || restore.fragments === this.#count,
-      `version ${v} of table ${t} restores another number of fragments than version ${on} has`,
+      `version ${v} of table ${t} restores ${restore?.fragments} fragments, but version ${on} has ${this.#count}`,
     )
     this.#table = t
     this.#version = v
@@ -131,7 +140,7 @@ export class LayoutBuilder {
     const schema = this.#schema
     assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
-    // The field of an index may have been dropped while the index was built.
+    // Filter again, because the field of a new index may have been dropped while the index was built.
     if (change.indexes !== undefined) {
       this.#indexes = indexesOf(changedIndexes(this.#indexes, change.indexes), schema)
     }
@@ -161,9 +170,12 @@ export class LayoutBuilder {
     }
   }
 
-  /** Return the manifest after the changes so far. There must have been a change, or a manifest to begin with. */
+  /**
+   * Return the manifest after all changes so far. Before this call, there must be at least one change or a manifest
+   * `before`.
+   */
   layout(): Layout {
-    assert(this.#table !== undefined && this.#next !== undefined, 'a builder without changes has no layout')
+    assert(this.#table !== undefined && this.#next !== undefined, 'a builder without changes has no manifest')
     const schema = this.#schema
     assert(schema !== undefined, `version ${this.#version} of table ${this.#table} has no schema`)
     for (const [position, dead] of this.#dead)
@@ -202,8 +214,8 @@ export class LayoutBuilder {
   }
 
   /**
-   * Return the positions of fragments that receive the rows of others, and drop those others. The new fragments take
-   * the positions of the dropped ones.
+   * Drop the fragments that a compaction replaces. Returns the positions of the new fragments by id: they get positions
+   * of dropped fragments.
    */
   #positionsFor({ moves = [], v }: Change): ReadonlyMap<number, number> {
     const positions = new Map<number, number>()
@@ -212,7 +224,7 @@ export class LayoutBuilder {
       const free = fragmentsMoving(move).map(id => this.#positionOf(id, v))
       assert(
         to.length <= free.length,
-        `version ${v} of table ${this.#table} moves rows to too many fragments`,
+        `version ${v} of table ${this.#table} replaces ${free.length} fragments by ${to.length}, which are more`,
       )
       for (const position of free) this.#drop(position)
       for (const [i, id] of to.entries()) positions.set(id, free[i]!)
@@ -221,8 +233,8 @@ export class LayoutBuilder {
   }
 
   /**
-   * Drop files without any field of the new schema. The first file stays: it determines the number of batches of a
-   * fragment.
+   * Drop files that have no field of the new schema. Keep the first file of a fragment, because it determines the
+   * number of batches.
    */
   #forgetFiles({ fields }: TableSchema): void {
     const ids = new Set(fields.map(field => field.id))
@@ -238,8 +250,8 @@ export class LayoutBuilder {
     const added = new Set(file.fields)
     const kept = Object.entries(fragment.zones ?? {}).filter(([field]) => !added.has(Number(field)))
     const zones = { ...Object.fromEntries(kept), ...known }
-    // The first file stays, because it determines the number of batches. Of the others, drop files whose fields all
-    // have a newer file.
+    // Keep the first file, because it determines the number of batches. Drop other files if the new file has all their
+    // fields.
     const [first, ...others] = fragment.files
     const files = others.filter(({ fields }) => !fields.every(field => added.has(field)))
     this.#fragments[position] = {
@@ -249,7 +261,7 @@ export class LayoutBuilder {
     }
   }
 
-  /** Return the deletion vector of a fragment, for changes. */
+  /** Return a copy of the deletion vector of a fragment that may be changed. */
   #deletionsAt(position: number): { readonly parts: RunsPlace[]; count: number } {
     let dead = this.#dead.get(position)
     if (dead === undefined) {
@@ -264,7 +276,7 @@ export class LayoutBuilder {
     const { parts } = this.#deletionsAt(position)
     assert(
       count <= parts.length,
-      `version ${this.#version} merges more parts of a deletion vector than there are`,
+      `version ${this.#version} merges ${count} parts of a deletion vector that has ${parts.length}`,
     )
     parts.splice(0, count, offsets)
   }
@@ -279,8 +291,8 @@ export class LayoutBuilder {
 }
 
 /**
- * Return the manifest after `change` of slot `slot`. `before`: the manifest of its base, null for a table's first
- * version. For a restore, the manifest of the version that it restores.
+ * Return the manifest after `change` of slot `slot`. `before`: the manifest of the version `base` of the change; null
+ * for the first version of a table. For a restore: the manifest of the restored version.
  */
 export function applyChange(before: Layout | null, change: Change, slot: number): Layout {
   const builder = new LayoutBuilder(before)
@@ -288,7 +300,7 @@ export function applyChange(before: Layout | null, change: Change, slot: number)
   return builder.layout()
 }
 
-/** Return the number of live rows. */
+/** Return the number of live rows of a version. */
 export function countRows(layout: Layout): number {
   return layout.fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
 }
@@ -299,28 +311,28 @@ export function liveRows({ rows, dead }: Fragment): number {
 }
 
 /**
- * Return whether every live row of `later` is a live row of this version too. `later`: the fragment at another version.
- * It may have more live rows if that version restored a time before rows were deleted.
+ * Return whether every live row of the fragment `later` is also a live row of this fragment. `later`: the same fragment
+ * at another version. The result is false if that version restored a state from before some rows were deleted.
  */
 export function onlyLostRows({ dead: { parts } }: Fragment, { dead: later }: Fragment): boolean {
   const last = parts.at(-1)
   if (last === undefined) return true
-  // A part identifies the commit that added it, and so all parts before it.
+  // Each part belongs to one commit. If the part is the same, the parts before it are the same too.
   const same = later.parts[parts.length - 1]
   return same !== undefined && runsKey(same) === runsKey(last)
 }
 
-/** Return a key for a set of numbers, unique in the root. */
+/** Return a key for the address of a set of numbers. It is unique in the root. */
 export function runsKey(address: RunsPlace): string {
   return 'file' in address ? address.file : `slot ${address.slot}, blob ${address.blob}`
 }
 
-/** Return a key for a file of columns, unique in the root. */
+/** Return a key for a file or blob with columns. It is unique in the root. */
 export function fileKey(file: DataFile): string {
   return 'file' in file ? file.file : `${file.slot}/${file.blob}`
 }
 
-/** Return the file (`fileKey`) with a column of a fragment; empty if there is none. */
+/** Return the key (`fileKey`) of the file that has a column of a fragment. Returns '' if no file has the column. */
 export function columnFile({ files }: Fragment, column: number): string {
   const file = files.findLast(({ fields }) => fields.includes(column))
   return file === undefined ? '' : fileKey(file)
@@ -334,7 +346,7 @@ function idsWithSlot(ids: AddedIds, slot: number): RowIds {
   return 'blob' in ids ? { ...ids, slot } : ids
 }
 
-/** Return the schemas that inline files of the fragments refer to. */
+/** Return only the schemas that inline files of the fragments refer to. */
 function stillUsed(schemas: readonly TableSchema[], fragments: readonly Fragment[]): readonly TableSchema[] {
   if (schemas.length === 0) return schemas
   const used = new Set<number>()

@@ -1,9 +1,9 @@
 /**
- * Finds what some versions of a table need so that they can be read: files with their rows, slots with their changes
- * and blobs, and bases from which their manifests are derived.
+ * Determines what readers of some versions of a table need: files with rows, slots with changes and blobs, and stored
+ * manifests (bases) with which replay begins.
  *
- * For consecutive versions, the manifest of the first version and the changes between them suffice. So the cost is a
- * manifest per run of versions and a change per version, whatever the number of fragments.
+ * For a range of versions, the manifest of the first version and the changes of the others are enough. So the cost is
+ * one manifest per range and one change per version. It does not grow with the number of fragments per version.
  */
 import type { SlotReader } from '../commit/slots.js'
 import { orAborted } from '../primitives/abort.js'
@@ -15,15 +15,15 @@ import { changeIn, type LayoutStore, type TableAddress } from './layout-store.js
 import type { Runs } from './runs.js'
 import type { VersionRecord } from './version.js'
 
-/** What some versions of a table need so that they can be read. */
+/** The files, slots and records that readers of some versions of a table need. */
 export interface Reach {
   /** Paths relative to the table's folder. */
   readonly files: ReadonlySet<string>
-  /** Slots with the changes of replay, and with blobs of rows. */
+  /** Slots that replay reads changes from, and slots with blobs of rows. */
   readonly slots: ReadonlySet<number>
-  /** Versions whose bases replay begins with. `slots` has nothing from before them. */
+  /** Versions with whose stored manifests replay begins. Changes before such a version are not in `slots`. */
   readonly bases: ReadonlySet<number>
-  /** Versions whose records replay reads. */
+  /** Versions whose history records replay reads. */
   readonly versions: ReadonlySet<number>
 }
 
@@ -33,14 +33,14 @@ export interface ReachSource {
   readonly slots: SlotReader
 }
 
-/** Records and slots that are read at the same time. */
+/** Maximum number of records that are read with one call, and of slots that are read concurrently. */
 const recordsMax = 1024
 const readAhead = 16
 
 /**
- * Find what some versions of a sheaf table need. All of them must have been committed.
+ * Return what readers of some versions of a sheaf table need. All these versions must have been committed.
  *
- * `what`: `all` (default), or `slots` to find slots only. Then `files` is incomplete, and changes are not read.
+ * `what`: `all` (default), or `slots` if only the slots are needed. With `slots`, the files of changes are left out.
  */
 export async function reachOf(
   source: ReachSource,
@@ -63,7 +63,7 @@ class Walk implements Reach {
   readonly #table: TableAddress
   readonly #pacer: Pacer
   readonly #what: 'all' | 'slots'
-  /** Versions that were traced back already. */
+  /** Versions for which `#trace` is done. */
   readonly #traced = new Set<number>()
 
   constructor(source: ReachSource, table: TableAddress, pacer: Pacer, what: 'all' | 'slots') {
@@ -82,8 +82,8 @@ class Walk implements Reach {
   }
 
   /**
-   * Add what the changes of these records add. A restore may bring back files of no earlier version, so it is added
-   * whole.
+   * Add the slots of these records and the files that their changes add. After a restore, the version may have files
+   * that no earlier version of the range has. So add everything that a restored version needs.
    */
   async #addChanges(records: readonly VersionRecord[]): Promise<void> {
     const { slots } = this.#source
@@ -104,7 +104,7 @@ class Walk implements Reach {
     }
   }
 
-  /** Add everything that one version needs. */
+  /** Add everything that readers of one version need. */
   async #addVersion(version: number): Promise<void> {
     await this.#trace(version)
     const layout = await this.#source.layouts.at(this.#table, version, this.#pacer.signal)
@@ -116,7 +116,7 @@ class Walk implements Reach {
     }
   }
 
-  /** Add the changes of a version's replay, back to the base it begins with. */
+  /** Add the slots from which replay computes the manifest of a version, back to the base with which replay begins. */
   async #trace(version: number): Promise<void> {
     for (let at = version; !this.#traced.has(at); ) {
       this.#traced.add(at)
@@ -132,7 +132,10 @@ class Walk implements Reach {
     }
   }
 
-  /** Go back from a version to `start`, or to the version that a restore on the way restores. Returns that version. */
+  /**
+   * Add the slots of the versions from `version` back to `start`. If one of them is a restore, stop there and return
+   * the restored version, from which replay continues. Otherwise return `start`.
+   */
   async #back(version: number, start: number): Promise<number> {
     for (let to = version; to > start; to -= recordsMax) {
       for (const record of (await this.#records(Math.max(start + 1, to - recordsMax + 1), to)).reverse()) {

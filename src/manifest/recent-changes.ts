@@ -1,6 +1,6 @@
 /**
- * Keeps the newest changes of tables in memory. A commit that was prepared on an older state reads without waiting
- * which changes came since.
+ * Keeps the newest changes of tables in memory. A commit that was prepared on an older state needs the changes since
+ * that state. It gets them from here without waiting.
  */
 import type { Slot } from '../commit/slot.js'
 import type { Change } from './change.js'
@@ -11,13 +11,13 @@ export interface RecentChange {
   readonly slot: Pick<Slot, 'header' | 'blob'>
 }
 
-/** Number of remembered slots, and the limit of their size together, bytes. */
+/** Maximum number of remembered slots, and maximum of the sum of their sizes in bytes. */
 const slotsMax = 256
 const bytesMax = 4 * 1024 * 1024
 
 /** The changes of the newest slots. See the head of this file. */
 export class RecentChanges {
-  /** Oldest first. */
+  /** The remembered slots, the oldest slot first. */
   readonly #slots: Slot[] = []
   #bytes = 0
 
@@ -31,12 +31,12 @@ export class RecentChanges {
   }
 
   /**
-   * Return the changes of a table that made the versions after `after` up to `last`, in order; null if not all of them
-   * are remembered.
+   * Return the changes of a table that made the versions from `after` + 1 to `last`, in order. Returns null if one of
+   * them is not remembered.
    */
   between(table: string, after: number, last: number): readonly RecentChange[] | null {
     const found: RecentChange[] = []
-    // They are nearly always in the very last slots.
+    // Search from the end: the changes are nearly always in the newest slots.
     for (let i = this.#slots.length - 1; i >= 0 && found.length < last - after; i--) {
       const slot = this.#slots[i]!
       const own: RecentChange[] = []

@@ -1,36 +1,40 @@
-/** Sets of version numbers as ascending, disjoint, non-adjacent inclusive ranges: a long history is one pair. */
+/**
+ * Sets of version numbers, stored as ranges. The ranges are inclusive, ascending and not adjacent, so a long history
+ * without gaps is one range.
+ */
 import { partitionPoint } from '../primitives/partition-point.js'
 
 export type Run = readonly [first: number, last: number]
 export type Runs = readonly Run[]
 
-/** Return the largest number, or undefined. */
+/** Return the largest number of a set; undefined for an empty set. */
 export function lastOf(runs: Runs): number | undefined {
   return runs.at(-1)?.[1]
 }
 
-/** Return whether a set has a number. */
+/** Return whether a set contains the number `n`. */
 export function hasNumber(runs: Runs, n: number): boolean {
   const run = runs[firstEndingAt(runs, n)]
   return run !== undefined && run[0] <= n
 }
 
-/** Return the count of numbers. */
+/** Return how many numbers a set contains. */
 export function countNumbers(runs: Runs): number {
   return runs.reduce((sum, [first, last]) => sum + last - first + 1, 0)
 }
 
-/** Add a number that is larger than all others. */
+/** Return the set with `n` added. `n` must be larger than all numbers of the set. */
 export function withNext(runs: Runs, n: number): Runs {
   const last = runs.at(-1)
-  // Both copy a thousand runs in a microsecond. `concat` takes a hundred times longer in a process that has loaded apache-arrow.
+  // Do not use `concat`: after apache-arrow was loaded in the process, it takes a hundred times longer. Both ways below
+  // copy a thousand runs in a microsecond.
   if (last?.[1] !== n - 1) return [...runs, [n, n]]
   const longer = runs.slice()
   longer[runs.length - 1] = [last[0], n]
   return longer
 }
 
-/** Return the numbers in both sets. */
+/** Return the numbers that are in both sets. */
 export function intersection(a: Runs, b: Runs): Runs {
   const both: Run[] = []
   for (let i = 0, k = 0; i < a.length && k < b.length; ) {
@@ -59,7 +63,7 @@ export function difference(runs: Runs, others: Runs): Runs {
   return rest
 }
 
-/** Return the numbers of all sets. */
+/** Return the numbers that are in at least one of the sets. */
 export function union(sets: Iterable<Runs>): Runs {
   const all = [...sets].flat().sort((a, b) => a[0] - b[0])
   const joined: [number, number][] = []
@@ -72,8 +76,8 @@ export function union(sets: Iterable<Runs>): Runs {
 }
 
 /**
- * Return at most `limit` numbers beyond `after`, ascending or descending. `after` is exclusive; if absent, begins at
- * the end of the set. The cost is proportional to the result.
+ * Return at most `limit` numbers that come after `after` in ascending or descending order. `after` itself is not
+ * included. If `after` is undefined, return the first numbers in that order. The cost is proportional to the result.
  */
 export function numbersFrom(
   runs: Runs,

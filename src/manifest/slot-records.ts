@@ -1,4 +1,4 @@
-/** Derives version records from slots: a pure function of the slot, so that every reader gets the same records. */
+/** Derives version records from slots. The records depend only on the slot, so every reader gets the same records. */
 import type { Slot } from '../commit/slot.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import type { Change } from './change.js'

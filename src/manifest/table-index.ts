@@ -1,9 +1,9 @@
 /**
- * The indexes of a version: their definitions, their segments, and the rows that the segments cover (STORAGE S12).
+ * The indexes of a version: their definitions, their segments, and the row mapping of each segment (STORAGE S12).
  *
- * A segment never changes, only its row mapping ("cover"). Deleted rows are known from the fragments, not from the
- * cover. When a compaction moves rows, the cover is updated. An index is correct at a version by construction: queries
- * evaluate rows that no cover lists one by one.
+ * A segment file never changes. Only its row mapping ("cover") changes: a compaction moves rows, so it also updates the
+ * row mapping. Deletions do not change the row mapping, because the fragments record deleted rows. A query evaluates
+ * rows that are in no row mapping one by one. So an incomplete index never makes a result wrong.
  */
 import { familyOf, type IndexFamily, type IndexKind } from '../indexes/kind.js'
 import type { TextOptions } from '../indexes/text/options.js'
@@ -13,8 +13,9 @@ import type { StoredRuns } from './stored-runs.js'
 import type { TableSchema } from './table-schema.js'
 
 /**
- * Consecutive rows of a segment, and their position: rows `first .. first+count-1` are the rows of a fragment from `at`
- * on, in the same order, except the rows in `gone`.
+ * An item of a row mapping. It maps consecutive rows of a segment to consecutive rows of a fragment, in the same order.
+ * The rows with the ordinals `first .. first+count-1` are the rows of the fragment from offset `at` on, except the rows
+ * in `gone`.
  */
 export interface CoverItem {
   readonly first: number
@@ -22,73 +23,82 @@ export interface CoverItem {
   readonly fragment: number
   readonly at: number
   /**
-   * The file (`columnFile`) with the fragment's indexed column; empty: none. The item is valid only while the fragment
-   * has that file.
+   * The key (`columnFile`) of the file that had the indexed column of the fragment when it was indexed; '' if no file
+   * had it. The item is valid only while the fragment has the column in this file.
    */
   readonly file: string
-  /** Rows that a compaction removed, counted from `first` on. */
+  /** Rows that a compaction removed, as offsets from `first`. */
   readonly gone?: StoredRuns & { readonly count: number }
 }
 
-/** The parameters of a vector index when it was defined. */
+/** The parameters with which a vector index was defined. */
 export interface VectorDefinition extends VectorParameters {
   readonly metric: Metric
 }
 
-/** Facts about a segment of a text index that readers need before they read the segment. */
+/** The properties of a segment of a text index that readers need before they read the segment. */
 interface TextSegmentRecord {
-  /** `Analyzer.identity` of the analyzer that built the segment. The terms of another analyzer do not match its terms. */
+  /**
+   * `Analyzer.identity` of the analyzer that built the segment. Another analyzer may produce other terms, so such a
+   * segment cannot be searched with it.
+   */
   readonly identity: string
-  /** The number of live rows when it was built. The segment has no terms of other rows. */
+  /** The number of live rows when the segment was built. The segment has no terms of deleted rows. */
   readonly living: number
-  /** Whether it had no room for further rows. */
+  /** True if the segment was full when it was built. Absent otherwise. */
   readonly full?: true
 }
 
-/** A file of the table's `indexes` folder. `crc`: checksum of its footer. */
+/** A segment: a file of the table's `indexes` folder. `crc`: the checksum of its footer. */
 export interface IndexSegment {
   readonly file: string
   readonly bytes: number
   readonly crc: number
   readonly rows: number
   /**
-   * The number of rows with a vector before rows were appended: its partitions and codes are trained on them. Absent:
-   * all rows.
+   * The number of rows with a vector when the partitions and codes of the segment were trained. Later rows were
+   * appended without training. Absent: trained on all rows.
    */
   readonly begun?: number
-  /** The number of vectors of its rows. Only for a column of lists of vectors. */
+  /** The number of vectors in the segment. Only for a column with lists of vectors. */
   readonly vectors?: number
-  /** Only for text indexes. */
+  /** Only for segments of text indexes. */
   readonly text?: TextSegmentRecord
-  /** Sorted by `first`. */
+  /** The row mapping, sorted by `first`. */
   readonly cover: readonly CoverItem[]
 }
 
 /** An index of a table: its definition and its segments. */
 export interface TableIndex {
   readonly name: string
-  /** New for every definition. */
+  /** A new uuid for every definition of an index. */
   readonly uuid: string
   readonly kind: IndexKind
-  /** Id of the indexed field, which may be nested. */
+  /** The id of the indexed field. The field may be nested. */
   readonly field: number
   /** Only for vector indexes. */
   readonly vector?: VectorDefinition
-  /** Only for indexes of kind `FTS`. Has every option, so that new defaults change nothing. */
+  /**
+   * Only for indexes of kind `FTS`. All options are stored, so that new defaults in later releases do not change the
+   * index.
+   */
   readonly text?: TextOptions
-  /** When it was defined, milliseconds since 1970. */
+  /** The time of the definition, in milliseconds since 1970. */
   readonly ts: number
   readonly segments: readonly IndexSegment[]
 }
 
 /** A change of an index. */
 export type IndexChange =
-  /** Define an index. Replaces an index of the same name. */
+  /** Defines an index. It replaces an index with the same name. */
   | { readonly put: TableIndex }
   | { readonly drop: string }
-  /** Replace segments of an index by others. */
+  /** Replaces the segments `from` of the index `fold` by the segments `to`. */
   | { readonly fold: string; readonly from: readonly string[]; readonly to: readonly IndexSegment[] }
-  /** After a compaction: the new cover of those rows of a segment that were in moved fragments. */
+  /**
+   * Replaces the row mapping of a segment, after a compaction, for the rows that were in the fragments `from`. `moved`:
+   * the name of the index.
+   */
   | {
       readonly moved: string
       readonly segment: string
@@ -96,17 +106,23 @@ export type IndexChange =
       readonly to: readonly CoverItem[]
     }
 
-/** The feature that readers must know if tables have indexes. Other readers would take index files for orphans. */
+/**
+ * The feature that readers must support if a table has indexes. Readers without it would delete index files as orphaned
+ * files.
+ */
 export const indexesFeature = 'indexes'
-/** The feature for vector indexes. Other readers would read their files as sorted values. */
+/** The feature for vector indexes. Readers without it would read a vector segment as sorted values. */
 const vectorIndexesFeature = 'vector-indexes'
 /** The feature for text indexes. */
 const textIndexesFeature = 'text-indexes'
 
-/** The feature for segments over the vectors of lists. Other readers would take vector numbers for row numbers. */
+/**
+ * The feature for segments of columns with lists of vectors. Readers without it would use vector numbers as row
+ * numbers.
+ */
 const vectorListsFeature = 'vector-lists'
 
-/** The features that this release knows. */
+/** The features of indexes that this release supports. */
 export const indexFeatures: readonly string[] = [
   indexesFeature,
   vectorIndexesFeature,
@@ -120,7 +136,7 @@ const featureOfFamily: Readonly<Record<IndexFamily, string>> = {
   text: textIndexesFeature,
 }
 
-/** Return the features that readers of indexes of these kinds must know. */
+/** Return the features that readers of indexes of these kinds must support. */
 export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] {
   if (kinds.length === 0) return []
   const needed = new Set([indexesFeature, ...kinds.map(kind => featureOfFamily[familyOf(kind)])])
@@ -128,8 +144,8 @@ export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] 
 }
 
 /**
- * Return the features that readers of these indexes must know. `segments`: all segments of an index, or those that a
- * change adds.
+ * Return the features that readers of these indexes must support. `segments`: all segments of the index, or only the
+ * segments that a change adds.
  */
 export function featuresOfIndexes(
   indexes: readonly Pick<TableIndex, 'kind' | 'segments'>[],
@@ -139,14 +155,14 @@ export function featuresOfIndexes(
   return haveLists ? [...features, vectorListsFeature] : features
 }
 
-/** Return the specification of a vector index; null for other indexes. */
+/** Return the specification of a vector index. Returns null for an index that is not a vector index. */
 export function vectorSpecOf({ kind, vector }: Pick<TableIndex, 'kind' | 'vector'>): VectorSpec | null {
   if (!isVectorKind(kind) || vector === undefined) return null
   const { metric, ...parameters } = vector
   return { kind, metric, parameters }
 }
 
-/** Apply changes to the indexes of a table. */
+/** Apply changes to a list of indexes. Returns the new list. */
 export function changedIndexes(
   indexes: readonly TableIndex[],
   changes: readonly IndexChange[],
@@ -174,14 +190,14 @@ function changedBy(indexes: readonly TableIndex[], change: IndexChange): readonl
   return indexes.map(index => (index.name === changed ? { ...index, segments: segmentsOf(index) } : index))
 }
 
-/** Return the indexes whose fields are in a schema. */
+/** Return the indexes whose field still exists in a schema. */
 export function indexesOf(indexes: readonly TableIndex[], { fields }: TableSchema): readonly TableIndex[] {
   if (indexes.length === 0) return indexes
   const ids = new Set(fields.flatMap(({ id, nested = [] }) => [id, ...nested]))
   return indexes.filter(({ field }) => ids.has(field))
 }
 
-/** Return the number of rows of a cover item. */
+/** Return the number of rows of a cover item, without the rows in `gone`. */
 export function rowsOfItem({ count, gone }: CoverItem): number {
   return count - (gone?.count ?? 0)
 }

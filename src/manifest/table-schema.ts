@@ -1,8 +1,8 @@
 /**
- * The schema of a table: Arrow's fields, each with an id that survives renames.
+ * The schema of a table: Arrow fields, each with an id. Renaming a field does not change its id.
  *
- * A table gives out each field id once. A data file lists the ids it contains. Descendants of a nested field have ids
- * too (depth first), so that a nested column can be renamed or indexed by id.
+ * A field id is used only once per table. A data file lists the ids of the fields that it contains. The descendants of
+ * a nested field have ids too, in depth-first order, so that a nested field can be renamed or indexed.
  */
 import { equalTypes } from '../arrow/same-type.js'
 import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
@@ -10,25 +10,28 @@ import { childFields, type DataType, type Field, type Schema } from '../arrow/ty
 /** A column, with ids for itself and its descendants. */
 export interface TableField extends Field {
   readonly id: number
-  /** Ids of the field's descendants, depth first; absent if it has none. */
+  /** The ids of the field's descendants, in depth-first order. Absent if the field has no descendants. */
   readonly nested?: readonly number[]
 }
 
 /** A schema of a table. See the head of this file. */
 export interface TableSchema {
-  /** Number of the schema in the table: every change of a field or of the metadata makes a new schema. */
+  /**
+   * The number of the schema in the table. Every change of a field or of the metadata creates a schema with a new
+   * number.
+   */
   readonly id: number
   readonly fields: readonly TableField[]
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** A schema, and the field counter after it. */
+/** A schema, and the next free field id. */
 export interface NumberedSchema {
   readonly schema: TableSchema
   readonly nextField: number
 }
 
-/** Number the fields of `schema` from `firstField` on. */
+/** Give the fields of `schema` ids from `firstField` on. `id`: the number of the new schema. */
 export function numberFields(schema: Schema, id: number, firstField: number): NumberedSchema {
   let next = firstField
   const fields = schema.fields.map((field): TableField => {
@@ -40,12 +43,12 @@ export function numberFields(schema: Schema, id: number, firstField: number): Nu
   return { schema: numbered, nextField: next }
 }
 
-/** Return the column that is or contains the field with an id. */
+/** Return the column that has the field id, or that contains the field with this id. */
 export function columnOfField({ fields }: TableSchema, id: number): TableField | undefined {
   return fields.find(field => field.id === id || field.nested?.includes(id))
 }
 
-/** Return the Arrow schema, without ids. */
+/** Return the schema without ids, as an Arrow schema. */
 export function arrowSchema(schema: TableSchema): Schema {
   const fields = schema.fields.map(({ name, type, nullable, metadata }): Field => {
     return metadata === undefined ? { name, type, nullable } : { name, type, nullable, metadata }
@@ -54,8 +57,11 @@ export function arrowSchema(schema: TableSchema): Schema {
 }
 
 /**
- * Return whether rows written for schema `before` are valid for schema `now` unchanged. All their fields must still
- * exist with the same types, none may have become non-nullable, and fields they lack must be nullable.
+ * Return whether rows that were written for schema `before` are valid for schema `now` without a change. This requires:
+ *
+ * - Each field of `before` still exists and has the same type.
+ * - No field of `before` has become non-nullable.
+ * - Each field that only `now` has is nullable.
  */
 export function takesRowsOf(now: TableSchema, before: TableSchema): boolean {
   const brought = new Set(before.fields.map(field => field.id))
@@ -67,7 +73,7 @@ export function takesRowsOf(now: TableSchema, before: TableSchema): boolean {
   )
 }
 
-/** Return the number of fields below a type. */
+/** Return the number of descendants of a field with this type. */
 export function descendants(type: DataType): number {
   return childFields(type).reduce((sum, child) => sum + 1 + descendants(child.type), 0)
 }

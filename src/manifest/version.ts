@@ -1,6 +1,6 @@
 /**
- * The record of a version: what is known without reading its data. A version number is used once per table, so a record
- * never changes. Whether the version still exists is in the table's head.
+ * The record of a version: everything that is known without reading the version's data. Records never change, because a
+ * version number is normally used only once per table. The catalog stores which versions still exist.
  */
 
 import type { ChangeKind } from '../protocol/change-kind.js'
@@ -10,33 +10,38 @@ export interface VersionRecord {
   readonly version: number
   readonly slot: number
   readonly entry: number
-  /** Milliseconds since 1970; never decreases along a table's versions. */
+  /** The commit time in milliseconds since 1970. It never decreases from one version of a table to the next. */
   readonly ts: number
   readonly txn: string
   /**
-   * The source of the version: a change of rows, a manifest committed by a Lance engine, a path outside the root, or a
-   * version found at registration. `taken`: the manifest of an engine that replaces the manifest of the log. Its record
-   * replaces the records of its number and of all higher ones.
+   * The source of the version:
+   *
+   * - a `ChangeKind`: a change of a sheaf table
+   * - `lance`: a manifest that a Lance engine committed through the catalog
+   * - `pointer`: a path outside the root
+   * - `register`: a version that existed when the table was registered
+   * - `taken`: a manifest that a Lance engine wrote in place of the committed manifest (`TakenOp`). The record replaces
+   *   the earlier records of this version and of all higher versions.
    */
   readonly kind: ChangeKind | 'lance' | 'pointer' | 'register' | 'taken'
-  /** For versions of sheaf tables: `Change.start`. */
+  /** Only for versions of sheaf tables: `Change.start`. */
   readonly start?: number
-  /** For all other versions. */
+  /** Only for versions of other tables: their manifest. */
   readonly manifest?: ManifestFile
 }
 
 /** The manifest of a version whose rows are not in Sheaf's format. */
 export interface ManifestFile {
   /**
-   * For a lance table: the key of its final name in the store. For a pointer: the caller's path, which Sheaf never
-   * opens.
+   * For a lance table: the key of the manifest under its final name. For a pointer table: the path that the caller
+   * gave, which Sheaf never opens.
    */
   readonly path: string
   readonly scheme: NamingScheme
-  /** UUID of the staging file that it was copied from. */
+  /** The UUID in the name of the staged manifest from which it was copied. Absent if it was never staged. */
   readonly staged?: string
   readonly size?: number
-  /** CRC-32 of its bytes, if Sheaf read them. */
+  /** The CRC-32 of its bytes. Absent if Sheaf never read them. */
   readonly crc?: number
   readonly etag?: string
   readonly meta: Readonly<Record<string, string>>
@@ -52,9 +57,9 @@ export interface VersionOp {
 }
 
 /**
- * A Lance engine wrote the final name of version `v` before the manifest that the log has for the version, as stored in
- * a slot. The version is what the engine wrote. Versions above it were based on the other manifest and never had final
- * names: they are dropped, and their numbers are free.
+ * An operation in a slot. A Lance engine wrote the final name of version `v` before the catalog could give this name to
+ * the committed manifest. The version is then the manifest of the engine. Higher versions were based on the other
+ * manifest and never got final names. So they are dropped, and their numbers can be used again.
  */
 export interface TakenOp {
   readonly op: 'taken'
@@ -63,7 +68,10 @@ export interface TakenOp {
   readonly manifest: ManifestFile
 }
 
-/** A table found at a location, as stored in a slot: its versions and the size of each manifest, ascending. */
+/**
+ * The registration of a table that exists at a location, as stored in a slot. `versions`: its versions with the size of
+ * each manifest in bytes, ascending.
+ */
 export interface RegisterOp {
   readonly op: 'register'
   readonly t: string

@@ -3,16 +3,18 @@
  *
  * - A key is a relative path with '/' separators (storage/key). Keys under `_tmp/` belong to the store: calls with such
  *   a key fail, and `list` never shows them.
- * - A blob never changes after it is written, except through `delete`. Use `put` for names that no other writer uses
- *   (they contain a uuid): `put` fails if the name exists, and never overwrites. Use `putIfAbsent` for every name that
- *   several writers may want.
- * - A resolved write is durable: content and name survive a power loss. A delete may be undone by a power loss.
- * - A write that throws a `SheafError` did not happen, unless the error is `Ambiguous`. After any other error the write
- *   may have happened.
- * - A reader never sees part of a blob: a key is absent, or its blob is complete.
+ * - A blob never changes after it is written, and `delete` is the only way to remove it. Use `put` for names that no
+ *   other writer uses, because they contain a uuid: `put` fails if the name exists. Use `putIfAbsent` for every name
+ *   that several writers may want to write.
+ * - When a write resolves, the blob is durable: its content and its name survive a power loss. A power loss may undo a
+ *   delete.
+ * - If a write throws a `SheafError`, nothing was written, unless the error is `Ambiguous`. After any other error the
+ *   blob may have been written.
+ * - A reader never sees a part of a blob. Either the key is absent, or its blob is complete.
  * - `list` yields keys in byte order.
- * - Every call honours `signal`: it rejects with `signal.reason`, and may or may not have taken effect.
- * - Every call ends: a store that waits for a network sets its own timeouts.
+ * - Every call stops when `signal` fires, and rejects with `signal.reason`. A write or delete may or may not have
+ *   happened.
+ * - Every call ends. A store that waits for a network sets its own timeouts.
  */
 import { ErrorCode, SheafError } from '../errors.js'
 import { shareClass } from '../primitives/shared-state.js'
@@ -20,8 +22,8 @@ import type { MaybePromise } from '../primitives/task.js'
 import type { Processes } from './processes.js'
 
 /**
- * `ServiceUnavailable`: the store does not know the outcome of a write. The write may or may not have happened, and may
- * not survive a power loss.
+ * The error (`ServiceUnavailable`) of a write whose outcome the store does not know. The write may or may not have
+ * happened, and may not survive a power loss.
  */
 export class Ambiguous extends SheafError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {
@@ -33,15 +35,15 @@ export class Ambiguous extends SheafError {
 }
 shareClass(Ambiguous, 'Ambiguous')
 
-/** The size and age of a blob. `size` is in bytes. */
+/** The size and age of a blob. `size`: in bytes. */
 export interface BlobInfo {
   readonly key: string
   readonly size: number
-  /** When the blob was last written, by the clock of the store, in milliseconds since 1970. */
+  /** The time when the blob was written, by the clock of the store, in milliseconds since 1970. */
   readonly modified: number
 }
 
-/** Identifies the content of a key: a replaced blob has a different mark. */
+/** Identifies the blob under a key. If the blob is deleted and another one is written, the mark differs. */
 export interface BlobMark {
   readonly ino: number
   readonly mtimeMs: number
@@ -53,9 +55,7 @@ export function isSameBlob(a: BlobMark, b: BlobMark): boolean {
   return a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size
 }
 
-/**
- * The bytes of a blob from `offset` on, to be read into `target`. The length of `target` is the length of the range.
- */
+/** A range of bytes to read: from `offset` on, as many bytes as `target` has. They are written to `target`. */
 export interface ByteRange {
   readonly offset: number
   readonly target: Uint8Array
@@ -68,26 +68,26 @@ export interface BlobStore {
   /** Return the whole blob, or null if the key is absent. */
   get(key: string, signal?: AbortSignal): Promise<Uint8Array | null>
   /**
-   * Return `length` bytes from `offset` on. Throws `Internal` if the blob is missing or ends before the range, and
-   * never returns fewer bytes.
+   * Return exactly `length` bytes from `offset` on. Throws `Internal` if the blob is missing or ends before the end of
+   * the range.
    */
   getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /**
-   * Fill `target` from `offset` on, without a copy where the store can. Throws like `getRange`. The store does not
-   * write to `target` after the call has resolved or rejected.
+   * Fill `target` with the bytes from `offset` on, without a copy if the store can. Throws the errors of `getRange`.
+   * After the call has resolved or rejected, the store does not write to `target`.
    */
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
-   * Fill the targets of several ranges of one blob. Returns synchronously if that takes about a millisecond at most.
-   * Otherwise the store reads the ranges concurrently, as far as it can. Errors (thrown or rejected) and the use of the
-   * targets are those of `readInto`. If one range fails, the targets of other ranges may be filled.
+   * Fill the targets of several ranges of one blob. Returns synchronously if the reads take at most about a
+   * millisecond. Otherwise the store reads the ranges concurrently if it can. Throws or rejects with the errors of
+   * `readInto`. If one range fails, the targets of other ranges may be filled.
    */
   readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void>
   /** Write a new blob. Throws `Internal` if the key exists. */
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
-   * Like `put`, but from chunks, without holding all of them in memory. The store may request further chunks before it
-   * has written the earlier ones, so chunks must not change. If `chunks` throws, nothing becomes visible.
+   * Like `put`, but from chunks, which are not all kept in memory. The store may request further chunks before it has
+   * written earlier ones, so the caller must not change a chunk. If `chunks` throws, no blob is written.
    */
   putStream(
     key: string,
@@ -95,26 +95,29 @@ export interface BlobStore {
     signal?: AbortSignal,
   ): Promise<void>
   /**
-   * Write the blob unless the key exists. Exactly one of any number of concurrent callers wins. Throws `Ambiguous` if
-   * the outcome is unknown.
+   * Write the blob if the key does not exist. If several callers write the same key concurrently, exactly one of them
+   * wins. Throws `Ambiguous` if the outcome is unknown.
    */
   putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'>
   /** Return the size and age of a blob, or null if the key is absent. */
   stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null>
-  /** List the blobs whose key starts with `prefix`, after `startAfter` (exclusive), in byte order of the keys. */
+  /**
+   * List the blobs whose keys start with `prefix` and come after `startAfter`, in byte order of the keys. `startAfter`
+   * is exclusive. Default: from the first key.
+   */
   list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo>
   /** Delete a blob. Deleting an absent key succeeds. */
   delete(key: string, signal?: AbortSignal): Promise<void>
   /**
-   * Make the names of all blobs directly below `prefix` durable, also those that other processes wrote. Only in stores
-   * where a blob can be visible before its name is on disk.
+   * Make the names of all blobs in the folder `prefix` durable, including blobs that other processes wrote. Only in
+   * stores where a blob can be visible before its name is on disk.
    */
   sync?(prefix: string): Promise<void>
   /**
-   * Return the mark of a blob, or null if the key is absent. Synchronous; only in stores where that takes microseconds
+   * Return the mark of a blob, or null if the key is absent. Synchronous. Only in stores where this takes microseconds
    * (local disk, memory).
    */
   peek?(key: string): BlobMark | null
-  /** Tells which processes that use the store are alive, as far as this machine can tell. */
+  /** Tells which of the processes that use the store are alive. Absent if the store cannot know. */
   readonly processes?: Processes
 }

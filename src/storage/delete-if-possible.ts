@@ -1,10 +1,10 @@
 /**
- * Deletes files that may be in use: Windows does not delete a file that a process has open, for example a virus
+ * Deletes files that may be in use. Windows refuses to delete a file that another process has open, for example a virus
  * scanner.
  */
 import type { BlobStore } from './blob-store.js'
 
-/** Delete a blob. Returns false if the store cannot delete it now. Rejects only with `signal.reason`. */
+/** Delete a blob. Returns false if the store cannot delete it at the moment. Rejects only with `signal.reason`. */
 export async function deleteIfPossible(
   store: BlobStore,
   key: string,

@@ -1,18 +1,21 @@
 /**
  * Stores blobs as files of a directory.
  *
- * - The store writes a temporary file in `_tmp/` and syncs its content. Then `link()` gives it its name: complete or
- *   not at all, and never in place of another file. (O_EXCL would show an incomplete file; `rename` replaces files.)
- * - Before a write is acknowledged, the store syncs its directory. Once per directory and open store it also syncs
- *   every parent up to the root, even if another process created them.
- * - A failed sync may have lost the data, and the system reports the failure only once. Before the link, nothing has
- *   happened. After the link, the store acknowledges no further writes until it is opened again.
- * - The store never follows a symbolic link below the root. It checks each directory once.
- * - Several processes may share the directory. Opening the directory deletes temporary files of crashed processes that
- *   are older than a day.
+ * - The store writes a temporary file in `_tmp/` and syncs its content. Then `link()` gives the file its final name,
+ *   unless another file has the name. So a file under its final name is always complete, and no file is overwritten.
+ *   (With O_EXCL, readers could see an incomplete file; `rename` would replace files.)
+ * - Before a write resolves, the store syncs the directory of the file. When the store uses a directory for the first
+ *   time, it also syncs all parents up to the root. Another process may have created them without a sync.
+ * - A failed sync may have lost data, and the system reports the failure only once. If the sync of the temporary file
+ *   fails, nothing was written. If the sync of the directory fails, the file is already visible. Then the store refuses
+ *   all further writes until it is opened again.
+ * - The store never follows a symbolic link below the root. It checks every directory when it uses it for the first
+ *   time.
+ * - Several processes may use the directory. When the directory is opened, temporary files that are older than a day
+ *   are deleted, because their processes have crashed.
  *
- * Metadata calls and small reads are synchronous: they take microseconds, and the thread pool would add tens of
- * microseconds. Syncs and large transfers are asynchronous.
+ * Metadata calls and small reads are synchronous, because they take microseconds and Node's thread pool would add tens
+ * of microseconds. Syncs and large transfers are asynchronous.
  */
 import {
   closeSync,
@@ -53,39 +56,47 @@ import { WriteBehind } from './write-behind.js'
 
 /** Options of `FileStore.open`. */
 interface FileStoreOptions {
-  /** Create the directory if it does not exist. */
+  /** Whether to create the directory if it does not exist. */
   readonly create: boolean
-  /** Write nothing, not even a probe file: for read-only media. */
+  /** Whether to write nothing at all, not even the test of `open`. For read-only media. */
   readonly readOnly: boolean
-  /** Default: the system clock. */
+  /** The clock. Default: the system clock. */
   readonly clock?: Clock
 }
 
-/** Transfers of up to this many bytes are synchronous: copying 64 KB from the page cache takes about 10 us. */
+/**
+ * Reads and writes of up to this many bytes are synchronous. Copying 64 KB from the page cache takes about 10
+ * microseconds.
+ */
 const syncMax = 64 * 1024
-/** Larger transfers are split into pieces of this many bytes, and check the signal between two pieces. */
+/** Larger reads and writes are split into pieces of this many bytes. The signal is checked before each piece. */
 const pieceBytes = 4 * 1024 * 1024
-/** Small reads run synchronously for this long before the event loop gets a turn, in milliseconds. */
+/** Small reads run synchronously for this long, in milliseconds. Then the store yields to the event loop. */
 const groupMs = 1
 /**
- * A read that takes longer than this, in milliseconds, came from the disk. Then other threads wait for the remaining
- * reads.
+ * A read that takes longer than this, in milliseconds, probably came from the disk and not from the page cache. The
+ * other reads are then done in the thread pool.
  */
 const slowMs = 0.2
-/** How many of these remaining reads run at a time. */
+/** Maximum number of reads in the thread pool that run concurrently for one call. */
 const readsAtOnce = 16
 /**
- * Directory entries read between two checks of the clock: about a millisecond of work. Reading them in another thread,
- * with a promise per entry, takes several times as long.
+ * Number of directory entries that are read before the store may yield: about a millisecond of work. Reading the
+ * entries asynchronously, with a promise per entry, takes several times as long.
  */
 const listedAtOnce = 1024
-/** How many directories the store remembers as checked or durable before it forgets all of them. */
+/**
+ * Maximum number of directories that are remembered as checked, and of directories that are remembered as durable. When
+ * a set is full, it is cleared.
+ */
 const rememberedMax = 10_000
-/** Longer than any write takes from its temporary file to its link, in milliseconds. */
+/**
+ * Age in milliseconds from which a temporary file is regarded as left by a crashed process. No write takes this long.
+ */
 const draftMs = 24 * 60 * 60 * 1000
 const draftName = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:[0-9a-z]+|link)$/
 
-/** Error codes by which the system says that it created no link. */
+/** Error codes that mean that the system did not create the link. */
 const refusals: ReadonlySet<string> = new Set([
   'EACCES',
   'EDQUOT',
@@ -101,23 +112,23 @@ const refusals: ReadonlySet<string> = new Set([
 ])
 
 const quiet = { throwIfNoEntry: false } as const
-// Windows has no such flag. There the store does not check whether the file itself is a link.
+// Windows does not have O_NOFOLLOW. There the store does not check whether the file itself is a symbolic link.
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const syncContent = promisify(fdatasync)
 const syncAll = promisify(fsync)
 
-/** How far a group of reads came, and whether its last read was slow. */
+/** The progress of a group of reads: the index of the next read, and whether the last read was slow. */
 interface ReadGroup {
   readonly next: number
   readonly isSlow: boolean
 }
 
-/** A file in `_tmp/` that will be linked to its name. */
+/** A temporary file in `_tmp/`, which will be linked to its final name. */
 interface Draft {
   readonly path: string
   readonly fd: number
   open: boolean
-  /** The file still has its name in `_tmp/`. */
+  /** Whether the file still has its name in `_tmp/`. */
   named: boolean
 }
 
@@ -128,12 +139,12 @@ export class FileStore implements BlobStore {
   readonly #root: string
   readonly #readOnly: boolean
   readonly #clock: Clock
-  /** Makes the names of temporary files unique among processes and open stores. */
+  /** A random id in the names of temporary files. It makes them unique among processes and open stores. */
   readonly #nonce: string
   #drafts = 0
-  /** Directories that are known not to be symbolic links. */
+  /** Directories that were checked not to be symbolic links. */
   readonly #checked = new Set<string>()
-  /** Directories whose names are on disk, up to the root. */
+  /** Directories whose names, and those of all their parents, are on disk. */
   readonly #durable = new Set<string>()
   #failure: SheafError | null = null
 
@@ -146,10 +157,13 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Open the directory at `path`. Unless read-only, test that the directory is writable and that its file system has
-   * hard links. Throws `NamespaceNotFound` if the directory is missing and is not to be created, `InvalidInput` if
-   * `path` is a file, and `Unsupported` without hard links. Throws `PermissionDenied` or `ServiceUnavailable` for
-   * errors of the system.
+   * Open the directory at `path`. Unless `readOnly` is set, test that the directory is writable and that its file
+   * system has hard links. Throws:
+   *
+   * - `NamespaceNotFound` if the directory is missing and `create` is not set.
+   * - `InvalidInput` if `path` is a file.
+   * - `Unsupported` if the file system has no hard links.
+   * - `PermissionDenied` or `ServiceUnavailable` for errors of the system.
    */
   static async open(path: string, options: FileStoreOptions): Promise<FileStore> {
     const absolute = resolve(path)
@@ -159,7 +173,7 @@ export class FileStore implements BlobStore {
       if (info === undefined) {
         if (!options.create || options.readOnly) {
           throw new SheafError(ErrorCode.NamespaceNotFound, `there is no directory ${quote(path)}`, {
-            hint: 'create it by opening it with create: true',
+            hint: 'open it with create: true to create it',
           })
         }
         await makeRoot(absolute)
@@ -212,7 +226,8 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Read ranges synchronously, starting with number `from`, until about a millisecond has passed or a read was slow.
+   * Read ranges synchronously, from the range with the index `from` on. Stop when about a millisecond has passed, or
+   * after a slow read.
    */
   #readGroup(fd: number, key: string, ranges: readonly ByteRange[], from: number): ReadGroup {
     const begun = this.#clock.elapsed()
@@ -229,7 +244,9 @@ export class FileStore implements BlobStore {
     return { next: ranges.length, isSlow: false }
   }
 
-  /** Read the ranges after a group: in further groups, and after the first slow read in other threads. */
+  /**
+   * Read the remaining ranges after a first group: in further groups, and in the thread pool after the first slow read.
+   */
   async #readOthers(
     fd: number,
     key: string,
@@ -326,7 +343,7 @@ export class FileStore implements BlobStore {
     if (this.#failure !== null) throw this.#failure
   }
 
-  /** Return whether `directory` exists. Throws if its path contains a symbolic link. */
+  /** Return whether `directory` exists. Throws PermissionDenied if its path contains a symbolic link. */
   #hasDirectory(directory: string): boolean {
     if (directory === '' || this.#checked.has(directory)) return true
     if (!this.#hasDirectory(directoryOf(directory))) return false
@@ -352,7 +369,7 @@ export class FileStore implements BlobStore {
     }
   }
 
-  /** Open a blob for reading. Returns null if there is no such blob. */
+  /** Open a blob for reading. Returns null if the blob does not exist. */
   #openBlob(key: string, signal: AbortSignal | undefined): { fd: number; size: number } | null {
     signal?.throwIfAborted()
     checkKey(key)
@@ -416,7 +433,7 @@ export class FileStore implements BlobStore {
     }
   }
 
-  /** Give a temporary file its name, durably. */
+  /** Give a temporary file its final name, durably. */
   async #publish(draft: Draft, key: string, signal: AbortSignal | undefined): Promise<'won' | 'taken'> {
     const directory = directoryOf(key)
     try {
@@ -448,7 +465,7 @@ export class FileStore implements BlobStore {
       const cause = ioError(error, 'sync', directory)
       this.#failure = new SheafError(
         ErrorCode.ServiceUnavailable,
-        `${this.name} takes no more writes: ${key} could not be made durable`,
+        `${this.name} takes no more writes, because ${key} could not be made durable`,
         { hint: 'check the disk, then open the root again', cause },
       )
       throw new Ambiguous(`${key} is written, but may not survive a power loss`, { cause })
@@ -457,9 +474,9 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Link a temporary file to its name. Returns false if another file has the name. A network file system can report an
-   * error, even EEXIST, for a link that took effect. So the link count of the temporary file decides. Throws
-   * `Ambiguous` if neither the count nor the error shows that nothing was linked.
+   * Link a temporary file to its final name. Returns false if another file has this name. A network file system may
+   * report an error, even EEXIST, although it created the link. So after an error the number of links of the temporary
+   * file decides. Throws `Ambiguous` if neither this number nor the error shows that no link was created.
    */
   #link(draft: Draft, key: string): boolean {
     try {
@@ -472,7 +489,9 @@ export class FileStore implements BlobStore {
       if (code === 'ENOENT') this.#forgetDirectories()
       if (links === 1 && code === 'EEXIST') return false
       if (refusals.has(code)) throw ioError(error, 'write', key)
-      throw new Ambiguous(`${key} may be written: linking it failed (${code})`, { cause: error })
+      throw new Ambiguous(`${key} may or may not be written: the link to it failed (${code})`, {
+        cause: error,
+      })
     }
   }
 
@@ -484,7 +503,7 @@ export class FileStore implements BlobStore {
     try {
       makeOne(this.#pathOf(directory))
       if (!this.#hasDirectory(directory)) {
-        throw invalidInput(`${quote(directory)} is a file where a directory is needed`)
+        throw invalidInput(`${quote(directory)} is a file, but must be a directory`)
       }
       await syncDirectory(openDirectory(this.#pathOf(parent)))
     } catch (error) {
@@ -494,15 +513,15 @@ export class FileStore implements BlobStore {
     remember(this.#durable, directory)
   }
 
-  /** Called when another process has removed one of them. */
+  /** Forget all checked and durable directories, because another process has removed one of them. */
   #forgetDirectories(): void {
     this.#checked.clear()
     this.#durable.clear()
   }
 
   /**
-   * Yield the blobs in and below `directory` whose key starts with `prefix` and comes after `startAfter`, in byte
-   * order.
+   * Yield the blobs in and below `directory` whose keys start with `prefix` and come after `startAfter`, in byte order
+   * of the keys.
    */
   async *#walk(directory: string, prefix: string, startAfter: string, pacer: Pacer): AsyncIterable<BlobInfo> {
     for (const entry of await this.#entries(directory, prefix, startAfter, pacer)) {
@@ -517,8 +536,8 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * List the keys in one directory; sub-directories end with '/'. In this form their order is the order of all keys
-   * below them. Skips names that are not keys: they are not files of the store.
+   * List the keys in one directory in byte order. The name of a sub-directory ends with '/', so that it is sorted in
+   * the same way as the keys in it. Skips names that are not valid keys, because the store did not write these files.
    */
   async #entries(directory: string, prefix: string, startAfter: string, pacer: Pacer): Promise<string[]> {
     const entries: string[] = []
@@ -546,8 +565,8 @@ export class FileStore implements BlobStore {
   }
 
   /**
-   * Delete temporary files of crashed processes that were last written before `before`, by the clock of the file
-   * system. Ignores errors: a leftover file does no harm.
+   * Delete temporary files that were last written before `before`, by the clock of the file system. Their processes
+   * have crashed. Ignores errors, because such a file does no harm.
    */
   #removeOldDrafts(before: number): void {
     const directory = `${this.#root}/${temporaryDirectory}`
@@ -584,7 +603,9 @@ export class FileStore implements BlobStore {
       if (draft !== null) discard(draft)
       removeQuietly(target)
     }
-    throw unsupported(`${this.name} is on a file system that lets a hard link replace a file`)
+    throw unsupported(
+      `${this.name} is on a file system on which a hard link replaces an existing file, so Sheaf cannot use it`,
+    )
   }
 }
 
@@ -597,7 +618,7 @@ function remember(set: Set<string>, directory: string): void {
   set.add(directory)
 }
 
-/** Create the root directory and its missing parents, and sync each name. */
+/** Create the root directory and its missing parents, and sync the name of each. */
 async function makeRoot(path: string): Promise<void> {
   if (statSync(path, quiet) !== undefined) return
   const parent = dirname(path)
@@ -614,7 +635,7 @@ function makeOne(path: string): void {
   }
 }
 
-/** Return how many names a temporary file has, or undefined if the system does not say. */
+/** Return the number of names (hard links) of a temporary file. Returns undefined if the system does not tell. */
 function linksOf({ path }: Draft): number | undefined {
   try {
     return lstatSync(path).nlink
@@ -623,7 +644,10 @@ function linksOf({ path }: Draft): number | undefined {
   }
 }
 
-/** Close a temporary file and delete its name in `_tmp/`, once. Ignores errors: a leftover name does no harm. */
+/**
+ * Close a temporary file and delete its name in `_tmp/`. Further calls do nothing. Ignores errors, because a name that
+ * remains does no harm.
+ */
 function discard(draft: Draft): void {
   if (draft.open) closeSync(draft.fd)
   draft.open = false
@@ -637,7 +661,10 @@ function removeQuietly(path: string): void {
   } catch {}
 }
 
-/** Open a directory to sync it. Null on Windows, which cannot sync directories: NTFS journals names itself. */
+/**
+ * Open a directory to sync it. Returns null on Windows, which cannot sync directories. There, NTFS makes names durable
+ * with its journal.
+ */
 function openDirectory(path: string): number | null {
   return process.platform === 'win32' ? null : openSync(path, constants.O_RDONLY)
 }
@@ -651,7 +678,7 @@ async function syncDirectory(fd: number | null): Promise<void> {
   }
 }
 
-/** Fill `target` from `offset` on. Throws `Internal` if the file ends before that. */
+/** Fill `target` with the bytes of a file from `offset` on. Throws `Internal` if the file has fewer bytes. */
 async function readFully(
   fd: number,
   key: string,
@@ -664,7 +691,7 @@ async function readFully(
   readNow(fd, key, offset, target)
 }
 
-/** Like `readFully`, synchronously. */
+/** Fill `target` like `readFully`, but synchronously. */
 function readNow(fd: number, key: string, offset: number, target: Uint8Array): void {
   for (let done = 0; done < target.length; ) {
     let count: number
@@ -678,7 +705,7 @@ function readNow(fd: number, key: string, offset: number, target: Uint8Array): v
   }
 }
 
-/** Like `readFully`, in threads of Node's pool. */
+/** Fill `target` like `readFully`, but in Node's thread pool. */
 async function readInPieces(
   fd: number,
   key: string,

@@ -1,11 +1,13 @@
 /**
- * Heartbeats show that a process still runs. The process writes a blob at intervals and deletes the one before:
+ * Heartbeats show that a process is still running. At intervals, the process writes a new blob and deletes the previous
+ * one. The key of the blob is
  *
  *     <owner>-<counter>
  *
- * - `owner` is a key that belongs to one process. The counter only grows, so no key is written twice.
- * - Other processes judge a heartbeat by the process that its content names (storage/processes), or by how long it stays
- *   the newest of its owner (storage/stillness).
+ * - `owner`: a key that only one process uses. The counter only increases, so no key is written twice.
+ * - To decide whether the owner is alive, another process reads the newest heartbeat. If its content identifies the
+ *   process of the owner, the other process checks whether that process is alive (storage/processes). Otherwise it
+ *   measures how long no new heartbeat appears (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from './blob-store.js'
@@ -16,11 +18,11 @@ const pattern = /^(.+)-(\d{1,15})$/
 
 interface HeartbeatOptions {
   readonly owner: string
-  /** Counter of the first heartbeat. The caller has written the heartbeat before it, if there is one. */
+  /** The counter of the first heartbeat. If it is above 0, the caller has already written the heartbeat before it. */
   readonly from: number
-  /** Time until the first heartbeat, milliseconds. */
+  /** Time until the first heartbeat, in milliseconds. */
   readonly firstMs: number
-  /** Interval of the other heartbeats, milliseconds. */
+  /** Time between later heartbeats, in milliseconds. */
   readonly everyMs: number
   content(): Uint8Array
 }
@@ -30,13 +32,13 @@ interface ListOptions {
   readonly isSkipped?: (owner: string) => boolean
 }
 
-/** The heartbeats of one owner, as listed. */
+/** The heartbeats of one owner that a listing found. */
 export interface OwnerHeartbeats {
   readonly owner: string
   readonly counter: number
-  /** Key of the newest heartbeat. */
+  /** The key of the newest heartbeat. */
   readonly key: string
-  /** Keys of all heartbeats of the owner. */
+  /** The keys of all heartbeats of the owner. */
   readonly keys: readonly string[]
 }
 
@@ -65,15 +67,15 @@ export async function keepHeartbeat(
         written.shift()
       }
     } catch {
-      // The next heartbeat may succeed.
+      // Ignore the error: the next heartbeat may succeed.
     }
   }
   for (const key of written) await deleteIfPossible(store, key)
 }
 
 /**
- * List the heartbeats whose keys begin with `prefix` by owner, and the keys of the stillness records beside them. Skips
- * blobs of more than `bytesMax` bytes, and owners for which `isSkipped` returns true.
+ * List the heartbeats whose keys begin with `prefix`, grouped by owner. Also return the keys of stillness records in
+ * the same folder. Skips blobs of more than `bytesMax` bytes, and owners for which `isSkipped` returns true.
  */
 export async function listHeartbeats(
   store: BlobStore,

@@ -1,4 +1,4 @@
-/** Converts errors of the operating system into errors that tell the caller what to do. */
+/** Converts errors of the operating system to errors that tell the caller what to do. */
 import { types } from 'node:util'
 import { ErrorCode, quote, SheafError } from '../errors.js'
 
@@ -25,13 +25,13 @@ const causes: Readonly<Record<string, Cause>> = {
   EDQUOT: { ...full, what: 'the disk quota is used up' },
   EMFILE: { ...crowded, what: 'too many files are open in this process' },
   ENFILE: { ...crowded, what: 'too many files are open on this machine' },
-  ENOENT: { code: ErrorCode.ServiceUnavailable, what: 'its directory does not exist any more' },
+  ENOENT: { code: ErrorCode.ServiceUnavailable, what: 'the directory no longer exists' },
   EIO: { code: ErrorCode.ServiceUnavailable, what: 'the device reported an error' },
 }
 
 /**
- * Return the system's code of an error thrown by node:fs, or undefined. Under Jest, errors of Node are not instances of
- * the `Error` of the test.
+ * Return the system's error code (such as `ENOENT`) of an error that node:fs threw. Returns undefined for any other
+ * error. Uses `isNativeError`, because under Jest the errors of Node are not instances of the global `Error`.
  */
 export function systemCode(error: unknown): string | undefined {
   const code = types.isNativeError(error) && 'code' in error ? error.code : undefined
@@ -39,9 +39,9 @@ export function systemCode(error: unknown): string | undefined {
 }
 
 /**
- * Convert an error of node:fs into a SheafError: `PermissionDenied` if permission is missing, `ServiceUnavailable` for
- * other errors of the system. `action` completes "cannot ...". Returns an error that does not come from the system
- * unchanged.
+ * Convert an error of node:fs to a SheafError: `PermissionDenied` if permission is missing, otherwise
+ * `ServiceUnavailable`. `action`: a verb that completes "cannot ...". An error that does not come from the system is
+ * returned unchanged.
  */
 export function ioError(error: unknown, action: string, path: string): unknown {
   const code = systemCode(error)

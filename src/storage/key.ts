@@ -1,9 +1,9 @@
 /**
- * The rules for keys. They are the same for every store, so that a root can move from one store to another:
+ * The rules for keys. They are the same for every store, so that a root can be moved to another store:
  *
  * - printable ASCII without the characters that Windows forbids in names
- * - no segment that is empty or ends in a dot or a space (so no `.` and `..`)
- * - at most 1,024 characters, 255 per segment
+ * - no segment is empty or ends in a dot or a space; so `.` and `..` are not allowed
+ * - at most 1,024 characters, and at most 255 per segment
  * - not under `_tmp`
  */
 import { invalidInput, quote } from '../errors.js'
@@ -15,13 +15,13 @@ const keyMax = 1024
 const segmentMax = 255
 const slash = 0x2f
 
-/** 1 for the characters that a name may contain. */
+/** By character code: 1 if a name may contain the character. */
 const allowed = new Uint8Array(128).fill(1, 0x20, 0x7f)
 for (const character of '/\\:*?"<>|') allowed[character.charCodeAt(0)] = 0
 
 /**
- * Return whether `key` is a valid key. Every call of a store checks its key, so this is a loop: 20 times as fast as a
- * regular expression.
+ * Return whether `key` is a valid key. Every call of a store checks its key. So this function is a loop, which is 20
+ * times as fast as a regular expression.
  */
 export function isKey(key: string): boolean {
   if (key.length > keyMax) return false
@@ -42,16 +42,16 @@ export function isKey(key: string): boolean {
 /** Throw `InvalidInput` unless `key` is a valid key. */
 export function checkKey(key: string): void {
   if (!isKey(key)) {
-    throw invalidInput(`${quote(key)} is not a key`, {
+    throw invalidInput(`${quote(key)} is not a valid key`, {
       hint: 'a key is a relative path of printable ASCII names joined by "/"',
     })
   }
 }
 
-/** Throw `InvalidInput` unless a key can start with `prefix`. */
+/** Throw `InvalidInput` if no valid key can start with `prefix`. */
 export function checkPrefix(prefix: string): void {
   if (!isKey(prefix) && !isKey(`${prefix}x`)) {
-    throw invalidInput(`${quote(prefix)} is not the beginning of a key`)
+    throw invalidInput(`${quote(prefix)} is not the beginning of a valid key`)
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * Reads and writes files of the caller, outside any root. Reads come in pieces; a write succeeds completely or not at
- * all.
+ * Reads and writes files of the caller, outside of any root. A file is read in pieces. A write either succeeds
+ * completely or changes nothing. For files of a root, see file-store.ts.
  *
- * A write goes to a temporary file, which `rename()` gives its name when all of it is on disk. So a reader finds the
- * old file or the new one. A crash can leave a `.sheaf-*.tmp` file in the same directory. Symbolic links are followed.
- * For files of a root, see file-store.ts.
+ * A write first fills a temporary file. When all bytes are on disk, `rename()` gives it the final name. So a reader
+ * finds either the old file or the complete new file. If the process crashes, a file `.sheaf-*.tmp` may remain in the
+ * same directory. Symbolic links are followed.
  */
 import { type FileHandle, open, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ import { eachOrAborted } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
 import { ioError, systemCode } from './io-error.js'
 
-/** Bytes per read. */
+/** Number of bytes per read. */
 const pieceBytes = 256 * 1024
 
 /** A file of the caller, opened for reading. */
@@ -29,8 +29,8 @@ export class LocalFile {
   }
 
   /**
-   * Open a file for reading. Throws `InvalidInput` if there is no such file, `PermissionDenied` or `ServiceUnavailable`
-   * for errors of the system.
+   * Open a file for reading. Throws `InvalidInput` if the file does not exist or is a directory, and `PermissionDenied`
+   * or `ServiceUnavailable` for errors of the system.
    */
   static async open(path: string): Promise<LocalFile> {
     const handle = await open(path, 'r').catch(error => {
@@ -42,7 +42,7 @@ export class LocalFile {
     throw invalidInput(`${quote(path)} is a directory, not a file`)
   }
 
-  /** Read exactly `length` bytes from `offset` on. Throws `InvalidInput` if the file ends before that. */
+  /** Read exactly `length` bytes from `offset` on. Throws `InvalidInput` if the file has fewer bytes. */
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length)
     for (let done = 0; done < length; ) {
@@ -53,7 +53,10 @@ export class LocalFile {
     return bytes
   }
 
-  /** Yield all bytes from the end of the last call on. For a single pass: pipes and devices cannot seek. */
+  /**
+   * Yield all bytes of the file in order. Can be used once, because it reads from the current position: pipes and
+   * devices cannot seek.
+   */
   async *chunks(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     for (;;) {
       signal?.throwIfAborted()
@@ -78,8 +81,8 @@ export class LocalFile {
 }
 
 /**
- * Write the chunks to the file `path`, replacing an existing file, and return the number of bytes written. If the
- * chunks fail or the signal fires, nothing remains. Throws `InvalidInput` if `path` cannot be a file,
+ * Write the chunks to the file `path`, which is replaced if it exists. Returns the number of bytes. If `chunks` throws
+ * or the signal fires, no file is created or replaced. Throws `InvalidInput` if `path` cannot be a file, and
  * `PermissionDenied` or `ServiceUnavailable` for errors of the system.
  */
 export async function writeLocalFile(
@@ -116,7 +119,10 @@ export async function writeLocalFile(
   return bytes
 }
 
-/** Return the path to write to: the target of symbolic links. Throws `InvalidInput` if the path is not a file. */
+/**
+ * Return the path of the file to replace, with symbolic links resolved. Throws `InvalidInput` if it exists and is not a
+ * regular file.
+ */
 async function targetOf(path: string): Promise<string> {
   const info = await stat(path).catch(error => {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return null
@@ -124,9 +130,12 @@ async function targetOf(path: string): Promise<string> {
   })
   if (info === null) return path
   if (!info.isFile()) {
-    throw invalidInput(`${quote(path)} is a directory or a device, and cannot be replaced by a file`, {
-      hint: 'pass a Writable to write to a device or pipe',
-    })
+    throw invalidInput(
+      `${quote(path)} is a directory, a pipe or a device, so it cannot be replaced by a file`,
+      {
+        hint: 'pass a Writable to write to a device or pipe',
+      },
+    )
   }
   return realpath(path)
 }
@@ -141,7 +150,10 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Pr
   }
 }
 
-/** Does nothing on Windows, which cannot sync directories: NTFS journals names itself. */
+/**
+ * Sync a directory. Does nothing on Windows, which cannot sync directories. There, NTFS makes names durable with its
+ * journal.
+ */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')

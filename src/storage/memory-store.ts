@@ -1,4 +1,4 @@
-/** A store in the memory of the process. */
+/** Stores blobs in the memory of the process. */
 import { assert, corrupted, invalidInput } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
@@ -10,14 +10,14 @@ import { checkRange } from './range.js'
 
 interface Blob {
   readonly bytes: Uint8Array
-  /** How many blobs were written before this one. */
+  /** The number of blobs that were written before this one. It identifies the blob. */
   readonly number: number
   readonly modified: number
 }
 
 const scheme = 'memory://'
 
-/** Stores with a name, kept until the process ends. */
+/** By url: the stores with a name. They are kept until the process ends. */
 const named = sharedState('memory roots', () => new Map<string, MemoryStore>())
 
 /** A store in memory, for tests and temporary data. */
@@ -33,8 +33,8 @@ export class MemoryStore implements BlobStore {
   }
 
   /**
-   * Open a store. `memory://` is a new store; `memory://<name>` is shared by all callers of this process. Throws
-   * `InvalidInput` for any other url.
+   * Open a store. The url `memory://` always creates a new store. All callers in this process that use the same url
+   * `memory://<name>` share one store. Throws `InvalidInput` for any other url.
    */
   static open(url: string): MemoryStore {
     if (!url.startsWith(scheme)) throw invalidInput(`${url} does not start with ${scheme}`)

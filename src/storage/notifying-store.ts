@@ -1,6 +1,4 @@
-/**
- * A store that reports every deletion made through it, so that caches can drop what was read from the deleted blobs.
- */
+/** A store that reports every deletion that is made through it. Then caches can drop the data of deleted blobs. */
 import type { MaybePromise } from '../primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
@@ -8,7 +6,7 @@ import type { Processes } from './processes.js'
 /** Wraps a store, and calls `onDeleted` with the key of every deleted blob. */
 export class NotifyingStore implements BlobStore {
   readonly name: string
-  /** Defined if the wrapped store defines it. The same holds for `sync` and `processes`. */
+  /** Defined only if the wrapped store defines it. The same is true for `sync` and `processes`. */
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly processes?: Processes

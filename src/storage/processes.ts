@@ -1,39 +1,39 @@
 /**
- * Tells whether other processes of this machine are alive.
+ * Determines whether other processes of this machine are alive.
  *
- * A process id is valid only in the boot and the process namespace that assigned it. Elsewhere it belongs to another
- * process, or to none. The start time of the process distinguishes a reused id from the first use.
+ * A process id identifies a process only until the next boot, and only in one process namespace. A system may also use
+ * the id of an ended process again. So a process is identified by its id, the boot, its namespaces and its start time.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 import { systemCode } from './io-error.js'
 
-/** Identifies a process, in a record that the process leaves for others. */
+/** Identifies a process, in a record that the process writes for other processes. */
 export interface ProcessMark {
-  /** The boot of the machine. */
+  /** The id of the boot of the machine. */
   readonly boot: string
-  /** The namespaces of process ids and of time. */
+  /** The ids of the namespaces of process ids and of time. */
   readonly space: string
   readonly pid: number
-  /** When the process started, in the unit of its system. */
+  /** The start time of the process, as the system reports it. */
   readonly start: string
-  /** The mark identifies a thread, which may end while its process continues. */
+  /** Set if the mark belongs to a worker thread, which may end before its process. */
   readonly thread?: true
 }
 
-/** `alive`: the process of the mark is alive. `unknown`: this machine cannot tell. */
+/** The result of a check. `unknown`: this machine cannot tell whether the process is alive. */
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
-/** Tells whether processes are alive. */
+/** Determines whether processes are alive. */
 export interface Processes {
-  /** This process, or this thread of the process. Null if the system does not tell. */
+  /** The mark of this process or of this worker thread. Null if the system does not tell it. */
   readonly own: ProcessMark | null
   livenessOf(mark: ProcessMark): Liveness
 }
 
 let cachedOwn: ProcessMark | null | undefined
 
-/** The processes of this machine. Only Linux tells; elsewhere the liveness of every process is unknown. */
+/** The processes of this machine. Works only on Linux: elsewhere `livenessOf` returns `unknown`. */
 export const systemProcesses: Processes = {
   get own() {
     if (cachedOwn === undefined) cachedOwn = ownMark()
@@ -52,7 +52,7 @@ export const systemProcesses: Processes = {
 function ownMark(): ProcessMark | null {
   const { pid } = process
   try {
-    // If `/proc` belongs to another namespace, it shows this process under another id.
+    // If `/proc` belongs to another process namespace, it shows another id for this process.
     if (readlinkSync('/proc/self') !== String(pid)) return null
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
     const space = `${readlinkSync('/proc/self/ns/pid')} ${timeSpace()}`
@@ -64,7 +64,10 @@ function ownMark(): ProcessMark | null {
   }
 }
 
-/** Start times are relative to the time namespace of the reader. Systems without time namespaces have a single time. */
+/**
+ * Return the id of the time namespace, because start times are relative to it. Returns '' on systems without time
+ * namespaces.
+ */
 function timeSpace(): string {
   try {
     return readlinkSync('/proc/self/ns/time')
@@ -73,14 +76,17 @@ function timeSpace(): string {
   }
 }
 
-/** Return the start time and state of a process. Null if there is no such process, or the process is hidden. */
+/**
+ * Return the start time of a process, and whether it has ended. Returns null if the process does not exist or is
+ * hidden.
+ */
 export function lookUp(pid: number): { readonly start: string; readonly hasEnded: boolean } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The program name is in parentheses and may contain any character, so search for the last parenthesis.
+    // The program name is in parentheses and may contain parentheses. So search for the last one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const start = fields[19]
-    // A process that has ended keeps its id until its parent reads the exit status.
+    // An ended process (state Z or X) keeps its id until its parent reads its exit status.
     return start === undefined ? null : { start, hasEnded: /^[ZXx]$/.test(fields[0]!) }
   } catch {
     return null
@@ -96,7 +102,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Parse the mark in a record. Returns null if the value is not a mark. */
+/** Parse a mark from a record. Returns null if the value is not a valid mark. */
 export function parseMark(value: unknown): ProcessMark | null {
   if (typeof value !== 'object' || value === null) return null
   const { boot, space, pid, start, thread } = value as Partial<ProcessMark>

@@ -1,18 +1,18 @@
 /**
- * Tests that a store rejects a second conditional write. Every root needs this guarantee, but some servers accept the
- * write silently.
+ * Tests that a store refuses to write a key twice. Every root needs this guarantee, but some servers silently replace
+ * the first content.
  */
 import { ErrorCode, SheafError, unsupported } from '../errors.js'
 import type { Clock } from '../primitives/clock.js'
 import { Ambiguous, type BlobStore } from './blob-store.js'
 
-/** Names of the stores that passed in this process. */
+/** The names of the stores that passed the test in this process. */
 const passed = new Set<string>()
 
 /**
- * Test with a probe key, deleted afterwards, that `store` rejects a second `putIfAbsent` and keeps the first content.
- * Runs once per process and store name. Throws `Unsupported` for a store that fails, and `ServiceUnavailable` for a
- * store that does not answer.
+ * Test that a second `putIfAbsent` to the same key returns `taken` and keeps the first content. Uses a test key, which
+ * is deleted afterwards. Runs once per process and store name. Throws `Unsupported` if the store fails the test, and
+ * `ServiceUnavailable` if the store does not report the outcome of a write.
  */
 export async function selfTest(store: BlobStore, clock: Clock, signal?: AbortSignal): Promise<void> {
   if (passed.has(store.name)) return
@@ -23,14 +23,18 @@ export async function selfTest(store: BlobStore, clock: Clock, signal?: AbortSig
     const kept = await store.get(key, signal)
     if (first !== 'won' || second !== 'taken' || kept?.length !== 1 || kept[0] !== 1) {
       throw unsupported(
-        `${store.name} cannot hold a root: it let a second conditional write replace the first`,
+        `${store.name} cannot store a root, because a second conditional write to a key replaced the first`,
       )
     }
   } catch (error) {
     if (!(error instanceof Ambiguous)) throw error
-    throw new SheafError(ErrorCode.ServiceUnavailable, `${store.name} did not answer its self-test`, {
-      cause: error,
-    })
+    throw new SheafError(
+      ErrorCode.ServiceUnavailable,
+      `${store.name} did not report the outcome of a test write`,
+      {
+        cause: error,
+      },
+    )
   } finally {
     await store.delete(key)
   }

@@ -1,14 +1,15 @@
 /**
- * Measures for how long all processes together saw a blob unchanged. The owner of a blob replaces it now and then, as a
- * heartbeat. If the blob stays unchanged for long, the process of its owner is gone.
+ * Measures how long a blob was unchanged, with observations of all processes together. The owner of a blob regularly
+ * replaces it by a new blob, as a heartbeat. If a blob stays for a long time, the process of its owner has ended.
+ * Processes share their observations in records, which are empty blobs:
  *
- *     <key>.<milliseconds>      empty: the blob `key` was seen unchanged for this long
+ *     <key>.<milliseconds>      the blob `key` was seen unchanged for this many milliseconds
  *
- * - No process compares its clock with that of another process. An observer adds the time that passes on its own
- *   monotonic clock to the recorded time. So time adds up over observers that follow each other, and counts once if
- *   several observe at the same time.
- * - Between two observations at most a limited time counts. An observer that was suspended knows nothing about that
- *   time, in which the owner may have been suspended, too.
+ * - Clocks of different processes are never compared. An observer adds the time that passed on its own monotonic clock
+ *   to the recorded time. So the times of processes that observe one after the other are added. If several processes
+ *   observe at the same time, the time counts once.
+ * - At most `maxStepMs` counts between two observations. If more time passed, the observer was probably suspended, and
+ *   the owner may have been suspended, too.
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from './blob-store.js'
@@ -21,40 +22,41 @@ interface Seen {
   written: number
 }
 
-/** Observes the blobs of one folder. Call `look` periodically, then `save`. */
+/** Observes the blobs of one folder. Call `look` and then `save` at intervals. */
 export class Stillness {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #maxStepMs: number
   #seen = new Map<string, Seen>()
-  /** Records that are superseded by others, or whose blob is gone. */
+  /** Keys of records to delete, because a newer record replaces them or because their blob no longer exists. */
   #spare: string[] = []
   #lookedAt = 0
   #pauseMs = 0
 
-  /** `maxStepMs`: the most that counts between two observations, in milliseconds. */
+  /** `maxStepMs`: maximum time that counts between two observations, in milliseconds. */
   constructor(store: BlobStore, clock: Clock, maxStepMs: number) {
     this.#store = store
     this.#clock = clock
     this.#maxStepMs = maxStepMs
   }
 
-  /** Whether the last observation saw any blob, or records are left to delete. */
+  /** Whether there is still something to do: the last observation saw a blob, or records must be deleted. */
   get isWatching(): boolean {
     return this.#seen.size > 0 || this.#spare.length > 0
   }
 
   /**
-   * How long to wait until the next observation, in milliseconds. Short at first, because this process may end at any
-   * time.
+   * Time to wait before the next observation, in milliseconds. It is short at first, because this process may be
+   * short-lived.
    */
   get pauseMs(): number {
     return Math.min(this.#maxStepMs, Math.max(firstMs, this.#pauseMs))
   }
 
   /**
-   * Observe: return how long each of `keys` was seen unchanged, in milliseconds. `records`: all keys of the folder that
-   * are records (`isStillnessRecord`). `began`: the clock's `elapsed()` before the folder was listed.
+   * Observe the folder. Returns for each of `keys` how long it was seen unchanged, in milliseconds. `records`: all keys
+   * of the folder that are records (`isStillnessRecord`). `began`: the time on the monotonic clock before the folder
+   * was listed.
    */
   look(keys: Iterable<string>, records: Iterable<string>, began: number): ReadonlyMap<string, number> {
     const passed = Math.max(0, Math.min(began - this.#lookedAt, this.#maxStepMs))
@@ -82,7 +84,7 @@ export class Stillness {
     return new Map([...seen].map(([key, { ms }]) => [key, ms]))
   }
 
-  /** Write records of the observed times, for other processes. */
+  /** Write records of the observed times for other processes, and delete records that are no longer needed. */
   async save(signal?: AbortSignal): Promise<void> {
     for (const [key, seen] of this.#seen) {
       const ms = Math.floor(seen.ms)
@@ -94,7 +96,7 @@ export class Stillness {
     await this.#clear(signal)
   }
 
-  /** Forget a blob that was deleted, and delete its records. */
+  /** Stop observing a blob, because it was deleted. Deletes its records. */
   async forget(key: string, signal?: AbortSignal): Promise<void> {
     const { written = 0 } = this.#seen.get(key) ?? {}
     this.#seen.delete(key)
@@ -112,7 +114,7 @@ function recordKey(key: string, ms: number): string {
   return `${key}.${ms}`
 }
 
-/** Return whether a key is that of a record. */
+/** Return whether a key is the key of a record. */
 export function isStillnessRecord(key: string): boolean {
   return pattern.test(key)
 }

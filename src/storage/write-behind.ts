@@ -1,8 +1,11 @@
-/** Writes chunks in order while the caller produces the next ones. */
+/** Writes chunks in order. While a chunk is written, the caller can produce the next one. */
 
-/** The most bytes that may wait to be written. */
+/** Maximum number of bytes that may wait to be written. */
 const waitingBytes = 32 * 1024 * 1024
-/** Chunks of at most this many bytes are collected in a buffer: a write per chunk would cost more than a copy. */
+/**
+ * Chunks of at most this many bytes are copied to a buffer and written together, because a copy is cheaper than a
+ * write. `gatheredBytes`: the size of this buffer.
+ */
 const smallBytes = 64 * 1024
 const gatheredBytes = 256 * 1024
 
@@ -17,14 +20,17 @@ export class WriteBehind {
   #used = 0
   #closed = false
 
-  /** The next call of `write` starts after the previous one has ended. After a failure `write` is not called again. */
+  /**
+   * `write`: writes bytes. It is called again only when the previous call has resolved. If a call rejects, it is not
+   * called again.
+   */
   constructor(write: (bytes: Uint8Array) => Promise<void>) {
     this.#write = write
   }
 
   /**
-   * Queue a chunk, which must not change afterwards. Resolves when there is room for another chunk. Throws the error of
-   * a failed write.
+   * Queue a chunk. The caller must not change the chunk afterwards. Resolves when the queue can take another chunk.
+   * Throws the error of a failed write.
    */
   async push(chunk: Uint8Array): Promise<void> {
     if (chunk.length > smallBytes) {
@@ -38,13 +44,13 @@ export class WriteBehind {
     while (this.#bytes > waitingBytes) await this.#waiting[0]!.done
   }
 
-  /** Resolves when all chunks are written. */
+  /** Wait until all chunks are written. Throws the error of a failed write. */
   async flush(): Promise<void> {
     this.#enqueueGathered()
     await this.#last
   }
 
-  /** Drop the writes that have not started, and wait for the running one. */
+  /** Drop the writes that have not started yet, and wait for the running write. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#last.catch(() => {})
@@ -63,7 +69,7 @@ export class WriteBehind {
       this.#waiting.shift()
       this.#bytes -= bytes.length
     })
-    // The next `push` or `flush` throws the error.
+    // Prevent an unhandled rejection. The next `push` or `flush` throws the error.
     done.catch(() => {})
     this.#waiting.push({ done, bytes: bytes.length })
     this.#bytes += bytes.length

@@ -44,7 +44,7 @@ test('a race tells times in order, throughput, and equal hashes for equal answer
 test('a contestant whose answer changes ends the race', async () => {
   let calls = 0
   const fickle = { name: 'fickle', run: () => calls++ }
-  await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow('t: fickle answered')
+  await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow('t: the answer of fickle changed')
 })
 
 test('the callback after each run follows it, and times can be printed whole and next to a limit', async () => {
@@ -126,7 +126,7 @@ test('the command line lists what there is, and knows a name that is none', asyn
   await askBenches([bench], ['n', '--json', '--full'])
   expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ parameters: 2 })
   await askBenches([bench], ['other'])
-  expect(error.mock.lastCall).toEqual(['no bench named other; there is n'])
+  expect(error.mock.lastCall).toEqual(['the bench other does not exist. Benches: n'])
   expect(process.exitCode).toBe(2)
   process.exitCode = undefined
   vi.restoreAllMocks()

@@ -20,10 +20,14 @@ function conflict(message: string) {
 test('A-126: the next version of a lance table is the latest + 1, and the first is 1', () => {
   const head = findTable(declared, ['t'])
   expect(decideCreateVersion(head, 1, 'lance', manifest)).toMatchObject({ kind: 'lance', v: 1 })
-  expect(() => decideCreateVersion(head, 2, 'lance', manifest)).toThrow(conflict('not the next one'))
+  expect(() => decideCreateVersion(head, 2, 'lance', manifest)).toThrow(
+    conflict('is not the next version, which is'),
+  )
   const lance = withVersions('lance', 1, 2)
   expect(() => decideCreateVersion(lance, 2, 'lance', manifest)).toThrow(conflict('exists already'))
-  expect(() => decideCreateVersion(lance, 4, 'lance', manifest)).toThrow(conflict('not the next one, 3'))
+  expect(() => decideCreateVersion(lance, 4, 'lance', manifest)).toThrow(
+    conflict('not the next version, which is 3'),
+  )
   expect(() => decideCreateVersion(lance, 3, 'pointer', manifest)).toThrow(
     expect.objectContaining({ code: 13 }),
   )

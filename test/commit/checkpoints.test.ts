@@ -375,7 +375,7 @@ describe('opening from a checkpoint', () => {
     const { store } = await rootOf(10, [8])
     for (const slot of [8, 9, 10]) await store.delete(keyOf(slot))
     const message = expect.stringMatching(
-      /^the checkpoint of slot 8 \(_ckpt\/\S+\.json\) does not belong to this log: the log ends with slot 7$/,
+      /^the checkpoint of slot 8 \(_ckpt\/\S+\.json\) does not belong to this log: that slot is missing, and the log ends with slot 7$/,
     )
     const hint = expect.stringContaining('backup')
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message, hint })
@@ -396,14 +396,14 @@ describe('opening from a checkpoint', () => {
     const { store } = await rootOf(10)
     const other = await rootOf(10, [8])
     for (const key of await keysOf(other.store)) await store.put(key, (await other.store.get(key))!)
-    const message = expect.stringMatching(/ does not belong to this log: it is of another root$/)
+    const message = expect.stringMatching(/ does not belong to this log: it belongs to another root$/)
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
 
   test('without a log is refused, and no new root is created', async () => {
     const { store } = await rootOf(3, [2])
     for (const slot of [0, 1, 2, 3]) await store.delete(keyOf(slot))
-    const message = expect.stringMatching(/ does not belong to this log: slot 0 is not there$/)
+    const message = expect.stringMatching(/ does not belong to this log: the log has no slot 0$/)
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
     expect(await keysOf(store, '_log/')).toEqual([])
   })
@@ -418,14 +418,14 @@ describe('opening from a checkpoint', () => {
   test.each([9, 10, 11])('finds slot %i after it missing', async gap => {
     const { store } = await rootOf(12, [8])
     await store.delete(keyOf(gap))
-    const message = `slot ${gap} is missing, though slot ${gap === 9 ? '10' : gap + 1} is there`
+    const message = `slot ${gap} is missing, although slot ${gap === 9 ? '10' : gap + 1} exists`
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
 
   test('finds a wide gap after it', async () => {
     const { store } = await rootOf(12, [8])
     for (const slot of [9, 10, 11]) await store.delete(keyOf(slot))
-    const message = 'slot 9 is missing, though slot 12 is there'
+    const message = 'slot 9 is missing, although slot 12 exists'
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
 

@@ -44,9 +44,9 @@ async function rewritten(
 
 describe('opening a log', () => {
   test.each([
-    [0, 'slot 0 is missing, though slot 5 is there'],
-    [1, 'slot 1 is missing, though slot 2 is there'],
-    [4, 'slot 4 is missing, though slot 5 is there'],
+    [0, 'slot 0 is missing, although slot 5 exists'],
+    [1, 'slot 1 is missing, although slot 2 exists'],
+    [4, 'slot 4 is missing, although slot 5 exists'],
   ])('without its slot %i is refused', async (gap, message) => {
     const { store } = await rootOf(5)
     await store.delete(keyOf(gap))
@@ -56,7 +56,7 @@ describe('opening a log', () => {
   test('with a slot far beyond its end is refused', async () => {
     const { store } = await rootOf(5)
     await store.put(keyOf(1000), Uint8Array.of(1))
-    const message = 'slot 6 is missing, though slot 1000 is there'
+    const message = 'slot 6 is missing, although slot 1000 exists'
     await expect(reopen(store)).rejects.toMatchObject({ code: 18, message })
   })
 
@@ -93,7 +93,7 @@ describe('opening a log', () => {
   test('whose time goes back is refused', async () => {
     const { store } = await rootOf(3)
     await replace(store, 3, await rewritten(store, 3, { ts: 1 }))
-    const message = expect.stringMatching(/^slot 3 is dated 1, before slot 2/)
+    const message = expect.stringMatching(/^slot 3 has the time 1, which is before the time \d+ of slot 2$/)
     await expect(reopen(store)).rejects.toMatchObject({ code: 18, message })
   })
 
@@ -156,7 +156,7 @@ describe('an open committer', () => {
     await store.delete(keyOf(5))
     await expect(committer.refresh()).rejects.toMatchObject({
       code: 18,
-      message: 'slot 5 is missing, though slot 6 is there',
+      message: 'slot 5 is missing, although slot 6 exists',
     })
     expect(committer.head).toBe(4)
     await expectStopped(committer, { code: 18 })
@@ -165,7 +165,7 @@ describe('an open committer', () => {
   test('whose log is gone stops for good', async () => {
     const { store, committer } = await rootOf(3)
     for (let slot = 0; slot <= 3; slot++) await store.delete(keyOf(slot))
-    await expectStopped(committer, { code: 18, message: expect.stringMatching(/^slot 3 is gone/) })
+    await expectStopped(committer, { code: 18, message: expect.stringMatching(/^slot 3 no longer exists/) })
   })
 
   test('that finds the damage while committing fails what is queued with it', async () => {
@@ -207,7 +207,10 @@ describe('an open committer', () => {
       },
     })
     const committer = await Committer.open(lying, tally, options)
-    const error = { code: 18, message: "slot 1 was won here, but holds another writer's entries" }
+    const error = {
+      code: 18,
+      message: "slot 1 has another writer's entries, although the store reported that this process wrote it",
+    }
     await expect(committer.commit(add(1, 'ours'))).rejects.toMatchObject(error)
     await expectStopped(committer, error)
   })

@@ -78,7 +78,7 @@ describe('the root of a log', () => {
     const { network, open, clock } = world(7)
     const error = {
       code: 17,
-      message: expect.stringContaining('created in time'),
+      message: expect.stringContaining('could not be created within'),
       cause: expect.any(Ambiguous),
     }
     const before = clock.elapsed()

@@ -118,7 +118,7 @@ describe('versions that an engine wrote without the catalog are recorded', () =>
   test('and a writer that lost the number to the engine succeeds at the next attempt', async () => {
     await commit(1)
     const foreign = await commitPast(disk, location, 2)
-    expect(await failure(commit(2))).toMatchObject({ ...conflict, hint: 'the next is 3' })
+    expect(await failure(commit(2))).toMatchObject({ ...conflict, hint: 'the next version is 3' })
     const { version } = await ops.describeTableVersion({ id, version: 2 })
     expect(version.manifest_size).toBe(foreign.length)
     expect((await commit(3)).version.version).toBe(3)

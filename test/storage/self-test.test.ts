@@ -37,7 +37,7 @@ describe('the self-test of a store', () => {
     ['accepts a second conditional put', new CarelessStore('memory://careless')],
     ['replaces the first content', new LyingStore('memory://lying')],
   ])('refuses a store that %s', async (_, store) => {
-    const refused = { code: 0, message: expect.stringContaining(`${store.name} cannot hold a root`) }
+    const refused = { code: 0, message: expect.stringContaining(`${store.name} cannot store a root`) }
     await expect(selfTest(store, clock)).rejects.toMatchObject(refused)
     await expect(selfTest(store, clock)).rejects.toMatchObject(refused)
     for await (const { key } of store.list('')) expect.unreachable(key)

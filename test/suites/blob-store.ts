@@ -286,7 +286,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
         'a\nb',
       )
       for (const key of bad) {
-        const refused = { code: 13, message: expect.stringContaining('is not a key') }
+        const refused = { code: 13, message: expect.stringContaining('is not a valid key') }
         await expect(store.get(key), key).rejects.toMatchObject(refused)
         await expect(store.put(key, bytes('x')), key).rejects.toMatchObject(refused)
         await expect(store.putIfAbsent(key, bytes('x')), key).rejects.toMatchObject(refused)
@@ -294,7 +294,7 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
         await expect(store.readInto(key, 0, new Uint8Array(1)), key).rejects.toMatchObject(refused)
         await expect(store.stat(key), key).rejects.toMatchObject(refused)
         await expect(store.delete(key), key).rejects.toMatchObject(refused)
-        if (store.peek !== undefined) expect(() => store.peek!(key), key).toThrow('is not a key')
+        if (store.peek !== undefined) expect(() => store.peek!(key), key).toThrow('is not a valid key')
       }
       for (const prefix of ['../', '/', 'a/../b', 'a\\', '_tmp/']) {
         await expect(keys(store.list(prefix)), prefix).rejects.toMatchObject({ code: 13 })

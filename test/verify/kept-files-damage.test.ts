@@ -78,7 +78,11 @@ describe('a checkpoint of another root', () => {
   test('is the only problem of the root, and repair deletes it', async () => {
     const { open, foreign } = await withForeign()
     const ns = await open()
-    const problem = { kind: 'checkpoint', path: foreign, what: expect.stringContaining('of root') }
+    const problem = {
+      kind: 'checkpoint',
+      path: foreign,
+      what: expect.stringContaining('belongs to the root'),
+    }
     expect((await ns.verify()).problems).toMatchObject([problem])
     expect((await ns.verify({ repair: true })).repaired).toMatchObject([problem])
     expect((await ns.verify()).ok).toBe(true)
