@@ -1,4 +1,7 @@
-/** The commands and options of the program as data. Parsing, usage texts and their documentation are derived from this table. */
+/**
+ * The commands and options of the program, as data. The parser, the usage texts and the tests of docs/cli.md use this
+ * table.
+ */
 
 export const commands = {
   serve: {
@@ -152,7 +155,7 @@ Files are deleted a day after the last reference to them is gone, so a later run
   },
 } as const satisfies Readonly<Record<string, CommandSpec>>
 
-/** How usage texts show the value of an option; null: the option has no value. */
+/** The placeholder for the value of an option in usage texts, by option type. Null: the option takes no value. */
 export const valueNames = {
   flag: null,
   port: '<number>',
@@ -171,21 +174,21 @@ export const valueNames = {
 
 export interface OptionSpec {
   readonly type: keyof typeof valueNames
-  /** The default; absent: the code that uses the option has one, or none. */
+  /** The default value. Absent: the default, if there is one, is in the code that uses the option. */
   readonly default?: boolean
   /** Whether 0 is refused. */
   readonly positive?: boolean
-  /** One line. */
+  /** The description in usage texts, one line. */
   readonly help: string
 }
 
 export interface CommandSpec {
   readonly operands: string
-  /** One or two sentences. */
+  /** What the command does, in one or two sentences. */
   readonly does: string
-  /** Further text, after the options. */
+  /** Text that the usage shows after the options. */
   readonly more: string
-  /** By name on the command line, without dashes. */
+  /** Options by their name on the command line, without dashes. */
   readonly options: Readonly<Record<string, OptionSpec>>
 }
 

@@ -1,7 +1,7 @@
 /** Handles the signals that ask the program to end. */
 import { constants } from 'node:os'
 
-/** A signal stopped the command. */
+/** Thrown if a signal stopped the command. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
   /** The exit code that shells report for a program that a signal ended. */

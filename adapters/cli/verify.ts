@@ -6,8 +6,8 @@ import { showCount, showCounted, showSize } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
 /**
- * Check a root. Prints one line for each remaining problem on standard output. Standard error gets repairs, files that nothing refers to,
- * and progress.
+ * Check a root. Prints one line for each remaining problem on standard output. Prints repairs, unreferenced files and
+ * progress on standard error.
  */
 export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
   const line = progressLine()

@@ -11,7 +11,10 @@ import { checkDelimiter, RecordSplitter } from './csv-records.js'
 import { type FileSource, lineOf } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
-/** Bytes parsed at a time: a quarter of a millisecond of work, ten milliseconds for the first in a process. */
+/**
+ * Bytes that are parsed without a pause. This takes a quarter of a millisecond, but ten milliseconds for the first
+ * piece in a process.
+ */
 const pieceBytes = 4 * 1024
 
 /**

@@ -1,4 +1,4 @@
-/** Reads files of JSON lines as rows. */
+/** Reads files with one JSON object per line as rows. */
 import { givenSchema } from '../../src/arrow/given-schema.js'
 import { type RowsFor, type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import type { Row } from '../../src/client/table-data.js'
@@ -12,7 +12,7 @@ import { type FileSource, lineOf, type ReadOptions } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
 export interface ReadJsonLinesOptions extends ReadOptions {
-  /** Types of the columns. Default: values have the types of JSON; a string is text, whatever it looks like. */
+  /** Column types. Default: values have the types of JSON, so a string is always text. */
   readonly schema?: SchemaInput | undefined
 }
 

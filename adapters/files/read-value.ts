@@ -126,14 +126,18 @@ function readMoment(
   return toDate(count, type.unit) ?? count
 }
 
-/** Read what nearly all texts are, without a bigint: years of four digits, UTC, up to milliseconds. Null for other texts. */
+/**
+ * Parse the common form of a time without bigints: a year of four digits, UTC, at most milliseconds. Returns null for
+ * other texts.
+ */
 function readDate(text: string): Date | null {
   const match = commonMoment.exec(text)
   if (match === null) return null
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
   const [hour, minute, second] = [Number(match[4] ?? 0), Number(match[5] ?? 0), Number(match[6] ?? 0)]
   const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second, Number(match[7] ?? 0)))
-  // Date.UTC turns a date that does not exist into one that does, and takes years before 100 for years of the 1900s. Both are rejected.
+  // Reject dates for which `Date.UTC` returns another date: it changes February 30 to March 1 or 2, and the years 0 to
+  // 99 to 1900 to 1999.
   const isReal = date.getUTCDate() === day && date.getUTCHours() === hour && date.getUTCMinutes() === minute
   return isReal && date.getUTCSeconds() === second && date.getUTCFullYear() === year ? date : null
 }
@@ -147,7 +151,10 @@ function readNested(text: string, type: DataType): unknown {
   }
 }
 
-/** Read a JSON value as a value of a type. JSON's own types are taken as they are, a string is read by `readText`. */
+/**
+ * Convert a JSON value to a value of a type. A boolean, number, array or object must have the form for the type. A
+ * string is parsed by `readText`. Returns undefined if the value does not fit.
+ */
 export function readJsonValue(value: unknown, type: DataType): unknown {
   if (value === null) return null
   if (type.kind === 'dictionary') return readJsonValue(value, type.value)

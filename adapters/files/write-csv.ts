@@ -70,7 +70,7 @@ export async function* encodeCsv(
   }
 }
 
-/** Return a pattern of the characters for which a cell must be quoted. */
+/** Return a pattern that finds the characters because of which a cell must be quoted. */
 function specialIn(delimiter: string): RegExp {
   checkDelimiter(delimiter)
   return new RegExp(`[\\r\\n"\\u{${delimiter.charCodeAt(0).toString(16)}}]`, 'u')
@@ -91,13 +91,13 @@ function halfCharacter({ names, columns }: PlainPiece, row: number, first: numbe
     return typeof cell === 'string' && !cell.isWellFormed()
   })
   return invalidInput(`row ${first + row}: column ${quote(names[column])} holds half of a surrogate pair`, {
-    hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
+    hint: 'texts must not be cut inside a character; toWellFormed() replaces each half by U+FFFD',
   })
 }
 
 function cellText(value: unknown, special: RegExp): string {
   if (value === null) return ''
-  // No delimiter is a character of a number, so numbers need no quotes.
+  // Numbers need no quotes, because `checkDelimiter` refuses the characters of numbers.
   if (typeof value !== 'string' && typeof value !== 'object') return jsonText(value)
   const text = typeof value === 'string' ? value : jsonText(value)
   return text === '' || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text

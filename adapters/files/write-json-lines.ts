@@ -1,4 +1,4 @@
-/** Writes rows as a file of JSON lines. */
+/** Writes rows as a file with one JSON object per line. */
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { jsonText } from './json-text.js'
@@ -62,7 +62,7 @@ export async function* encodeJsonArray(pieces: AsyncIterable<PlainPiece>): Async
   yield Buffer.from(isFirst ? '[]\n' : ']\n')
 }
 
-/** Return the text before the value of each column. */
+/** Return, for each column, the JSON text before its value: a brace or a comma, and the name. */
 function keysOf({ names }: PlainPiece): readonly string[] {
   return names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
 }
