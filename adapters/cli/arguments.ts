@@ -199,7 +199,7 @@ function optionValue(name: string, spec: OptionSpec, given: Parsed, environment:
   }
   const variable = variableOf(name)
   const text = environment[variable]
-  // An empty variable counts as not set, because many programs cannot unset a variable.
+  // An empty variable counts as not set, because many programs set a variable to an empty text instead of unsetting it.
   return text === undefined || text === '' ? undefined : read(variable, spec, text)
 }
 

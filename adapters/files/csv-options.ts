@@ -13,7 +13,7 @@ export interface ReadCsvOptions extends ReadOptions {
   readonly schema?: SchemaInput | undefined
   /**
    * Types of some columns by column name, for example `int64`, `float64`, `string`, `bool`, `date` or `timestamp(us,
-   * UTC)`. The same names as in `schema`.
+   * UTC)`. The names are those that `schema` accepts.
    */
   readonly types?: Readonly<Record<string, string>> | undefined
   /** Whether to infer the types of columns whose type is not given. Default true. If false, these columns are text. */

@@ -1,17 +1,19 @@
 /**
- * Reads texts and JSON values as values of a type, in the form that rows hold (src/arrow/rows.ts). The inverse is write-value.ts.
+ * Parses texts and JSON values as values of a data type, in the form that rows have (src/arrow/rows.ts). write-value.ts
+ * is the inverse. The table shows the accepted texts for each type:
  *
- *   bool                           true, false, 1, 0, in any case
- *   int                            decimal digits; 64-bit ones are bigints
- *   float                          as JSON writes it, and NaN, Infinity, inf with a sign or without
+ *   bool                           true, false, 1, 0, in upper or lower case
+ *   int                            decimal digits; 64-bit integers become bigints
+ *   float                          a JSON number; also NaN, Infinity, inf, with or without a sign
  *   decimal                        decimal digits that need no rounding
- *   date, timestamp                ISO 8601, UTC without an offset; a Date, or the count of its unit if no Date is exact
- *   time                           12:34:56.789
- *   duration                       the count of its unit
+ *   date, timestamp                ISO 8601, in UTC if it has no offset; becomes a Date if the Date is exact,
+ *                                  otherwise a bigint that counts units of the type
+ *   time                           for example 12:34:56.789
+ *   duration                       an integer that counts units of the type
  *   binary, fixed_size_binary      base64
- *   list, vector, struct, map, interval    JSON, the elements likewise
+ *   list, vector, struct, map, interval    JSON; the same rules apply to the elements
  *
- * Every function returns `undefined` for what is not a value of the type.
+ * Every function returns `undefined` if the text or JSON value is not a value of the type.
  */
 import { formatDecimal, parseDecimal } from '../../src/arrow/decimal.js'
 import { perSecond, toDate } from '../../src/arrow/instant.js'

@@ -24,11 +24,12 @@ export interface WriteArrowOptions extends WriteOptions {
 export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShape, signal: signalShape })
 
 /**
- * Write rows as an uncompressed Arrow IPC file, batch by batch; the dictionaries come last.
+ * Write rows as an uncompressed Arrow IPC file, batch by batch. The dictionaries are written after the last batch.
  *
- * `rows`: the result of `query().batches()`, or row objects. Without rows, the file has the columns of `schema`, or none.
- * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; the error of the rows;
- *   `signal.reason`.
+ * `rows`: the result of `query().batches()`, or row objects. If there are no rows, the file has the columns of `schema`,
+ * or no columns without `schema`.
+ * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; any error that
+ *   the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeArrow(
   target: FileTarget,

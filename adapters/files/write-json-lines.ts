@@ -13,12 +13,15 @@ import {
 } from './target.js'
 
 /**
- * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows gives the same rows back. Integers have all
- * their digits. Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings. A map is an array of pairs.
+ * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows returns the same rows.
  *
- * `rows`: the result of `query().batches()`, or row objects with the columns of the first.
- * @throws InvalidInput for what JSON cannot represent (dates beyond the year 275,760) and for values that are not rows; the error of the
- *   rows; `signal.reason`.
+ * - Integers are written with all their digits.
+ * - Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings.
+ * - A map is an array of pairs.
+ *
+ * `rows`: the result of `query().batches()`, or row objects. Row objects have the columns of the first row.
+ * @throws InvalidInput for values that are not rows, and for values that JSON cannot represent, such as dates beyond the
+ *   year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeJsonLines(
   target: FileTarget,

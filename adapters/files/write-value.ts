@@ -1,6 +1,7 @@
 /**
- * Converts values of rows to plain values, which JSON and CSV can represent: null, boolean, number, bigint, string, arrays (typed ones,
- * too) and objects of these. The inverse is read-value.ts: the form for each type is described there.
+ * Converts values of rows to plain values, which JSON and CSV can represent. A plain value is null, a boolean, number,
+ * bigint or string, or an array (also a typed array) or object of plain values. read-value.ts is the inverse, and
+ * describes the form for each type.
  *
  * NaN and the infinities become strings, because JSON has no numbers for them.
  */

@@ -8,7 +8,10 @@ import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
 import { arrowFile, arrowStream } from './media-types.js'
 
-/** The most member names in a JSON body, in all and in one object. Names cost much more time to parse than other values. */
+/**
+ * Maximum number of member names in a JSON body, and in one object. Names take much more time to parse than other
+ * values.
+ */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }
 
 /** Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it. */
@@ -35,7 +38,7 @@ export class RequestBody {
     this.#sendContinue = sendContinue
   }
 
-  /** Bytes read so far, before decoding. */
+  /** Number of bytes read so far, before decoding. */
   get bytes(): number {
     return this.#bytes
   }
@@ -63,8 +66,11 @@ export class RequestBody {
   }
 
   /**
-   * Read the body as JSON; undefined if it is empty. Throws what `chunks` throws, and InvalidInput for another content type and for text
-   * that is not JSON. `maxBytes`: a lower limit for this client. `withinMs`: milliseconds in which the whole body must arrive (else 408).
+   * Read the body as JSON. Returns undefined for an empty body. Throws the errors of `chunks`, and InvalidInput for
+   * another content type or invalid JSON.
+   *
+   * `maxBytes`: a lower limit for this client. `withinMs`: milliseconds in which the whole body must arrive; otherwise
+   * the status is 408.
    */
   async json(
     signal: AbortSignal | undefined,
@@ -96,7 +102,7 @@ export class RequestBody {
     return readJson(concatChunks(chunks), limit, mostMembers)
   }
 
-  /** Check the length, tell the client to send, and return the coding of the body. */
+  /** Check the declared length, tell the client to send the body, and return the coding of the body. */
   #begin(maxBytes: number): ContentCoding | undefined {
     const { headers } = this.#message
     const coding = codingIn(headers['content-encoding'])
@@ -105,7 +111,7 @@ export class RequestBody {
     return coding
   }
 
-  /** Return the bytes that have arrived; null if there are none. */
+  /** Return the bytes that have arrived and were not read yet, or null if there are none. */
   #take(maxBytes: number): Uint8Array | null {
     const chunk = this.#message.read() as Uint8Array | null
     this.#bytes += chunk?.length ?? 0

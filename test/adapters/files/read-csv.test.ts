@@ -247,7 +247,7 @@ describe('types are inferred', () => {
     const cells = [...Array.from({ length: 10_000 }, (_, i) => `${i}`), cell]
     const error = await failure(column(cells))
     expect(error.code).toBe(ErrorCode.SchemaValidation)
-    expect(error.message).toBe(`line 10002: column "c" is ${type}, got "${cell}"`)
+    expect(error.message).toBe(`line 10002: column "c" has the type ${type}, got "${cell}"`)
     expect(error.hint).toContain('pass types: { "c": \'string\' }, a schema, or infer: false')
     expect(await column(cells, { types: { c: 'string' } })).toHaveLength(10_001)
   })
@@ -260,7 +260,7 @@ describe('types are inferred', () => {
     ['booleans', 'true', 'yes', 'bool'],
   ])('a later cell that is none of the %s before it is refused', async (_, cell, later, type) => {
     const error = await failure(column([...Array.from({ length: 10_000 }, () => cell), later]))
-    expect(error.message).toContain(`line 10002: column "c" is ${type}, got `)
+    expect(error.message).toContain(`line 10002: column "c" has the type ${type}, got `)
   })
 })
 
