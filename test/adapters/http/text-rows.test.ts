@@ -395,9 +395,9 @@ describe('GET /v1/table/{id}/rows', () => {
   test.each([
     ['?colums=id', 'colums is not a known parameter'],
     ['?columns=', 'columns must be names separated by commas, got ""'],
-    ['?columns=id,id', 'columns names "id" twice'],
+    ['?columns=id,id', 'columns has the name "id" twice'],
     ['?columns=nope', 'nope'],
-    ['?order=-', 'order must name a column after "-"'],
+    ['?order=-', 'order must have a column name after "-"'],
     ['?limit=-1', 'limit must be an integer from 0'],
     ['?limit=1&limit=2', 'limit is given 2 times'],
     ['?offset=x', 'offset must be an integer from 0'],
