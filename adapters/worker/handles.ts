@@ -110,7 +110,7 @@ class Transaction {
     let thrown: SheafError | undefined
     const work = async (tx: Namespace) => {
       this.#work = deferred()
-      this.#step.resolve({ held: this.#add(tx.operations) })
+      this.#step.resolve({ held: this.#hold(tx.operations) })
       const threw = await this.#work.promise
       if (threw === undefined) return
       // The engine needs the code to recognize a conflict. The program keeps the error itself.

@@ -97,8 +97,8 @@ export function indexSuite({ name, open }: Door): void {
       [{ id: ['no'] }, { code: 4, status: 404 }],
       [{ column: 'idd' }, { code: 12, status: 404, hint: 'did you mean "id"?' }],
       [{ column: 'meta.lag' }, { code: 12, hint: 'did you mean "meta.lang"?' }],
-      [{ column: 'tags' }, { code: 13, status: 400, hint: 'an index on it is LABEL_LIST' }],
-      [{ index_type: 'LABEL_LIST' }, { code: 13, hint: 'an index on it is BTREE or BITMAP' }],
+      [{ column: 'tags' }, { code: 13, status: 400, hint: 'use LABEL_LIST' }],
+      [{ index_type: 'LABEL_LIST' }, { code: 13, hint: 'use BTREE or BITMAP' }],
       [{ column: 'meta' }, { code: 13, message: expect.stringContaining('struct<lang: utf8>') }],
       [{ column: 'vector', index_type: 'LABEL_LIST' }, { code: 13 }],
       [
