@@ -115,11 +115,11 @@ export function indexSuite({ name, open }: Door): void {
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', distance_type: 'hamming' },
-        { code: 13, status: 400, hint: 'IVF_FLAT does; others take l2, cosine or dot' },
+        { code: 13, status: 400, hint: 'use IVF_FLAT for hamming, or choose l2, cosine or dot' },
       ],
       [
         { column: 'vector', index_type: 'IVF_FLAT', distance_type: 'hamming' },
-        { code: 13, status: 400, hint: 'an index on it takes l2, cosine or dot' },
+        { code: 13, status: 400, hint: 'use l2, cosine or dot' },
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', num_sub_vectors: 3 },

@@ -65,7 +65,7 @@ test('fetch_blobs returns the bytes in the order of the row ids, with nulls and 
 })
 
 test.each([
-  ['id', [0], 400, /not a blob column: it is int32/],
+  ['id', [0], 400, /not a blob column: it has the type int32/],
   ['no', [0], 404, /no column named "no"/],
   ['image', [0, 77], 400, /no row with the id 77/],
   ['image', [3], 406, /is stored at a URI, and the server does not open URIs/],
