@@ -111,7 +111,7 @@ export function indexSuite({ name, open }: Door): void {
       ],
       [
         { column: 'text', index_type: 'IVF_FLAT' },
-        { code: 13, status: 400, hint: expect.stringContaining('lists of a fixed size') },
+        { code: 13, status: 400, hint: expect.stringContaining('fixed-size lists') },
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', distance_type: 'hamming' },
