@@ -7,8 +7,8 @@ import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
 /**
- * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows progress on
- * standard error.
+ * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows
+ * progress on standard error.
  */
 export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
   const signal = untilStopped()

@@ -140,8 +140,8 @@ interface Found {
 }
 
 /**
- * Walk a namespace: yield its tables, then the namespaces below it, both in order of names. The last item is the number of tables
- * that were left out because of `limit`.
+ * Walk a namespace: yield its tables, then the namespaces below it, both in order of names. The last item is the number
+ * of tables that were left out because of `limit`.
  */
 async function* walk(
   ns: Namespace,

@@ -15,7 +15,10 @@ export class Stopped extends Error {
 
 type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
-/** Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are removed. */
+/**
+ * Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are
+ * removed.
+ */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
   const first = (signal: NodeJS.Signals) => {
     for (const each of stoppingSignals) process.off(each, first)

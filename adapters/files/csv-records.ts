@@ -15,8 +15,8 @@ export interface Records {
 }
 
 /**
- * Check that a delimiter is one UTF-16 code unit. Quotes, line ends, ASCII letters and digits, `_`, `+`, `-` and `.` are not allowed.
- * Throws InvalidInput.
+ * Check that a delimiter is one UTF-16 code unit. Quotes, line ends, ASCII letters and digits, `_`, `+`, `-` and `.`
+ * are not allowed. Throws InvalidInput.
  */
 export function checkDelimiter(delimiter: string): void {
   if (/^[^\r\n"\w.+-]$/.test(delimiter)) return
@@ -24,8 +24,8 @@ export function checkDelimiter(delimiter: string): void {
 }
 
 /**
- * Collects records as they are parsed, outside of the stream's buffer. The stream drops its buffer at an error, but the lines of
- * earlier records must be counted to report the line of the error.
+ * Collects records as they are parsed, outside of the stream's buffer. The stream drops its buffer at an error, but the
+ * lines of earlier records must be counted to report the line of the error.
  */
 class Collector extends Parser {
   records: string[][] = []

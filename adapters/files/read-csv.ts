@@ -36,8 +36,8 @@ const pieceBytes = 4 * 1024
  * ```js
  * await table.add(readCsv('docs.csv', { types: { id: 'int64' } }))
  * ```
- * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its column.
- *   The message contains the line and the column.
+ * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its
+ * column. The message contains the line and the column.
  */
 export function readCsv<const S extends SchemaInput>(
   source: FileSource,

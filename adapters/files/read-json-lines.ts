@@ -30,8 +30,8 @@ const blank = /^[ \t\r]*$/
  *
  * Integers beyond 2^53 become bigints, so they are not rounded. With a schema, a string in a column of another type is
  * parsed as a value of this type, for example a date, base64, a decimal, or `"NaN"` (see read-value.ts).
- * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does not
- *   fit the schema. The message contains the line number.
+ * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does
+ * not fit the schema. The message contains the line number.
  */
 export function readJsonLines<const S extends SchemaInput>(
   source: FileSource,

@@ -26,10 +26,10 @@ export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShap
 /**
  * Write rows as an uncompressed Arrow IPC file, batch by batch. The dictionaries are written after the last batch.
  *
- * `rows`: the result of `query().batches()`, or row objects. If there are no rows, the file has the columns of `schema`,
- * or no columns without `schema`.
- * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; any error that
- *   the iteration of `rows` throws; `signal.reason`.
+ * `rows`: the result of `query().batches()`, or row objects. If there are no rows, the file has the columns of
+ * `schema`, or no columns without `schema`.
+ * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; any error
+ * that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeArrow(
   target: FileTarget,

@@ -19,8 +19,8 @@ export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), s
 /**
  * Write rows as CSV with a header row (RFC 4180, UTF-8, lines end with LF).
  *
- * - `readCsv` with the schema of the rows returns the same rows, except that an empty text becomes null. An empty text is
- *   written in quotes, because some readers distinguish it from null.
+ * - `readCsv` with the schema of the rows returns the same rows, except that an empty text becomes null. An empty text
+ *   is written in quotes, because some readers distinguish it from null.
  * - null is an empty cell. Dates and times are ISO 8601. Binary is base64. Vectors, lists, structs, maps and intervals
  *   are JSON.
  * - If `rows` has no items, the file is empty: it has no header row.
@@ -30,8 +30,8 @@ export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), s
  * ```js
  * await writeCsv('docs.csv', table.query().batches())
  * ```
- * @throws InvalidInput for values that are not rows, for rows without columns, and for values that CSV cannot represent,
- *   such as dates beyond the year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
+ * @throws InvalidInput for values that are not rows, for rows without columns, and for values that CSV cannot
+ * represent, such as dates beyond the year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeCsv(
   target: FileTarget,

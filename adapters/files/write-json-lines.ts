@@ -20,8 +20,8 @@ import {
  * - A map is an array of pairs.
  *
  * `rows`: the result of `query().batches()`, or row objects. Row objects have the columns of the first row.
- * @throws InvalidInput for values that are not rows, and for values that JSON cannot represent, such as dates beyond the
- *   year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
+ * @throws InvalidInput for values that are not rows, and for values that JSON cannot represent, such as dates beyond
+ * the year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeJsonLines(
   target: FileTarget,

@@ -14,12 +14,15 @@ import { arrowFile, arrowStream } from './media-types.js'
  */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }
 
-/** Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it. */
+/**
+ * Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it.
+ */
 const maxJsonBytes = 16 << 20
 
 /**
- * The body of a request. Nothing is read until a handler asks for the body. Only then does a client that sent
- * `Expect: 100-continue` get the status 100. If the handler stops reading, the message is not destroyed, because the reply needs its socket.
+ * The body of a request. Nothing is read until a handler asks for the body. Only then does a client that sent `Expect:
+ * 100-continue` get the status 100. If the handler stops reading, the message is not destroyed, because the reply needs
+ * its socket.
  */
 export class RequestBody {
   readonly #message: IncomingMessage
@@ -81,7 +84,8 @@ export class RequestBody {
     const coding = this.#begin(limit)
     const chunks: Uint8Array[] = []
     if (coding === undefined) {
-      // Most bodies arrive with the head of the request. Node makes these bytes readable immediately after it emits the request.
+      // Most bodies arrive with the head of the request. Node makes these bytes readable immediately after it emits the
+      // request.
       await null
       const first = this.#take(limit)
       if (first !== null) chunks.push(first)
@@ -131,7 +135,8 @@ export class RequestBody {
       else if (message.readableEnded || message.destroyed) break
       else await this.#more(signal, until)
     }
-    // If the connection is lost, Node drops bytes that arrived but were not read. So a complete message may lack its last bytes.
+    // If the connection is lost, Node drops bytes that arrived but were not read. So a complete message may lack its
+    // last bytes.
     if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
   }
 

@@ -55,8 +55,8 @@ export interface Databases {
 }
 
 /**
- * Serve every directory below `root` as a database, named by its path from there. A database is opened by the first request that names it.
- * Throws InvalidInput for invalid options.
+ * Serve every directory below `root` as a database, named by its path from there. A database is opened by the first
+ * request that names it. Throws InvalidInput for invalid options.
  *
  * ```js
  * const server = await serve(databases('./data', { create: true, default: 'main' }))

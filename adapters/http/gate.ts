@@ -86,7 +86,8 @@ export interface Asked {
  * client sent. Credentials in the header take precedence over credentials in the body.
  *
  * ```js
- * const authorize = (operation, id, identity, { principal }) => principal?.name === 'admin' || operation === 'queryTable'
+ * const authorize = (operation, id, identity, { principal }) =>
+ *   principal?.name === 'admin' || operation === 'queryTable'
  * ```
  */
 export type Authorize = (

@@ -8,7 +8,8 @@
  *   domain of the page as `Host`.
  * - `Origin` and `Sec-Fetch-Site`: the browser sets these fields, and a page cannot change them.
  *
- * Callers that are not browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C Fetch Metadata.
+ * Callers that are not browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C
+ * Fetch Metadata.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'

@@ -145,12 +145,13 @@ interface Sending {
 }
 
 /**
- * Send a reply as fast as the client reads it. Resolves when the reply is sent, or when the client is gone. If the client
- * is still sending its request, the server reads for some time before it closes the connection: closing a socket with
- * unread bytes can lose the reply.
+ * Send a reply as fast as the client reads it. Resolves when the reply is sent, or when the client is gone. If the
+ * client is still sending its request, the server reads for some time before it closes the connection: closing a socket
+ * with unread bytes can lose the reply.
  *
- * Rejects with the error of `reply.rest`. At that time the status and a part of the body are already sent, so the caller
- * must destroy the connection. A client then knows that the body is not complete, because its last chunk is missing.
+ * Rejects with the error of `reply.rest`. At that time the status and a part of the body are already sent, so the
+ * caller must destroy the connection. A client then knows that the body is not complete, because its last chunk is
+ * missing.
  */
 export async function send(
   request: IncomingMessage,

@@ -3,8 +3,8 @@
  *
  * A Lance engine asks the server for the description of a table, and opens the `location` of the table in its own
  * process. At the location of a Sheaf table the engine would find no Lance manifest, and an append would leave files
- * there. So the reply contains a location whose scheme no object store has. The error message of the engine contains the
- * scheme, so the scheme itself says what to do.
+ * there. So the reply contains a location whose scheme no object store has. The error message of the engine contains
+ * the scheme, so the scheme itself says what to do.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Reply } from '../../src/protocol/calls.js'

@@ -49,9 +49,9 @@ const inMemory = 'memory://'
  * Open the namespace at `path` in new worker threads. The memory of long answers is transferred to this thread, not
  * copied.
  *
- * Throws the errors of `connect`, and InvalidInput if `workers` is out of range. When a worker dies, its calls reject with
- * ServiceUnavailable. For a write, this error has the kind `commit-state-unknown`. The next call starts a new worker, or
- * rejects with the error of the start.
+ * Throws the errors of `connect`, and InvalidInput if `workers` is out of range. When a worker dies, its calls reject
+ * with ServiceUnavailable. For a write, this error has the kind `commit-state-unknown`. The next call starts a new
+ * worker, or rejects with the error of the start.
  *
  * ```js
  * const ns = await connectWorker('./data', { workers: 4 })

@@ -24,8 +24,8 @@ import { buildSegments } from '../write/build-index.js'
 import { commitJob, tableOf } from './job-attempts.js'
 
 /**
- * Build the index over the rows of the newest version, and commit it. Rows that are added or moved during the build stay
- * unindexed until an index merge adds them.
+ * Build the index over the rows of the newest version, and commit it. Rows that are added or moved during the build
+ * stay unindexed until an index merge adds them.
  *
  * At the commit, the column must still exist. Deleted rows that the index left out must still be deleted: if a restore
  * has made them live again, the index is built again. Other changes do not matter, because the row mapping of a segment

@@ -3,12 +3,12 @@
  * root.
  *
  * - A session has no stored state: its tokens contain the request. The server that creates the session pins the slot in
- *   which it began. Each server that reads a slice pins this slot, too. A server removes its pin when it gets no request
- *   of the session for some time.
+ *   which it began. Each server that reads a slice pins this slot, too. A server removes its pin when it gets no
+ *   request of the session for some time.
  * - A pin keeps the whole root readable as it was at that slot, even if the version expires or the table is dropped.
  * - Without a pin, the session works until garbage collection deletes its files.
- * - A slice is a range of the live rows of the version, so all servers read the same rows for it. The server applies the
- *   filter when it reads a slice.
+ * - A slice is a range of the live rows of the version, so all servers read the same rows for it. The server applies
+ *   the filter when it reads a slice.
  */
 import { createHash } from 'node:crypto'
 import { describedBatch, describedSchema } from '../arrow/blob.js'

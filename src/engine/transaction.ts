@@ -1,11 +1,11 @@
 /**
  * Runs several operations as one commit. Before the commit, only the transaction itself sees their effects.
  *
- * The operations run on a draft: the newest state plus the effects of earlier operations of the transaction. Handlers use
- * the draft like a root. Their commits are applied to the draft, and their blobs go to a slot that exists only in the
- * draft. At the end, all operations are proposed as one entry. If another commit changed something that the operations
- * read, the entry is refused, and all operations run again. So transactions are serializable: everything that a
- * transaction read is unchanged in the state that its entry follows.
+ * The operations run on a draft: the newest state plus the effects of earlier operations of the transaction. Handlers
+ * use the draft like a root. Their commits are applied to the draft, and their blobs go to a slot that exists only in
+ * the draft. At the end, all operations are proposed as one entry. If another commit changed something that the
+ * operations read, the entry is refused, and all operations run again. So transactions are serializable: everything
+ * that a transaction read is unchanged in the state that its entry follows.
  */
 import { applyOps } from '../catalog/apply.js'
 import { CommitTooLate } from '../catalog/creation-slots.js'

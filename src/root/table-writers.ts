@@ -1,6 +1,6 @@
 /**
- * Orders the calls of this process that write to the same table, so that they do not repeat work after conflicts. Results
- * are correct in any order, because a commit is decided on the state that its entry follows.
+ * Orders the calls of this process that write to the same table, so that they do not repeat work after conflicts.
+ * Results are correct in any order, because a commit is decided on the state that its entry follows.
  *
  * - Calls that change the newest version of a table run one after the other. None of them waits for a client.
  * - Calls that create a table of the same name run one after the other, each while it receives its rows. The next call
