@@ -1,4 +1,4 @@
-/** `sheaf inspect` */
+/** Runs the command `sheaf inspect`. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ErrorCode, SheafError } from '../../src/errors.js'

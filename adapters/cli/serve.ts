@@ -1,4 +1,4 @@
-/** `sheaf serve` */
+/** Runs the command `sheaf serve`. */
 import { quote } from '../../src/errors.js'
 import type { AuthOptions } from '../http/gate.js'
 import type { Limits } from '../http/limits.js'

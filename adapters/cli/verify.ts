@@ -1,4 +1,4 @@
-/** `sheaf verify` */
+/** Runs the command `sheaf verify`. */
 import { type VerifyProgress, verify } from '../../src/index.js'
 import type { Call } from './arguments.js'
 import { progressLine } from './progress.js'

@@ -20,9 +20,9 @@ const mostMembers = { inAll: 50_000, inOne: 10_000 }
 const maxJsonBytes = 16 << 20
 
 /**
- * The body of a request. Nothing is read until a handler asks for the body. Only then does a client that sent `Expect:
- * 100-continue` get the status 100. If the handler stops reading, the message is not destroyed, because the reply needs
- * its socket.
+ * The body of a request. Nothing is read until a handler asks for the body. At that time, the server sends the status
+ * 100 to a client that sent `Expect: 100-continue`. If the handler stops reading, the message is not destroyed, because
+ * the reply needs its socket.
  */
 export class RequestBody {
   readonly #message: IncomingMessage
@@ -57,7 +57,7 @@ export class RequestBody {
    * - 413 if the body, encoded or decoded, is larger than the limit.
    * - 415 for another encoding.
    * - 408 for a client that pauses too long.
-   * - 400 if the connection ends before the body does, so that a part of an upload is never taken for the whole.
+   * - 400 if the connection ends before the body is complete, so that a part of an upload is never taken for the whole.
    *
    * Rejects with `signal.reason` while it waits for bytes.
    */
@@ -84,8 +84,8 @@ export class RequestBody {
     const coding = this.#begin(limit)
     const chunks: Uint8Array[] = []
     if (coding === undefined) {
-      // Most bodies arrive with the head of the request. Node makes these bytes readable immediately after it emits the
-      // request.
+      // Wait for one microtask. Most bodies arrive together with the head of the request, and Node makes their bytes
+      // readable immediately after it emits the request.
       await null
       const first = this.#take(limit)
       if (first !== null) chunks.push(first)
@@ -99,7 +99,7 @@ export class RequestBody {
     const type = this.#message.headers['content-type']
     if (fromArrow !== undefined && isArrow(type)) return fromArrow(concatChunks(chunks))
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
-      throw invalidInput(`the body has the content type ${quote(type ?? 'none')}`, {
+      throw invalidInput(`a body with the content type ${quote(type ?? 'none')} is not supported`, {
         hint: 'send application/json',
       })
     }

@@ -17,9 +17,9 @@ export interface DatabasesOptions {
   /** The database for requests without a database name. Default: such requests are refused. */
   readonly default?: string
   /**
-   * How many databases stay open while no call uses them. Above this number, the least recently used
-   * database is closed. Default 8. Background tasks of a
-   * database stop when it is closed, and continue when it is opened again.
+   * Maximum number of databases that stay open while no call uses them. Default 8. Above this number, the least
+   * recently used database is closed. Background tasks of a database stop when it is closed, and continue when it is
+   * opened again.
    */
   readonly keepOpen?: number
   /** Options for opening each database. `cacheBytes` limits each open database, not their sum. */
@@ -55,8 +55,8 @@ export interface Databases {
 }
 
 /**
- * Serve every directory below `root` as a database, named by its path from there. A database is opened by the first
- * request that names it. Throws InvalidInput for invalid options.
+ * Serve every directory below `root` as a database. The name of a database is the path of its directory from `root`.
+ * The first request for a database opens it. Throws InvalidInput for invalid options.
  *
  * ```js
  * const server = await serve(databases('./data', { create: true, default: 'main' }))

@@ -1,4 +1,4 @@
-/** Answers bytes that are not an HTTP request. */
+/** Answers a client that sent bytes that are not an HTTP request. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalidInput, type SheafError, unsupported } from '../../src/errors.js'

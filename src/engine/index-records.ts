@@ -124,7 +124,7 @@ export function findIndex(head: TableHead, listed: readonly Shown[], name: strin
 
 type IndexRecord = Reply<'listTableIndices'>['indexes'][number]
 
-/** Version of the segment format. */
+/** Version of the format of index segments, as replies report it. */
 const formatVersion = 1
 
 /** The names of the detail messages of these indexes in Lance manifests. */

@@ -134,7 +134,7 @@ function registeredIn({ source }: Engine, text: TextOptions | undefined): string
 /** Check that the request has no option that `kind` does not support. Throws `InvalidInput`. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
   const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
-  // Some clients send the distance type for scalar indexes, too (A-084).
+  // The distance type of a scalar index is ignored, because some clients always send it (A-084).
   const isRelevant = (field: keyof CreateIndexRequest) =>
     isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
   const vectorField = isVectorKind(kind) ? undefined : vectorFields.find(isRelevant)

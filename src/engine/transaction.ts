@@ -49,7 +49,7 @@ export function runTransaction<T>(
   }
   const runUntilCommitted = async () => {
     const { result } = await commitOptimistically(engine, attempt, {
-      subject: 'what the transaction read',
+      subject: 'data that the transaction read',
       tables: () => draft?.tables() ?? [],
       signal,
       urgentAttempt: 2,

@@ -107,7 +107,8 @@ function checkUploadable(head: TableHead): void {
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   const columns = arrowSchema(schema)
   for (const key of request.on) mergeKey(key, columns)
-  // Parts may have fewer columns than the table.
+  // Check only the conditions now. The columns of the parts are not known yet, and may be fewer than those of the
+  // table.
   mergeConditions(mergeRules(request), columns, schema)
 }
 
