@@ -148,8 +148,8 @@ const none: Weighed = { weight: 0, parameters: new Map(), precision: -1 }
 function weightOf(choices: readonly Choice[], type: string): Weighed {
   const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]
   for (let precision = 2; precision >= 0; precision--) {
-    const said = choices.find(({ name }) => name === ranges[precision])
-    if (said !== undefined) return { ...said, precision }
+    const choice = choices.find(({ name }) => name === ranges[precision])
+    if (choice !== undefined) return { ...choice, precision }
   }
   return none
 }
@@ -164,9 +164,9 @@ function isStronger(a: Weighed, b: Weighed): boolean {
  * none of these codecs.
  */
 function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
-  const said = parameters.get('codecs')
-  if (said === undefined) return undefined
-  const names = splitOutside(said.toLowerCase(), ',')
+  const codecs = parameters.get('codecs')
+  if (codecs === undefined) return undefined
+  const names = splitOutside(codecs.toLowerCase(), ',')
   for (const name of names) {
     if (name === 'lz4' || name === 'lz4_frame') return 'lz4'
     if (name === 'zstd' && writesZstd) return 'zstd'
@@ -175,7 +175,7 @@ function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
   if (names.includes('zstd')) {
     throw unsupported('this version of Node cannot write ZSTD', { hint: 'ask for codecs="zstd, lz4"' })
   }
-  throw invalidInput(`codecs must name lz4, zstd or none, got ${quote(said)}`, {
+  throw invalidInput(`codecs must name lz4, zstd or none, got ${quote(codecs)}`, {
     hint: 'ask for lz4 or zstd',
     status: 406,
   })

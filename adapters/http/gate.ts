@@ -13,12 +13,12 @@ import { Secrets } from './secrets.js'
 
 /**
  * How callers authenticate. At least one of `tokens`, `apiKeys` and `jwt` must be given. A caller needs one valid
- * credential of any kind. Secrets are listed by the name of their owner.
+ * credential of any kind. `tokens` and `apiKeys` map the name of the owner to the secret.
  */
 export interface AuthOptions {
-  /** Secrets that are accepted in `Authorization: Bearer`, by owner. */
+  /** Secrets that are accepted in `Authorization: Bearer`, by the name of the owner. */
   readonly tokens?: Readonly<Record<string, string>> | undefined
-  /** Secrets that are accepted in `x-api-key`, by owner. */
+  /** Secrets that are accepted in `x-api-key`, by the name of the owner. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined
   /** JSON Web Tokens are accepted in `Authorization: Bearer`. Needs the package `jose`. */
   readonly jwt?: JwtOptions | undefined

@@ -86,7 +86,9 @@ export class JsonSchemas {
       case 'options':
       case 'either':
       case 'given':
-        throw new Error(`${shape.kind}: options of the library do not travel`)
+        throw new Error(
+          `a shape of kind ${shape.kind} is only for options of the library, and has no JSON Schema`,
+        )
     }
   }
 

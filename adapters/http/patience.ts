@@ -18,8 +18,8 @@ interface Patience {
 }
 
 /**
- * Return the time limit of a call. `requestMs`: the limit of the server, milliseconds. The client may ask for less
- * time. Throws InvalidInput if the client asks for an invalid time.
+ * Return an object that enforces the time limit of a call. `requestMs`: the limit of the server, milliseconds. The
+ * client may ask for less time. Throws InvalidInput if the client asks for an invalid time.
  */
 export function patienceFor(request: IncomingMessage, requestMs: number): Patience {
   const asked = askedMs(request)

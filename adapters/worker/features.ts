@@ -105,7 +105,7 @@ async function runTransaction<T>(
     if (step === 'committed' && 'result' in done) return done.result
     if (step === 'thrown' && 'error' in done) throw done.error
   }
-  throw new SheafError(ErrorCode.Internal, 'a transaction ended in another way than its work')
+  throw new SheafError(ErrorCode.Internal, 'the end of a transaction does not match the end of its function')
 }
 
 /**

@@ -23,8 +23,8 @@ export class Holdings {
   }
 
   /** Return the operations of the snapshot or attempt with this number. Undefined: the operations of the namespace. */
-  operationsOf(held: number | undefined): Operations {
-    return held === undefined ? this.#namespace.operations : this.#get(held).operations
+  operationsOf(number: number | undefined): Operations {
+    return number === undefined ? this.#namespace.operations : this.#get(number).operations
   }
 
   async takeSnapshot(signal: AbortSignal): Promise<number> {
@@ -33,9 +33,9 @@ export class Holdings {
   }
 
   async release(number: number): Promise<void> {
-    const held = this.#take(number)
-    assert('close' in held, `${number} is the number of a snapshot`)
-    await held.close()
+    const handle = this.#take(number)
+    assert('close' in handle, `${number} is the number of a snapshot`)
+    await handle.close()
   }
 
   begin(signal: AbortSignal): Promise<TransactionStep> {
@@ -44,27 +44,27 @@ export class Holdings {
   }
 
   async end({ held: number, threw }: EndOfWork, signal: AbortSignal): Promise<TransactionStep> {
-    const held = this.#take(number)
-    assert('transaction' in held, `${number} is the number of a transaction attempt`)
-    return held.transaction.goOn(threw, signal)
+    const handle = this.#take(number)
+    assert('transaction' in handle, `${number} is the number of a transaction attempt`)
+    return handle.transaction.goOn(threw, signal)
   }
 
-  #add(held: Handle): number {
+  #add(handle: Handle): number {
     const number = ++this.#last
-    this.#handles.set(number, held)
+    this.#handles.set(number, handle)
     return number
   }
 
   #get(number: number): Handle {
-    const held = this.#handles.get(number)
-    assert(held !== undefined, `${number} is a number in use`)
-    return held
+    const handle = this.#handles.get(number)
+    assert(handle !== undefined, `${number} is a number in use`)
+    return handle
   }
 
   #take(number: number): Handle {
-    const held = this.#get(number)
+    const handle = this.#get(number)
     this.#handles.delete(number)
-    return held
+    return handle
   }
 }
 

@@ -28,8 +28,9 @@ const exitMs = 2_000
 const missingFileCodes: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])
 
 /**
- * The effect on a call if its worker dies. `nothing`: the call had no effect. `unknown`: the call is a write whose
- * outcome is unknown. `gone`: the snapshot or transaction of the call is lost.
+ * The effect on a call if its worker dies. `nothing`: the call writes nothing, so its error needs no further
+ * information. `unknown`: the call is a write whose outcome is unknown. `gone`: the snapshot or transaction of the call
+ * is lost.
  */
 type Fate = 'nothing' | 'unknown' | 'gone'
 

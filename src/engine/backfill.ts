@@ -116,7 +116,8 @@ function backfillOp(
 function unknownFunction(field: TableField): SheafError {
   const definition = definitionOf(field)!
   const { udf_name, udf_version } = definition.kind === 'virtual' ? definition.column : {}
-  const name = udf_name === undefined ? 'which has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
+  const name =
+    udf_name === undefined ? 'the column has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
   return unsupported(
     `column ${quote(field.name)} is filled by a function that this process does not have: ${name}`,
     {

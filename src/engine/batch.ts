@@ -75,9 +75,9 @@ async function commitBatch<R>(
       hint: 'split them into several commits',
     })
   }
-  // Wait for the turn of the tables. The commit of a single version renames its manifest before it writes its slot.
-  // Without turns, such a commit of this process could take a version number between the slot of this batch and the
-  // renaming of its manifests.
+  // Calls of this process on one table run one after the other (`inTurn`). Otherwise the commit of a single version,
+  // which renames its manifest before it writes its slot, could take a version number between the slot of this batch
+  // and the renaming of its manifests.
   const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
     const changed = create_table_version ?? complete_upload
     return changed === undefined ? [] : [changed.id]
@@ -256,7 +256,7 @@ function stagedFor(
   if (table?.uuid === head.uuid) return staged ?? null
   if (parseManifestName(manifest_path)?.staging == null) return null
   if (table !== undefined) {
-    const message = `table ${idText(head.id)} was replaced by another while its version was being committed`
+    const message = `table ${idText(head.id)} was replaced by another table while its version was being committed`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
   throw invalidInput(

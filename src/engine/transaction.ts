@@ -77,7 +77,7 @@ async function attemptOn<T>(
     // The conflict may come from another commit. If data that the draft read has changed, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
-    if (now !== null && !draft.holdsOn(now)) return null
+    if (now !== null && !draft.isUnchangedIn(now)) return null
     throw error
   } finally {
     draft.close()
@@ -128,7 +128,7 @@ class Draft implements Root {
   readonly #reads = new Map<string, (state: CatalogState) => boolean>()
   /** UUIDs of the tables that the operations read. */
   readonly #tables = new Set<string>()
-  /** Need features of the entry. */
+  /** Names of need features, which a reader of the entry must know. */
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
@@ -272,7 +272,7 @@ class Draft implements Root {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
     const propose: CatalogPropose<null> = (state, { firstBlob }) => {
-      if (!this.holdsOn(state)) return null
+      if (!this.isUnchangedIn(state)) return null
       const ops = entries.flatMap(entry => entry.ops)
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
       const all = [...moved, ...this.#intermediateVersions()]
@@ -290,8 +290,8 @@ class Draft implements Root {
   }
 
   /** Return whether everything that the operations read is unchanged in a state. */
-  holdsOn(state: CatalogState): boolean {
-    for (const holds of this.#reads.values()) if (!holds(state)) return false
+  isUnchangedIn(state: CatalogState): boolean {
+    for (const isUnchanged of this.#reads.values()) if (!isUnchanged(state)) return false
     return true
   }
 

@@ -24,7 +24,7 @@ export interface Decision<R> {
   readonly ops: readonly CatalogOp[]
   readonly blobs?: readonly Uint8Array[]
   readonly req?: readonly Json[]
-  /** Need features of the entry. */
+  /** Names of need features, which a reader of the entry must know. */
   readonly need?: readonly string[]
   /**
    * The whole reply of the call, with its transaction id. The log stores it, so that a repeated call gets the same
@@ -119,7 +119,7 @@ export async function commit<R>(
 
 /** Default number of attempts before a call fails with `ConcurrentModification`. */
 const attemptsMax = 20
-/** Default number of the attempt from which on the call has priority over other commits of this process. */
+/** Number of the first attempt that has priority over other commits of this process, unless the caller sets another. */
 const urgentAttempt = 3
 /** Maximum exponent of a pause. The pause after attempt n is random, at most 2^n milliseconds. */
 const pausePowerMax = 6
