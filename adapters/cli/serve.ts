@@ -12,7 +12,7 @@ import { onStop } from './stopping.js'
 
 /**
  * Serve a directory until SIGTERM or SIGINT, then answer the requests that have begun. A second signal ends the process
- * at once.
+ * immediately.
  */
 export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   const options = await serveOptions(command)

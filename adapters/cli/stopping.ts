@@ -16,7 +16,7 @@ export class Stopped extends Error {
 type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
 /**
- * Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are
+ * Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process immediately, because the handlers are
  * removed.
  */
 export function onStop(stop: (signal: StoppingSignal) => void): void {

@@ -11,7 +11,7 @@ import type { Records } from './csv-records.js'
 import { setOwn } from './json-text.js'
 import { readText } from './read-value.js'
 
-/** Number of rows, or number of characters of these rows, from which types are inferred. */
+/** Size of the sample from which types are inferred: at most this many rows, and about this many characters. */
 const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
 

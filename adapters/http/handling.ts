@@ -70,8 +70,8 @@ const textFirst: readonly RowForm[] = ['json', 'ndjson', 'csv', 'stream', 'file'
 export interface Served {
   readonly operations: Operations
   /**
-   * Return the current id of the table at a location, or its last id if it was dropped (`Namespace.tableAt`). Without
-   * this function, a server with `authorize` refuses `registerTable`.
+   * Return the current id of the table at a location. For a deregistered table, return the last id that it had
+   * (`Namespace.tableAt`). Without this function, a server with `authorize` refuses `registerTable`.
    */
   readonly tableAt?:
     | ((location: string, options?: CallOptions) => Promise<readonly string[] | null>)

@@ -103,7 +103,10 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
   return countMatching(reader, filter, pacer)
 }
 
-/** Plan a query. `guess`: for its meaning, see `narrowedToEnds`. */
+/**
+ * Plan a query. `guess`: whether a limit on an ordered index may assume that enough rows match, instead of counting
+ * them (see `narrowedToEnds`).
+ */
 function planIn(
   { clock, source }: Engine,
   request: Request<'queryTable'>,

@@ -107,8 +107,7 @@ function checkUploadable(head: TableHead): void {
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   const columns = arrowSchema(schema)
   for (const key of request.on) mergeKey(key, columns)
-  // Check only the conditions now. The columns of the parts are not known yet, and may be fewer than those of the
-  // table.
+  // Check the conditions with all columns of the table. The parts are not known yet, and may have fewer columns.
   mergeConditions(mergeRules(request), columns, schema)
 }
 
