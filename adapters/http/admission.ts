@@ -2,15 +2,16 @@
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
-/** Frees the place of a call. A second call of the function does nothing. */
+/** Frees the place of a call. Only the first call of the function has an effect. */
 export type Leave = () => void
 
 /** Maximum share of the places for unidentified callers that one network address may take. */
 const addressShare = 1 / 8
 
 /**
- * Counts the calls in progress, in total and per caller. With authentication, callers that have not yet sent
- * credentials use separate places. So unidentified callers never take a place from identified callers.
+ * Counts the calls in progress, in total and per caller. Each call occupies one place; the number of places is the
+ * limit. With authentication, callers that have not yet sent credentials use separate places. So unidentified callers
+ * never take a place from identified callers.
  */
 export class Admission {
   readonly #calls: Places
@@ -42,27 +43,27 @@ export class Admission {
 
 class Places {
   taken = 0
-  readonly #most: number
-  readonly #mostPerCaller: number
+  readonly #limit: number
+  readonly #limitPerCaller: number
   readonly #byCaller = new Map<string, number>()
 
-  constructor(most: number, mostPerCaller: number) {
-    this.#most = most
-    this.#mostPerCaller = mostPerCaller
+  constructor(limit: number, limitPerCaller: number) {
+    this.#limit = limit
+    this.#limitPerCaller = limitPerCaller
   }
 
   enter(caller: string): Leave {
-    if (this.taken >= this.#most) {
+    if (this.taken >= this.#limit) {
       throw new SheafError(
         ErrorCode.ServiceUnavailable,
-        `the server has ${this.#most} calls in progress, which is its limit`,
+        `the server has ${this.#limit} calls in progress, which is its limit`,
         {
           hint: 'try again later',
         },
       )
     }
     const own = this.#byCaller.get(caller) ?? 0
-    if (own >= this.#mostPerCaller) {
+    if (own >= this.#limitPerCaller) {
       throw new SheafError(
         ErrorCode.Throttling,
         `this caller has ${own} calls in progress, which is its limit`,

@@ -10,8 +10,9 @@ import type { AskOptions, WorkerLink } from './link.js'
 import type { Question, Questions, TransactionStep } from './messages.js'
 
 /**
- * Return these features. `place`: the name of the namespace in messages. `first`: returns the worker that writes, after
- * it has started a new one if that worker has died; rejects with `signal.reason` if the signal aborts.
+ * Return the features of a namespace that are not operations. `place`: the name of the namespace in messages. `first`:
+ * returns the worker that writes, after it has started a new one if that worker has died; rejects with `signal.reason`
+ * if the signal aborts.
  */
 export function featuresOver(place: string, root: Remote, first: FirstWorker): LocalFeatures {
   const writer = new Writer(place, root, first)

@@ -104,8 +104,8 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
 }
 
 /**
- * Plan a query. `guess`: whether a limit on an ordered index may assume that enough rows match, instead of counting
- * them (see `narrowedToEnds`).
+ * Plan a query. `guess`: whether to assume that enough rows match the filter, instead of counting them (see
+ * `narrowedToEnds`).
  */
 function planIn(
   { clock, source }: Engine,
