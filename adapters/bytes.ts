@@ -1,15 +1,15 @@
-/** Copies bodies into pieces that can be transferred to another thread. */
+/** Copies the bytes of Arrow bodies into pieces of one size, which can be transferred to another thread. */
 import { concatBytes } from '../src/arrow/concat-bytes.js'
 import { invalidInput, quote } from '../src/errors.js'
 
-/** Return the bytes in all chunks together. */
+/** Return the sum of the lengths of the chunks, in bytes. */
 export function lengthOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
 /**
- * Copy the bytes into pieces of `pieceBytes` (default 256 KiB). Columns come as buffers of any size, many of a few bytes; one message for
- * each would cost more than a copy.
+ * Copy the bytes into pieces of `pieceBytes` (default 256 KiB). The chunks are the buffers of columns, and many of them
+ * have only a few bytes. Copying them costs less than sending one message per chunk.
  */
 export async function* inPieces(
   chunks: AsyncIterable<Uint8Array>,
@@ -20,7 +20,7 @@ export async function* inPieces(
   let used = 0
   for await (const chunk of chunks) {
     if (!(chunk instanceof Uint8Array))
-      throw invalidInput(`a chunk of the body is not bytes: ${quote(chunk)}`)
+      throw invalidInput(`each chunk of a body must be a Uint8Array, got ${quote(chunk)}`)
     for (let from = 0; from < chunk.length; ) {
       const part = chunk.subarray(from, from + pieceBytes - used)
       piece.set(part, used)
@@ -36,18 +36,19 @@ export async function* inPieces(
 }
 
 /**
- * Size of the pieces of an answer, bytes. It is large because each piece costs the receiving event loop a turn, and a garbage collection.
+ * Bytes per piece of an answer. Pieces are large because each piece costs the receiver one turn of its event loop and
+ * some garbage collection.
  */
 const restPieceBytes = 1024 * 1024
 
-/** The least bytes of the beginning of an answer: enough to show that it is an Arrow file. */
+/** Minimum bytes of the beginning of an answer. From the beginning, the receiver recognizes an Arrow file. */
 const beginningBytes = 1024
 
-/** An Arrow file whose end is not produced yet, cut in two. */
+/** An Arrow file in two parts: its beginning, and the rest, which may not be written yet. */
 interface CutFile {
-  /** The beginning of the file, in memory of its own. */
+  /** The first bytes of the file, copied to a buffer of their own. */
   readonly beginning: Uint8Array<ArrayBuffer>
-  /** The following bytes in pieces of 1 MiB, produced on demand; the footer, which is the last chunk, is a piece of its own. */
+  /** The remaining bytes, in pieces of 1 MiB that are produced on demand. The last piece holds only the footer. */
   readonly pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>
 }
 

@@ -1,4 +1,4 @@
-/** Sends calls to an engine in another thread or process, and carries out calls that come from there. */
+/** Sends calls to an engine in another thread or process, and runs calls that were received from there. */
 import { addCallerFrames, ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
 import { refuseMore } from '../src/protocol/arguments.js'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../src/protocol/operations.js'
 import { parse } from '../src/protocol/parse.js'
 
-/** One call. `body` is present exactly for operations that take Arrow data. */
+/** One call of an operation. `body` is undefined if the operation takes no Arrow data. */
 export interface Call {
   readonly name: OperationName
   readonly request: Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export interface Call {
   readonly options: OperationOptions
 }
 
-/** Carry out a call on `target`. */
+/** Call the operation of `target` that `call.name` names. */
 export function carryOut(target: Operations, { name, request, body, options }: Call): Promise<unknown> {
   const methods = target as unknown as Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>
   return body === undefined ? methods[name]!(request, options) : methods[name]!(request, body, options)
@@ -32,17 +32,21 @@ export function carryOut(target: Operations, { name, request, body, options }: C
 
 export interface Remote {
   readonly operations: Operations
-  /** Throw ServiceUnavailable once calls are refused. */
+  /** Throw ServiceUnavailable after calls are refused. */
   checkOpen(): void
-  /** Run `call`, which is not an operation, as one of the calls. */
+  /** Run a function that calls the other side without an operation. `drain` waits for it as for an operation. */
   run<T>(call: () => Promise<T>): Promise<T>
-  /** Refuse further calls with ServiceUnavailable. Resolves when all calls that have begun are settled. */
+  /**
+   * Refuse further calls with ServiceUnavailable. Resolves when all running calls have ended, whether they succeed or
+   * fail.
+   */
   drain(): Promise<void>
 }
 
 /**
- * Make operations that `send` carries to another thread or process. Requests are checked and converted to their normal form here, so what
- * is sent is plain, compact, and shares nothing with the caller's objects. `place` names the other side in messages.
+ * Return operations that pass each call to `send`. Requests are checked and converted to their normal form before they
+ * are sent. The sent request is therefore plain data, and shares no objects with the caller. `place`: the name of the
+ * other side in error messages.
  */
 export function remoteOperations(place: string, send: (call: Call) => Promise<unknown>): Remote {
   const pending = new Set<Promise<unknown>>()
@@ -65,7 +69,7 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
     refuseMore(name, entry.body === 'arrow' ? 3 : 2, args.slice(1))
-    // `memory` stays here: memory is counted by the side that takes it.
+    // `memory` is not sent: the side that receives the call limits its own memory.
     const { memory: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
@@ -98,11 +102,13 @@ function arrowBody(value: unknown, name: OperationName): ArrowBody {
   if (value instanceof Uint8Array) return value
   if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) return value as ArrowBody
   throw invalidInput(
-    `${name}: the body must be bytes of Arrow IPC or an async iterable of them, got ${quote(value)}`,
+    `${name}: the body must be Arrow IPC data, as a Uint8Array or an async iterable of Uint8Arrays, got ${quote(value)}`,
   )
 }
 
-/** Return the error that callers may see of any failure. An unexpected error becomes Internal without details. */
+/**
+ * Convert any error to one that callers may see. An unexpected error becomes Internal, and its message has no details.
+ */
 export function presentable(cause: unknown): SheafError {
   if (cause instanceof SheafError) return cause
   return new SheafError(ErrorCode.Internal, 'an unexpected error occurred in the engine', { cause })

@@ -1,8 +1,8 @@
-/** The memory that decoding uploads may take: one budget for all calls of a server. */
+/** Limits the memory for decoding uploads. All calls of a server share one budget. */
 import type { SharedMemory } from '../src/arrow/budget.js'
 import { ErrorCode, invalidInput, SheafError } from '../src/errors.js'
 
-/** The default budget, bytes: 1 GiB. */
+/** Default of the budget: 1 GiB, in bytes. */
 export const uploadBytesDefault = 2 ** 30
 
 interface Waiter {
@@ -12,7 +12,7 @@ interface Waiter {
 
 export class UploadMemory {
   readonly #limit: number
-  /** In the order of arrival. */
+  /** Calls that wait for memory, in the order in which they began to wait. */
   readonly #waiting = new Set<Waiter>()
   #used = 0
 
@@ -20,7 +20,7 @@ export class UploadMemory {
     this.#limit = limit
   }
 
-  /** Open an account for one call; its memory is freed by `close`. */
+  /** Open an account that counts the memory of one call. `close` of the account frees all its memory. */
   account(): UploadAccount {
     return new UploadAccount(this, this.#limit)
   }
@@ -29,7 +29,10 @@ export class UploadMemory {
     return this.#used
   }
 
-  /** Take bytes, in the order of arrival. Rejects with `signal.reason`. */
+  /**
+   * Take bytes from the budget. If too few are free, wait behind earlier callers. Rejects with `signal.reason` if the
+   * signal aborts.
+   */
   async enter(bytes: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.#waiting.size === 0 && this.tryEnter(bytes)) return
@@ -49,7 +52,7 @@ export class UploadMemory {
     })
   }
 
-  /** Take bytes if they are left, without waiting. Returns whether they were. */
+  /** Take bytes if enough are free, without waiting. Returns whether the bytes were taken. */
   tryEnter(bytes: number): boolean {
     if (this.#used + bytes > this.#limit) return false
     this.#used += bytes
@@ -71,8 +74,8 @@ export class UploadMemory {
 }
 
 /**
- * The memory of one call. A call that has none yet waits for memory. A call that has some already is refused when there is no more, since
- * two such calls would wait for each other forever.
+ * Counts the memory of one call. If the budget is used up, the first request of a call waits for memory, and later
+ * requests of the call fail. If later requests waited too, two calls could wait for each other forever.
  */
 class UploadAccount implements SharedMemory {
   readonly #memory: UploadMemory
@@ -86,7 +89,7 @@ class UploadAccount implements SharedMemory {
 
   async take(bytes: number, signal: AbortSignal | undefined): Promise<void> {
     if (this.#held > 0) return this.add(bytes)
-    // A message that is larger than the whole budget takes the whole budget.
+    // A single message may be larger than the whole budget. It then takes the whole budget.
     const taken = Math.min(bytes, this.#limit)
     await this.#memory.enter(taken, signal)
     this.#held += taken
@@ -95,18 +98,14 @@ class UploadAccount implements SharedMemory {
   add(bytes: number): void {
     if (this.#held + bytes > this.#limit) {
       throw invalidInput(
-        `the decoded rows take more than ${this.#limit} bytes, the limit of all uploads of the server together`,
+        `the decoded rows take more than ${this.#limit} bytes, the limit for all uploads of the server together`,
         { status: 413, hint: 'send fewer rows at a time' },
       )
     }
     if (!this.#memory.tryEnter(bytes)) {
-      throw new SheafError(
-        ErrorCode.ServiceUnavailable,
-        'the memory for uploads is in use by other uploads',
-        {
-          hint: 'try again later, or send fewer rows at a time',
-        },
-      )
+      throw new SheafError(ErrorCode.ServiceUnavailable, 'other uploads use all the memory for uploads', {
+        hint: 'try again later, or send fewer rows at a time',
+      })
     }
     this.#held += bytes
   }

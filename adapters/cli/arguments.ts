@@ -1,4 +1,4 @@
-/** Reads the command line and the environment into commands. */
+/** Parses the command line and the environment variables into a command. */
 import { parseArgs } from 'node:util'
 import { nearestName, quote } from '../../src/errors.js'
 import {
@@ -12,13 +12,13 @@ import {
 } from './commands.js'
 import { readSize, readTime } from './quantities.js'
 
-/** The name of an owner, and its secret. */
+/** The name of a caller, and the secret with which the caller authenticates. */
 export type NamedSecret = readonly [name: string, secret: string]
 
-/** The name of an owner, and the databases that its key opens. */
+/** The name of a caller, and the databases that the key or token of the caller may use. */
 export type Grant = readonly [name: string, databases: readonly string[]]
 
-/** The value of an option, by its type. */
+/** The TypeScript type of the value of an option, for each option type. */
 interface ValueTypes {
   flag: boolean
   port: number
@@ -35,7 +35,9 @@ interface ValueTypes {
   log: 'json' | 'text' | 'none'
 }
 
-/** For each type: what it accepts, in words, and its reader, which returns null for an invalid text. */
+/**
+ * For each option type: a description of the allowed values, and the parser, which returns null for an invalid text.
+ */
 const types: {
   readonly [T in keyof ValueTypes]: readonly [what: string, (text: string) => ValueTypes[T] | null]
 } = {
@@ -61,7 +63,9 @@ type Options<C extends CommandName> = (typeof commands)[C]['options']
 
 type Camel<S> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
 
-/** The options of a command by name in camel case: those given, and those with a default. */
+/**
+ * The parsed options of a command, by name in camel case. An option is absent if it was not given and has no default.
+ */
 type Values<C extends CommandName> = {
   readonly [N in keyof Options<C> as Camel<N>]?: Options<C>[N] extends {
     type: infer T extends keyof ValueTypes
@@ -76,20 +80,26 @@ export type Call<C extends CommandName> = { readonly kind: C; readonly directory
 
 export type Command =
   | { readonly [C in CommandName]: Call<C> }[CommandName]
-  /** Help for one command, or for all of them. */
+  /** Show the help for one command, or for the whole program if `command` is absent. */
   | { readonly kind: 'help'; readonly command?: CommandName }
   | { readonly kind: 'version' }
-  /** Invalid arguments; `problem` is a sentence that says why. */
+  /** Invalid arguments. `problem`: a sentence that says what is wrong. */
   | { readonly kind: 'misuse'; readonly problem: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Invalid arguments, or invalid content of the files they name. The message says why, and contains no secrets. */
+/**
+ * Invalid arguments, or invalid content of a file that an argument names. The message says what is wrong, and contains
+ * no secrets.
+ */
 export class Misuse extends Error {
   override readonly name = 'Misuse'
 }
 
-/** Read the command. An option takes precedence over its variable. Variables of other commands are ignored. */
+/**
+ * Parse the command. An option on the command line takes precedence over its environment variable. Variables for
+ * options of other commands are ignored.
+ */
 export function readArguments(args: readonly string[], environment: Environment = {}): Command {
   try {
     return commandOf(args, environment)
@@ -118,7 +128,7 @@ function commandOf(args: readonly string[], environment: Environment): Command {
   const name = command === 'inspect' ? rest.shift() : undefined
   if (rest.length > 0) throw new Misuse(`unexpected argument ${quote(rest[0])}`)
   const options = optionsOf(command, values, environment)
-  // The table of commands defines the type of each option, and every option has a value of its type here.
+  // Safe cast: `optionValue` gave each value the type that `commands` declares for the option.
   return { kind: command, directory, ...options, ...(name !== undefined && { name }) } as Command
 }
 
@@ -154,7 +164,7 @@ function parse(args: readonly string[]): {
   }
 }
 
-/** Return the unknown option as it was typed. */
+/** Return the unknown option as it was typed, or undefined for another error. */
 function unknownOption({ code, message }: NodeJS.ErrnoException): string | undefined {
   return code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? /'(-[^']*)'/.exec(message)?.[1] : undefined
 }
@@ -173,7 +183,10 @@ function optionsOf(command: CommandName, given: Parsed, environment: Environment
   return values
 }
 
-/** Return the value of an option: from the command line, or else from the environment. */
+/**
+ * Return the value of an option from the command line, or else from its environment variable; undefined if neither is
+ * set.
+ */
 function optionValue(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
   if (spec.type === 'flag') {
     if (given[name] === true && given[`no-${name}`] === true) {
@@ -186,7 +199,7 @@ function optionValue(name: string, spec: OptionSpec, given: Parsed, environment:
   }
   const variable = variableOf(name)
   const text = environment[variable]
-  // Many programs set a variable to an empty text to leave it out.
+  // An empty variable counts as not set, because many programs set a variable to an empty text instead of unsetting it.
   return text === undefined || text === '' ? undefined : read(variable, spec, text)
 }
 
@@ -198,13 +211,16 @@ function read(where: string, { type, positive = false }: OptionSpec, text: strin
   throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}`)
 }
 
-/** Read lines like `name=secret`; null if a line is invalid. A secret may contain `=`. */
+/** Parse texts like `name=secret`. Returns null if a text is invalid. A secret may contain `=`. */
 export function secrets(lines: readonly string[]): readonly NamedSecret[] | null {
   const pairs = lines.map(line => /^\s*([^=]*[^=\s])\s*=\s*(.*\S)\s*$/.exec(line))
   return pairs.includes(null) ? null : pairs.map(pair => [pair![1]!, pair![2]!])
 }
 
-/** Read grants: `a=x`, `y`, `b=z`. A text without `=` is one more database of the name before it. Null if a text is invalid. */
+/**
+ * Parse grants, for example `a=x`, `y`, `b=z`. A text without `=` is one more database for the name before it. Returns
+ * null if a text is invalid.
+ */
 function grants(texts: readonly string[]): readonly Grant[] | null {
   const found: [name: string, databases: string[]][] = []
   for (const text of texts) {

@@ -1,44 +1,50 @@
-/** The commands and options of the program as data. Parsing, usage texts and their documentation are derived from this table. */
+/**
+ * The commands and options of the program, as data. The parser, the usage texts and the tests of docs/cli.md use this
+ * table.
+ */
 
 export const commands = {
   serve: {
     operands: '<directory>',
     does: 'Serves the namespace in <directory> over HTTP, and creates it if it does not exist.',
-    more: `SIGTERM or SIGINT stops the server: it accepts no more requests, and answers those that have begun. A second signal ends it at once.
+    more: `SIGTERM or SIGINT stops the server: it accepts no more requests, and answers the requests that have begun. A second signal ends it at once.
 The address is printed on standard output. Requests are logged on standard error.
-Every user of the machine can read secrets on a command line: give them in a file or a variable.`,
+Every user of the machine can read secrets on a command line, so pass them in a file or a variable.`,
     options: {
-      port: { type: 'port', help: 'port to listen on, 0 for any free one (default 2333)' },
+      port: { type: 'port', help: 'port to listen on; 0: any free port (default 2333)' },
       host: { type: 'address', help: 'address to listen on (default 127.0.0.1)' },
       'base-path': { type: 'text', help: 'path before /v1 (default none)' },
       databases: {
         type: 'flag',
-        help: 'every directory below <directory> is a database; a client names one in x-lancedb-database',
+        help: 'serve every directory below <directory> as a database; clients name it in x-lancedb-database',
       },
       'create-databases': {
         type: 'flag',
-        help: 'with --databases: create a database that a request names if it does not exist',
+        help: 'with --databases: create a missing database when a request names it',
       },
-      'default-database': { type: 'text', help: 'with --databases: the database of requests that name none' },
+      'default-database': {
+        type: 'text',
+        help: 'with --databases: database for requests without a database name',
+      },
       'allow-anonymous': {
         type: 'flag',
-        help: 'listen on an address that other machines reach without authentication',
+        help: 'allow an address that other machines can reach although callers need no credentials',
       },
       'allow-host': {
         type: 'texts',
-        help: 'more host names to answer to; without authentication, other names are refused (default localhost and the address)',
+        help: 'further host names to answer to; without authentication, other names are refused (default localhost and the address)',
       },
       'allow-origin': {
         type: 'texts',
-        help: 'origins of web pages that may call, as https://app.example (default none)',
+        help: 'origins of web pages that may call the server, for example https://app.example (default none)',
       },
       'api-keys': { type: 'secrets', help: 'secrets accepted in x-api-key; may be repeated' },
-      'api-keys-file': { type: 'path', help: 'the same from a file, one name=secret a line, or JSON' },
+      'api-keys-file': { type: 'path', help: 'file with these secrets, as lines name=secret or as JSON' },
       tokens: { type: 'secrets', help: 'secrets accepted in Authorization: Bearer; may be repeated' },
-      'tokens-file': { type: 'path', help: 'the same from a file, one name=secret a line, or JSON' },
+      'tokens-file': { type: 'path', help: 'file with these secrets, as lines name=secret or as JSON' },
       grant: {
         type: 'grants',
-        help: 'with --databases: databases that the key or token of a name opens, * for all; may be repeated',
+        help: 'with --databases: databases that the owner of a key or token may open, * for all; may be repeated',
       },
       'jwks-url': {
         type: 'text',
@@ -51,17 +57,17 @@ Every user of the machine can read secrets on a command line: give them in a fil
       },
       'jwt-databases-claim': {
         type: 'text',
-        help: 'with --jwks-url and --databases: claim with the databases that a token opens (default none)',
+        help: 'with --jwks-url and --databases: claim with the databases that the owner of a token may open (default none)',
       },
       'max-body': {
         type: 'size',
         positive: true,
-        help: 'largest request body (default 16GiB; JSON at most 16MiB)',
+        help: 'maximum size of a request body (default 16GiB; JSON at most 16MiB)',
       },
       'max-message': {
         type: 'size',
         positive: true,
-        help: 'largest message of an Arrow body (default 1GiB)',
+        help: 'maximum size of one message of an Arrow body (default 1GiB)',
       },
       'max-uploads': {
         type: 'size',
@@ -70,35 +76,35 @@ Every user of the machine can read secrets on a command line: give them in a fil
       },
       'max-open-uploads': {
         type: 'count',
-        help: 'open uploads in parts per caller (default 1000)',
+        help: 'maximum number of open uploads in parts per caller (default 1000)',
       },
       'max-open-upload-bytes': {
         type: 'size',
         positive: true,
-        help: 'size of the open uploads in parts per caller (default 1TiB)',
+        help: 'maximum size of the open uploads in parts per caller (default 1TiB)',
       },
       'max-open-upload-age': {
         type: 'time',
         positive: true,
-        help: 'how long the server takes parts for one upload (default 24h)',
+        help: 'time for which the server accepts parts of an upload (default 24h)',
       },
-      'max-connections': { type: 'count', help: 'open connections (default 10000)' },
-      'max-in-flight': { type: 'count', help: 'calls in progress (default 1024)' },
+      'max-connections': { type: 'count', help: 'maximum number of open connections (default 10000)' },
+      'max-in-flight': { type: 'count', help: 'maximum number of calls in progress (default 1024)' },
       'max-in-flight-per-caller': {
         type: 'count',
-        help: 'calls in progress per caller (default no limit of its own)',
+        help: 'maximum number of calls in progress per caller (default no separate limit)',
       },
-      'request-timeout': { type: 'time', positive: true, help: 'longest time for a call (default forever)' },
+      'request-timeout': { type: 'time', positive: true, help: 'time limit for a call (default forever)' },
       'pause-timeout': {
         type: 'time',
         positive: true,
-        help: 'longest pause of a client in sending or reading (default 60s)',
+        help: 'time for which a client may stop sending or reading (default 60s)',
       },
       'context-prefix': {
         type: 'texts',
-        help: 'prefixes of header fields that are context (default x-sheaf-ctx-,x-ns-ctx-,x-lance-ctx-)',
+        help: 'prefixes of header fields with the context of a call (default x-sheaf-ctx-,x-ns-ctx-,x-lance-ctx-)',
       },
-      'read-only': { type: 'flag', help: 'refuse every write, and write nothing' },
+      'read-only': { type: 'flag', help: 'refuse all writes, and change no file' },
       workers: {
         type: 'threads',
         help: 'worker threads that read and search, 1 to 64; the first also writes (default: no workers, one thread)',
@@ -109,7 +115,7 @@ Every user of the machine can read secrets on a command line: give them in a fil
       },
       'keep-versions': {
         type: 'time',
-        help: 'how long versions are kept that are neither the newest nor tagged (default 7d)',
+        help: 'time for which old versions without a tag are kept (default 7d)',
       },
       log: {
         type: 'log',
@@ -122,13 +128,13 @@ Every user of the machine can read secrets on a command line: give them in a fil
     does: 'Shows what is in <directory>: everything, or one table or namespace by name (ns1$t). Changes nothing.',
     more: `Other processes may have the directory open. Exits with 1 if a table cannot be read.`,
     options: {
-      limit: { type: 'count', help: 'how many tables to show (default all)' },
+      limit: { type: 'count', help: 'maximum number of tables to show (default all)' },
       json: { type: 'flag', help: 'print one JSON document' },
     },
   },
   verify: {
     operands: '<directory>',
-    does: 'Checks every byte of <directory>, and prints a line for each problem that is left. Exits with 1 if there are any.',
+    does: 'Checks every byte of <directory>, and prints one line for each problem that remains. Exits with 1 if there is one.',
     more: '',
     options: {
       repair: {
@@ -141,18 +147,18 @@ Every user of the machine can read secrets on a command line: give them in a fil
   compact: {
     operands: '<directory>',
     does: 'Runs all maintenance now, and reports what was done: compacts fragments, updates indexes, expires old versions.',
-    more: `Other processes may have the directory open. SIGINT stops the command; what was done by then stays.
+    more: `Other processes may have the directory open. SIGINT stops the command; completed work is kept.
 Files are deleted a day after the last reference to them is gone, so a later run deletes them.`,
     options: {
       'keep-versions': {
         type: 'time',
-        help: 'how long versions are kept that are neither the newest nor tagged (default 7d)',
+        help: 'time for which old versions without a tag are kept (default 7d)',
       },
     },
   },
 } as const satisfies Readonly<Record<string, CommandSpec>>
 
-/** How usage texts show the value of an option; null: the option has no value. */
+/** The placeholder for the value of an option in usage texts, by option type. Null: the option takes no value. */
 export const valueNames = {
   flag: null,
   port: '<number>',
@@ -171,21 +177,21 @@ export const valueNames = {
 
 export interface OptionSpec {
   readonly type: keyof typeof valueNames
-  /** The default; absent: the code that uses the option has one, or none. */
+  /** The default value. Absent: the default, if there is one, is in the code that uses the option. */
   readonly default?: boolean
   /** Whether 0 is refused. */
   readonly positive?: boolean
-  /** One line. */
+  /** The description in usage texts, one line. */
   readonly help: string
 }
 
 export interface CommandSpec {
   readonly operands: string
-  /** One or two sentences. */
+  /** What the command does, in one or two sentences. */
   readonly does: string
-  /** Further text, after the options. */
+  /** Text that the usage shows after the options. */
   readonly more: string
-  /** By name on the command line, without dashes. */
+  /** Options by their name on the command line, without dashes. */
   readonly options: Readonly<Record<string, OptionSpec>>
 }
 

@@ -1,4 +1,4 @@
-/** `sheaf compact` */
+/** Runs the command `sheaf compact`. */
 import { connect, type Holder, type MaintenanceEvent, type Namespace } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
@@ -7,8 +7,8 @@ import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
 /**
- * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows progress on
- * standard error.
+ * Run all maintenance. Prints each compacted table, then a summary of the other work, on standard output. Shows
+ * progress on standard error.
  */
 export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
   const signal = untilStopped()
@@ -51,7 +51,7 @@ async function describeCompacted(
 ): Promise<string> {
   const written = `${showCounted(rows, 'row')}, ${showSize(bytes)} written`
   const stats = await operations.getTableStats({ id: table }).catch(() => null)
-  // The table may have been dropped meanwhile.
+  // The table may have been dropped in the meantime.
   if (stats === null) return `${formatId(table)}: ${showCounted(fewer, 'fragment')} fewer; ${written}`
   const now = stats.fragment_stats.num_fragments
   return `${formatId(table)}: ${showCounted(now + fewer, 'fragment')}, now ${showCount(now)}; ${written}`
@@ -67,7 +67,7 @@ function describeHolder(holder: Holder): string {
   return `${stays}: ${who} may read them (${file ?? 'this process'}${still})`
 }
 
-/** The work that maintenance has reported, added up. */
+/** Adds up the work that maintenance reports. */
 class WorkDone {
   /** Compacted tables by identifier. A large table is compacted in several rounds, which are added up. */
   readonly tables = new Map<string, Compacted>()

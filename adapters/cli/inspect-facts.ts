@@ -1,4 +1,4 @@
-/** What `inspect` finds in a root, as data. `inspect --json` prints it unchanged (docs/cli.md). */
+/** The data types of the output of `sheaf inspect`. `inspect --json` prints these objects unchanged (docs/cli.md). */
 import type { JobInfo } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
 
@@ -26,7 +26,7 @@ export interface NamespaceFacts {
 
 export interface TableFacts {
   readonly id: readonly string[]
-  /** `declared`: no rows yet; `foreign`: another engine stores its rows; `damaged`: it cannot be read. */
+  /** `declared`: has no rows yet. `foreign`: another engine stores its rows. `damaged`: cannot be read. */
   readonly kind: 'table' | 'view' | 'declared' | 'foreign' | 'damaged'
   readonly uuid?: string
   readonly location?: string
@@ -34,24 +34,24 @@ export interface TableFacts {
   /** The newest version. */
   readonly version?: VersionFacts
   readonly rows?: number
-  /** Rows that are deleted, but still in its files. */
+  /** Number of deleted rows that its files still contain. */
   readonly deadRows?: number
-  /** Bytes of its data, without indexes. */
+  /** Bytes of its data files, without indexes. */
   readonly bytes?: number
   readonly fragments?: number
   readonly indexes?: readonly IndexFacts[]
   readonly tags?: readonly TagFacts[]
-  /** For a view: what it shows. */
+  /** For a view: its source table, the source version that it shows, and its query. */
   readonly view?: { readonly source: string | null; readonly version: number | null; readonly query: string }
-  /** Why it cannot be read. */
+  /** For a damaged table: why it cannot be read. */
   readonly problem?: string
 }
 
 export interface VersionFacts {
   readonly version: number
-  /** RFC 3339. */
+  /** Time of the commit, in RFC 3339 format. Null if unknown. */
   readonly time: string | null
-  /** The operation that created it; null if another engine did. */
+  /** The operation that created the version, for example `insert`. Null if another engine created it. */
   readonly operation: string | null
 }
 
@@ -66,12 +66,12 @@ export interface IndexFacts {
   readonly columns: readonly string[]
   readonly status: string
   readonly rows: number
-  /** Rows that are not in the index. */
+  /** Number of rows that are not in the index. */
   readonly unindexedRows: number
   readonly segments: number
   readonly bytes: number
   readonly created: string
-  /** The options with which it was built. */
+  /** The options of the index, such as its distance. */
   readonly parameters: Readonly<Record<string, unknown>>
   readonly reason?: string
 }
@@ -86,9 +86,9 @@ export interface ColumnFacts {
 export interface TableDetails extends TableFacts {
   readonly columns: readonly ColumnFacts[]
   readonly metadata: Readonly<Record<string, string>>
-  /** The newest ten, newest first. */
+  /** The ten newest versions, newest first. */
   readonly versions: readonly VersionFacts[]
-  /** Live rows per fragment. */
+  /** Statistics of the number of live rows per fragment. Null for a table of another engine. */
   readonly fragmentRows: Reply<'getTableStats'>['fragment_stats']['lengths'] | null
 }
 

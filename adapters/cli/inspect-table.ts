@@ -1,4 +1,4 @@
-/** Collects the facts about a table from a namespace. */
+/** Collects facts about one table for `sheaf inspect`. */
 import { schemaFromJson } from '../../src/arrow/schema-from-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -6,10 +6,13 @@ import type { Namespace } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
 import type { ColumnFacts, IndexFacts, TableDetails, TableFacts, VersionFacts } from './inspect-facts.js'
 
-/** How many versions are listed. */
+/** Maximum number of versions in the details of a table. */
 const listedVersions = 10
 
-/** Describe a table in brief. For a damaged table, returns the problem instead of failing. */
+/**
+ * Return the facts for the list of tables. A damaged table does not throw; the result has kind `damaged` and the
+ * problem.
+ */
 export async function describeTable(
   { operations }: Namespace,
   id: readonly string[],
@@ -49,7 +52,7 @@ export async function describeTable(
   }
 }
 
-/** Describe a table in full. Throws Internal for a damaged table. */
+/** Return all facts about a table. Throws Internal for a damaged table. */
 export async function detailTable(
   ns: Namespace,
   id: readonly string[],

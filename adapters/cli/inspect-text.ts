@@ -1,4 +1,4 @@
-/** Formats the facts of `inspect` for people. */
+/** Formats the output of `sheaf inspect` as text. */
 import { formatId } from '../../src/protocol/identifiers.js'
 import type {
   IndexFacts,
@@ -31,7 +31,7 @@ export function describeNamespace({ id, properties }: NamespaceFacts): string {
   return `${indentOf(id)}${id.at(-1)}/${pairs(properties)}`
 }
 
-/** Format a table of the tree: one line, and one more for each index and tag. */
+/** Format a table in the list of tables: one line for the table, and one line for each index and tag. */
 export function describeTree(facts: TableFacts): string {
   const indent = indentOf(facts.id)
   const { indexes = [], tags = [] } = facts
@@ -42,7 +42,7 @@ export function describeTree(facts: TableFacts): string {
   ].join('\n')
 }
 
-/** Format what follows the tree: how many tables were left out, and jobs. */
+/** Format the end of the list: the number of tables that were left out, and one line for each job. */
 export function describeRest(left: number, jobs: readonly JobFacts[]): string {
   return [
     ...(left > 0 ? [`... and ${showCounted(left, 'table')} more`] : []),
@@ -158,7 +158,7 @@ function describeIndex({
   return `${name}  ${type} on ${columns.join(', ')}  ${showCounted(rows, 'row')}${unindexed}  ${showSize(bytes)}  ${status}${why}`
 }
 
-/** `2026-11-22 20:13:01`, in UTC. */
+/** Format an RFC 3339 time as `2026-11-22 20:13:01`, in UTC. Returns an empty text for null. */
 function timeOf(time: string | null): string {
   return time === null ? '' : time.slice(0, 19).replace('T', ' ')
 }
@@ -172,7 +172,10 @@ function pairs(values: Readonly<Record<string, unknown>>): string {
     .join('')
 }
 
-/** Return whether a text needs no quotes between others on a line. */
+/**
+ * Return whether a value can be shown without quotes: it has no control characters, and no two spaces, which separate
+ * values.
+ */
 function isPlain(text: string): boolean {
   return !/[\p{Cc}]| {2}/u.test(text)
 }
@@ -181,7 +184,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title, ...lines.map(line => `  ${line}`)]
 }
 
-/** Align cells in columns. */
+/** Pad the cells so that each column has one width, and join the cells of each row. */
 function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   const widths: number[] = []
   for (const row of rows) {

@@ -1,4 +1,4 @@
-/** `sheaf inspect` */
+/** Runs the command `sheaf inspect`. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -21,12 +21,15 @@ import { untilStopped } from './stopping.js'
 /** Number of tables that are read concurrently. They are printed in order. */
 const ahead = 8
 
-/** Print the facts as they are found; with `--json`, one document at the end. Exits with 1 if a table cannot be read. */
+/**
+ * Print facts about a root, a namespace or a table. Tables are printed as they are read; `--json` prints one document
+ * at the end. Sets the exit code 1 if a table cannot be read.
+ */
 export async function inspectDirectory(command: Call<'inspect'>): Promise<void> {
   const { directory, name, json = false } = command
   const signal = untilStopped()
   await using root = await connect(directory, { create: false, readOnly: true, signal })
-  // A snapshot, so that all facts are of the same moment.
+  // Read a snapshot, so that all facts describe the same state.
   await using ns = await root.snapshot({ signal })
   const id = name === undefined ? [] : parseId(name)
   const isTable = name !== undefined && (await tableThere(ns, id, signal))
@@ -38,7 +41,7 @@ export async function inspectDirectory(command: Call<'inspect'>): Promise<void> 
   await inspectTree(root, ns, id, command, signal)
 }
 
-/** Return whether the name is a table, and not a namespace. Throws TableNotFound if it is neither. */
+/** Return true if the name is a table, and false if it is a namespace. Throws TableNotFound if neither exists. */
 async function tableThere(ns: Namespace, id: readonly string[], signal: AbortSignal): Promise<boolean> {
   try {
     await ns.operations.tableExists({ id }, { signal })
@@ -97,7 +100,7 @@ async function openOrFailed(root: Namespace, signal: AbortSignal): Promise<JobFa
       const { progress, failure } = await root.operations.describeJob({ job_id: id }, { signal })
       facts.push({ id, type, table, state, progress, reason: failure?.message })
     } catch (error) {
-      // The job may have been forgotten since it was listed.
+      // The engine may have removed the record of the job after the list was read.
       if (!(error instanceof SheafError && error.code === ErrorCode.TransactionNotFound)) throw error
     }
   }
@@ -137,8 +140,8 @@ interface Found {
 }
 
 /**
- * Walk a namespace: yield its tables, then the namespaces below it, both in order of names. The last item is the number of tables
- * that were left out because of `limit`.
+ * Walk a namespace: yield its tables, then the namespaces below it, both in order of names. The last item is the number
+ * of tables that were left out because of `limit`.
  */
 async function* walk(
   ns: Namespace,
@@ -165,13 +168,13 @@ async function* walk(
   yield { left }
 }
 
-/** Run `work` on each item, several items ahead, and return the results in order. */
+/** Run `work` on each item, up to `ahead` items concurrently, and yield the results in the order of the items. */
 async function* inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>): AsyncGenerator<R> {
   const begun: Promise<R>[] = []
   for (let next = 0, given = 0; given < items.length; given++) {
     while (next < items.length && begun.length < ahead) {
       const result = work(items[next++]!)
-      // A rejection is reported when the result is awaited in its turn.
+      // Mark a rejection as handled. It is thrown where the result is awaited.
       result.catch(() => {})
       begun.push(result)
     }

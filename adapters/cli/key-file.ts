@@ -1,4 +1,4 @@
-/** Reads a file of secrets: one per line, or JSON, which may also grant databases. */
+/** Reads a file of secrets. The file has one secret per line, or is JSON, which may also grant databases. */
 import { readFile } from 'node:fs/promises'
 import { quote } from '../../src/errors.js'
 import { type Grant, Misuse, secrets } from './arguments.js'
@@ -8,7 +8,7 @@ interface KeyFile {
   readonly grants: readonly Grant[]
 }
 
-/** Read the file of `--<option>-file`. Throws Misuse for an invalid file; the messages contain no secrets. */
+/** Read the file of `--<option>-file`. Throws Misuse for an invalid file; its messages contain no secrets. */
 export async function readKeys(option: string, file: string): Promise<KeyFile> {
   const place = `--${option}-file`
   const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
@@ -17,7 +17,7 @@ export async function readKeys(option: string, file: string): Promise<KeyFile> {
   const keys = text.trimStart().startsWith('{')
     ? keysOfJson(place, file, text)
     : keysOfLines(place, file, text)
-  // An empty file must not mean that every caller is admitted.
+  // Refuse a file without secrets. Otherwise the server might admit every caller.
   if (Object.keys(keys.secrets).length === 0) throw new Misuse(`${place} has no secrets: ${quote(file)}`)
   return keys
 }
@@ -50,7 +50,7 @@ function keysOfJson(place: string, file: string, text: string): KeyFile {
       typeof secret === 'string' && secret !== '' && (databases === undefined || isTexts(databases))
     if (isRight && Object.keys(others).length === 0) return { name, secret, databases }
     throw new Misuse(
-      `${place}: ${quote(name)} in ${quote(file)} must be a secret, or an object of "secret" and "databases"`,
+      `${place}: ${quote(name)} in ${quote(file)} must be a secret (a text), or an object with a "secret" (a text) and "databases" (a list of texts)`,
     )
   })
   return {
@@ -74,7 +74,7 @@ function parsed(place: string, file: string, text: string): object {
   try {
     return JSON.parse(text) as object
   } catch {
-    // The message of the parser is not shown: it may contain half a secret.
+    // Do not show the message of the parser, because it may contain a part of a secret.
     throw new Misuse(`${place} is not valid JSON: ${quote(file)}`)
   }
 }

@@ -1,4 +1,4 @@
-/** The log of a server: one line per request. All fields of a record are written; absent ones are left out. */
+/** Writes the request log of a server, one line per request. A line has all fields of the record that are present. */
 
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import type { RequestRecord } from '../http/options.js'
@@ -8,18 +8,19 @@ export type LogFormat = 'json' | 'text'
 
 interface LogOptions {
   readonly format: LogFormat
-  /** Receives whole lines, line ends included. */
+  /** Receives one complete line per call, with the line end. */
   readonly write: (line: string) => void
-  /** Texts that are replaced wherever they occur in an error or a path. */
+  /** Texts to replace by `[secret]` in all values of a record. Default none. */
   readonly secrets?: readonly string[]
   readonly clock?: Pick<Clock, 'now'>
 }
 
-/** Make a logger for a server. It never throws: a record that cannot be written in full is written in part. */
+/** Return a logger for a server. The logger never throws. It cuts off values that are nested too deeply. */
 export function requestLogger(options: LogOptions): (record: RequestRecord) => void {
   const { format, write, secrets = [], clock = systemClock } = options
   const toLine = format === 'json' ? jsonLine : textLine
-  // The longest first: replacing a secret that is the beginning of another would leave the rest of the other one visible.
+  // Replace long secrets first. If a short secret is the beginning of a longer one, replacing the short one first would
+  // leave the rest of the longer one visible.
   const longestFirst = secrets.toSorted((a, b) => b.length - a.length)
   const hide = (text: string) =>
     longestFirst.reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text)
@@ -39,14 +40,14 @@ function jsonLine(time: string, fields: Fields): string {
   return JSON.stringify({ time, ...fields })
 }
 
-/** Escape control characters above ASCII and line separators. Terminals obey them, and JSON does not escape them. */
+/** Escape control characters and line separators that JSON leaves unescaped. Terminals would interpret them. */
 function escaped(line: string): string {
   return line.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, control => {
     return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
 
-/** Format `time status method path`, then all other fields as `name=value`, the error last. */
+/** Format a record as `time status method path`, then the other fields as `name=value`, then the error. */
 function textLine(time: string, fields: Fields): string {
   const { status, method, path, error, ...rest } = fields
   const others = Object.entries(rest).map(([name, value]) => `${name}=${textOf(name, value)}`)
@@ -54,7 +55,7 @@ function textLine(time: string, fields: Fields): string {
   return [time, status, method, textOf('path', path), ...others, ...failed].join(' ')
 }
 
-/** Format a value. A text with spaces, quotes, or characters that could end a line is quoted. */
+/** Format a value. Texts with other characters than letters, digits and common punctuation are quoted. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') {
     if (name.endsWith('Ms')) return showTime(value).replace(' ', '')
@@ -66,10 +67,10 @@ function textOf(name: string, value: unknown): string {
 
 // ---- values
 
-/** Names of fields that are secret. */
+/** Pattern of the names of fields whose values are not logged. */
 const secretName = /secret|token|password|authorization|cookie|api[-_]?key/i
 
-/** Convert a value to what JSON can represent. */
+/** Convert a value to one that JSON can represent. Secrets are replaced, and objects below depth 5 are cut off. */
 function plain(value: unknown, hide: (text: string) => string, depth = 0): unknown {
   if (typeof value === 'string') return hide(value)
   if (typeof value === 'bigint') return String(value)
@@ -88,12 +89,12 @@ interface DescribedError {
   readonly message: string
   readonly code?: unknown
   readonly hint?: string
-  /** For an unexpected error: its stack. */
+  /** The stack, for an unexpected error only. */
   readonly stack?: string
   readonly cause?: DescribedError
 }
 
-/** Describe an error with its causes. */
+/** Convert an error and its causes, at most five, to plain data without secrets. */
 function describeError(error: unknown, hide: (text: string) => string, depth = 0): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, message: hide(String(error)) }
   const { name, message, cause, stack } = error

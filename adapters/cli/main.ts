@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `sheaf`. Exit codes: 0 success, 1 failure, 2 invalid arguments, 130 and 143 if SIGINT or SIGTERM stopped the command before
- * it finished. Results go to standard output, everything else to standard error.
+ * The program `sheaf`. Exit codes: 0 for success, 1 for failure, 2 for invalid arguments. If SIGINT or SIGTERM stopped
+ * the command before it finished: 130 or 143. Results go to standard output, all other text to standard error.
  */
 import { readFileSync } from 'node:fs'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -49,13 +49,13 @@ function fail(cause: unknown): void {
     console.error(`sheaf: ${cause.message}`)
     process.exitCode = cause.exitCode
   } else if (cause instanceof SheafError) {
-    // The hint for a missing directory is about the function `connect`, not about this program.
+    // Leave out the hint for a missing directory, because it is about the function `connect`, not about this program.
     const hint = cause.code === ErrorCode.NamespaceNotFound ? undefined : cause.hint
     console.error(`sheaf: ${cause.message}${hint === undefined ? '' : ` (${hint})`}`)
   } else console.error(cause)
 }
 
-// A reader of the output, such as `head`, may close the pipe.
+// End quietly if the program that reads the output, such as `head`, closes the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit()

@@ -1,4 +1,4 @@
-/** Shows progress as one line at the end of a terminal. Pipes and files get nothing. */
+/** Shows progress as one line at the end of a terminal. Shows nothing if the stream is a pipe or a file. */
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 
 /** The members of `process.stderr` that a progress line uses. */
@@ -15,9 +15,9 @@ interface ProgressLine {
   clear(): void
 }
 
-/** The least time between two texts, milliseconds. */
+/** Minimum time between two updates of the line, in milliseconds. */
 const shownMs = 100
-/** Moves to the beginning of the line, and erases it. */
+/** Terminal codes that move to the beginning of the line and erase the line. */
 const erase = '\r\x1b[K'
 
 export function progressLine(

@@ -1,4 +1,4 @@
-/** Reads and formats sizes, times and counts. */
+/** Parses and formats sizes, times and counts. */
 
 const sizeUnits: Readonly<Record<string, number>> = {
   '': 1,
@@ -22,13 +22,16 @@ const timeUnits: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** Read a size in bytes: `512MiB`, `1.5 GB`, `4096`. Null for an invalid text. */
+/** Parse a size such as `512MiB`, `1.5 GB` or `4096`. Returns bytes, or null for an invalid text. */
 export function readSize(text: string): number | null {
   const bytes = scaled(text, sizeUnits)
   return bytes === null ? null : Math.floor(bytes)
 }
 
-/** Read a time in milliseconds: `30s`, `1.5h`, `7d`, `forever`. There is no default unit: null without one. */
+/**
+ * Parse a time such as `30s`, `1.5h`, `7d` or `forever`. Returns milliseconds. Returns null for an invalid text, also
+ * for a number without a unit.
+ */
 export function readTime(text: string): number | null {
   return text.trim() === 'forever' ? Number.POSITIVE_INFINITY : scaled(text, timeUnits)
 }
@@ -41,22 +44,22 @@ function scaled(text: string, units: Readonly<Record<string, number>>): number |
 
 const counts = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
-/** `12,345` */
+/** Format a count, for example `12,345`. */
 export function showCount(count: number): string {
   return counts.format(count)
 }
 
-/** `1 row`, `12,345 rows` */
+/** Format a count with its noun, for example `1 row` or `12,345 rows`. */
 export function showCounted(count: number, one: string, many = `${one}s`): string {
   return `${showCount(count)} ${count === 1 ? one : many}`
 }
 
-/** `999 B`, `1.2 GB`: in units of 1,000. */
+/** Format a size, for example `999 B` or `1.2 GB`. A kB has 1,000 bytes. */
 export function showSize(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
   let amount = bytes
   let unit = 0
-  // An amount that would be rounded up to 1000 gets the next unit.
+  // Use the next unit if rounding would give 1000: 999.6 kB is shown as 1.0 MB.
   while (amount >= (unit === 0 ? 1000 : 999.5) && unit < units.length - 1) {
     amount /= 1000
     unit++
@@ -64,7 +67,7 @@ export function showSize(bytes: number): string {
   return `${unit === 0 || amount >= 9.95 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
 }
 
-/** `850 ms`, `12.3 s`, `4 min`, `3.5 h`, `12 d` */
+/** Format a time, for example `850 ms`, `12.3 s`, `4 min`, `3.5 h` or `12 d`. */
 export function showTime(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   for (const [unit, from] of [

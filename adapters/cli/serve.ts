@@ -1,4 +1,4 @@
-/** `sheaf serve` */
+/** Runs the command `sheaf serve`. */
 import { quote } from '../../src/errors.js'
 import type { AuthOptions } from '../http/gate.js'
 import type { Limits } from '../http/limits.js'
@@ -10,7 +10,10 @@ import { requestLogger } from './log.js'
 import { openServed } from './served.js'
 import { onStop } from './stopping.js'
 
-/** Serve until SIGTERM or SIGINT, then answer the requests that have begun. A second signal ends the process at once. */
+/**
+ * Serve a directory until SIGTERM or SIGINT, then answer the requests that have begun. A second signal ends the process
+ * immediately.
+ */
 export async function serveDirectory(command: Call<'serve'>): Promise<void> {
   const options = await serveOptions(command)
   const { served, close } = await openServed(command)
@@ -49,7 +52,7 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
   }
 }
 
-/** Return how callers authenticate; undefined: they do not. */
+/** Return how callers authenticate, or undefined if the command has no keys, tokens or JWKS URL. */
 async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefined> {
   const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtDatabasesClaim: databasesClaim } = command
   const needless = Object.entries({ issuer, audience, 'databases-claim': databasesClaim }).find(
@@ -64,7 +67,7 @@ async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefi
   const apiKeys = await keysOf('api-keys', command.apiKeys, command.apiKeysFile)
   const tokens = await keysOf('tokens', command.tokens, command.tokensFile)
   if ((apiKeys ?? tokens ?? jwksUrl) === undefined) {
-    if (command.grant !== undefined) throw new Misuse('--grant needs keys or tokens')
+    if (command.grant !== undefined) throw new Misuse('--grant needs --api-keys, --tokens or --jwks-url')
     return undefined
   }
   return {
@@ -75,13 +78,13 @@ async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefi
   }
 }
 
-/** Secrets by owner, and the databases that are granted to owners. */
+/** Secrets by the name of the caller, and the databases that callers may use. */
 interface Keys {
   readonly secrets: Readonly<Record<string, string>>
   readonly grants: readonly Grant[]
 }
 
-/** Return all databases of each owner; undefined if none are granted. */
+/** Merge grants: return all databases of each name, or undefined if there are no grants. */
 function joined(grants: readonly Grant[]): Readonly<Record<string, readonly string[]>> | undefined {
   if (grants.length === 0) return undefined
   const byName = new Map<string, readonly string[]>()
@@ -89,7 +92,10 @@ function joined(grants: readonly Grant[]): Readonly<Record<string, readonly stri
   return Object.fromEntries(byName)
 }
 
-/** Return the secrets of the command line and of a file together. Messages contain no secrets. */
+/**
+ * Return the secrets from the command line and from the file of an option, or undefined if there are none. Throws
+ * Misuse for a duplicate name; its messages contain no secrets.
+ */
 async function keysOf(
   option: string,
   given: readonly NamedSecret[] = [],
@@ -106,7 +112,7 @@ async function keysOf(
   return { secrets: Object.fromEntries(pairs), grants: inFile?.grants ?? [] }
 }
 
-/** Return the limits that were given; the server has defaults for the others. */
+/** Return the limits that the command sets. The server has defaults for the others. */
 function limitsOf(command: Call<'serve'>): Partial<Limits> {
   const limits: { readonly [L in keyof Limits]: number | undefined } = {
     bodyBytes: command.maxBody,

@@ -1,4 +1,7 @@
-/** Opens what `sheaf serve` serves: one namespace, or every directory below a directory as a database. */
+/**
+ * Opens the namespace or the databases that `sheaf serve` serves. With `--databases`, each directory below the given
+ * one is a database.
+ */
 import { type ConnectOptions, connect } from '../../src/index.js'
 import { type Databases, databases } from '../http/databases.js'
 import type { Served } from '../http/handling.js'

@@ -1,7 +1,7 @@
 /** Handles the signals that ask the program to end. */
 import { constants } from 'node:os'
 
-/** A signal stopped the command. */
+/** Thrown if a signal stopped the command. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
   /** The exit code that shells report for a program that a signal ended. */
@@ -15,7 +15,10 @@ export class Stopped extends Error {
 
 type StoppingSignal = 'SIGTERM' | 'SIGINT'
 
-/** Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process at once, because the handlers are removed. */
+/**
+ * Call `stop` at the first SIGTERM or SIGINT. The next signal ends the process immediately, because the handlers are
+ * removed.
+ */
 export function onStop(stop: (signal: StoppingSignal) => void): void {
   const first = (signal: NodeJS.Signals) => {
     for (const each of stoppingSignals) process.off(each, first)

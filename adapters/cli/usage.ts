@@ -1,4 +1,4 @@
-/** Writes the usage texts from the table of commands. */
+/** Builds the usage texts from the table of commands. */
 import {
   type CommandName,
   type CommandSpec,
@@ -8,10 +8,10 @@ import {
   variableOf,
 } from './commands.js'
 
-/** Spaces before an option. */
+/** Number of spaces before an option. */
 const indent = 2
 
-/** Return the usage of one command, with all its options. */
+/** Return the usage text of one command, with all its options. */
 export function usageOf(name: CommandName): string {
   const { operands, does, more, options }: CommandSpec = commands[name]
   const rows = Object.entries(options).map(([option, spec]) => [flagOf(option, spec), spec.help] as const)
@@ -37,7 +37,7 @@ export function usageOf(name: CommandName): string {
   ])
 }
 
-/** The usage of the whole program. */
+/** The usage text of the whole program. */
 export const usage = paragraphs([
   names()
     .map((name, i) => `${i === 0 ? 'Usage:' : '      '} sheaf ${name} ${synopsis(commands[name])}`)
@@ -55,7 +55,7 @@ function names(): readonly CommandName[] {
   return Object.keys(commands) as CommandName[]
 }
 
-/** Return the operands, and the first few options. */
+/** Return the operands and options of a command. If it has more than three options, only the first two are shown. */
 function synopsis({ operands, options }: CommandSpec): string {
   const all = Object.entries(options).map(([option, spec]) => `[${flagOf(option, spec)}]`)
   const shown = all.length > 3 ? [...all.slice(0, 2), '...'] : all

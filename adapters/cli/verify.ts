@@ -1,4 +1,4 @@
-/** `sheaf verify` */
+/** Runs the command `sheaf verify`. */
 import { type VerifyProgress, verify } from '../../src/index.js'
 import type { Call } from './arguments.js'
 import { progressLine } from './progress.js'
@@ -6,8 +6,8 @@ import { showCount, showCounted, showSize } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
 /**
- * Check a root. Prints one line for each remaining problem on standard output. Standard error gets repairs, files that nothing refers to,
- * and progress.
+ * Check a root. Prints one line for each remaining problem on standard output. Prints repairs, unreferenced files and
+ * progress on standard error.
  */
 export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
   const line = progressLine()

@@ -1,4 +1,4 @@
-/** The columns of a CSV file: collects records until names and types are known, then converts records to rows. */
+/** Collects CSV records until the names and types of the columns are known. Then converts records to rows. */
 
 import { typeName } from '../../src/arrow/type-name.js'
 import { typeFromText } from '../../src/arrow/type-text.js'
@@ -11,24 +11,24 @@ import type { Records } from './csv-records.js'
 import { setOwn } from './json-text.js'
 import { readText } from './read-value.js'
 
-/** Types are inferred from this many rows, or from rows with this many characters. */
+/** Size of the sample from which types are inferred: at most this many rows, and about this many characters. */
 const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
 
-/** The options of `readCsv` that columns depend on. */
+/** The options of `readCsv` that determine names and types of columns. */
 interface CsvColumnsOptions extends Pick<ReadCsvOptions, 'columns' | 'types' | 'infer'> {
   readonly schema?: Schema | undefined
 }
 
-/** No real table has more columns: a file that seems to have more is not CSV, or has another delimiter. */
+/** Maximum number of columns. A file that seems to have more is not CSV, or has another delimiter. */
 const mostColumns = 10_000
 
 interface Column {
   readonly name: string
   readonly type: DataType
-  /** Whether an empty text is a value of the type. */
+  /** Whether an empty text is a value of the type. Otherwise an empty cell is null. */
   readonly holdsEmpty: boolean
-  /** Whether the type is inferred, and later cells may prove it wrong. */
+  /** Whether the type is inferred from the first rows. A later cell may not fit it. */
   readonly guessed: boolean
 }
 
@@ -37,13 +37,13 @@ const text: DataType = { kind: 'utf8', large: false }
 export class CsvColumns {
   readonly #options: CsvColumnsOptions
   readonly #nulls: ReadonlySet<string>
-  /** Characters of the longest text that means null: longer texts need no look-up. */
+  /** Length of the longest text that means null. A longer cell is not looked up in the set. */
   readonly #longestNull: number
   readonly #nameOf: (line: number) => string
-  /** Types that the options give, by column name. */
+  /** Types that the options specify, by column name. */
   readonly #given = new Map<string, DataType>()
   #names: readonly string[] | null = null
-  /** One per column; null if its type is given. */
+  /** The guess of each column; null if the type is given, or if types are not inferred. */
   #guesses: readonly (ColumnGuess | null)[] = []
   #columns: readonly Column[] | null = null
   #waiting: Records[] = []
@@ -58,19 +58,19 @@ export class CsvColumns {
     if (options.columns !== undefined) this.#open(options.columns, 'columns')
   }
 
-  /** Add the next records. */
+  /** Add the next records of the file. */
   add(records: Records): void {
     const body = this.#names === null ? this.#readHeader(records) : records
     this.#waiting.push(body)
     if (this.#columns === null && this.#names !== null) this.#see(body, this.#names.length)
   }
 
-  /** Note the end of the records: types follow from the rows seen. */
+  /** Mark the end of the file: columns whose type is still unknown get it from the rows added so far. */
   end(): void {
     this.#columns ??= (this.#names ?? []).map((name, i) => this.#resolveColumn(name, i))
   }
 
-  /** Take the records that can be converted to rows. */
+  /** Return the added records that can be converted to rows, and remove them. Empty until all types are known. */
   take(): readonly Records[] {
     if (this.#columns === null) return []
     const taken = this.#waiting
@@ -78,7 +78,10 @@ export class CsvColumns {
     return taken
   }
 
-  /** Convert records to rows. Throws InvalidInput and SchemaValidation for records that do not fit the columns. */
+  /**
+   * Convert records to rows. Throws InvalidInput for a record with too few or too many cells, and SchemaValidation for
+   * a cell that does not fit its column.
+   */
   rows({ records, lines }: Records): Row[] {
     const columns = this.#columns!
     const rows: Row[] = []
@@ -110,14 +113,14 @@ export class CsvColumns {
     return value
   }
 
-  /** Read the names from the first record that is not blank. Returns the records after it. */
+  /** Take the column names from the first record that is not blank. Returns the records after it. */
   #readHeader({ records, lines }: Records): Records {
     const header = records.findIndex(cells => !isBlank(cells))
     if (header === -1) return { records: [], lines: [] }
     const names = records[header]!
     const where = this.#nameOf(lines[header]!)
     if (names.length > mostColumns) {
-      throw invalidInput(`${where} names ${names.length} columns, more than ${mostColumns}`)
+      throw invalidInput(`${where} has ${names.length} column names; at most ${mostColumns} are allowed`)
     }
     this.#open(
       names.map((name, i) => (this.#isNull(name) || name === '' ? `column${i}` : name)),
@@ -131,8 +134,8 @@ export class CsvColumns {
     for (const name of names) {
       if (!met.has(name)) met.add(name)
       else {
-        throw invalidInput(`${where} names the column ${quote(name)} twice`, {
-          hint: 'take the header row out and pass columns',
+        throw invalidInput(`${where} has the column name ${quote(name)} twice`, {
+          hint: 'remove the header row, and pass other names in the option columns',
         })
       }
     }
@@ -149,7 +152,10 @@ export class CsvColumns {
     if (this.#guesses.every(guess => guess === null)) this.end()
   }
 
-  /** Infer types from rows until enough were seen. How the text was cut into blocks does not matter. */
+  /**
+   * Infer types from rows until the sample is large enough. The result does not depend on how the file is divided into
+   * blocks.
+   */
   #see({ records, lines }: Records, width: number): void {
     for (let r = 0; r < records.length; r++) {
       const cells = records[r]!
@@ -178,18 +184,21 @@ export class CsvColumns {
 
   #checkWidth(width: number, expected: number, line: number): void {
     if (width === expected) return
-    throw invalidInput(`${this.#nameOf(line)} has ${width} cells where there are ${expected} columns`, {
-      hint: 'check the delimiter, and quotes around cells that hold it',
+    throw invalidInput(`${this.#nameOf(line)} has ${width} cells, but the file has ${expected} columns`, {
+      hint: 'check the delimiter; a cell that contains the delimiter must be in quotes',
     })
   }
 
   #misfit(cell: string, { name, type, guessed }: Column, line: number): SheafError {
     const where = this.#nameOf(line)
-    return schemaMismatch(`${where}: column ${quote(name)} is ${typeName(type)}, got ${quote(cell)}`, {
-      hint: guessed
-        ? `all rows before it are of that type: pass types: { ${quote(name)}: 'string' }, a schema, or infer: false`
-        : undefined,
-    })
+    return schemaMismatch(
+      `${where}: column ${quote(name)} has the type ${typeName(type)}, got ${quote(cell)}`,
+      {
+        hint: guessed
+          ? `the type was inferred from earlier rows: pass types: { ${quote(name)}: 'string' }, a schema, or infer: false`
+          : undefined,
+      },
+    )
   }
 }
 

@@ -1,9 +1,12 @@
-/** Infers the types of CSV columns from their first cells. A column gets a type only if every cell plainly has this type. */
+/**
+ * Infers the types of CSV columns from their first cells. A column gets a type only if this type reads every cell
+ * without a change of its value.
+ */
 import { parseInstant } from '../../src/arrow/instant.js'
 import type { DataType } from '../../src/arrow/types.js'
 import { readText } from './read-value.js'
 
-/** The types that a text can have, as bits. The lowest bit that all cells of a column share is its type. */
+/** The types that a text can have, as bits. The type of a column is the lowest bit that all its cells have. */
 const Kind = { Integer: 1, Float: 2, Boolean: 4, Date: 8, Timestamp: 16, Numbers: 32 } as const
 const anyKind = 63
 
@@ -14,15 +17,15 @@ const date = /^\d{4}-\d\d-\d\d$/
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/
 const numbers = /^\[(.+)\]$/s
 
-/** The shortest text of a float64 has at most this many digits. A text with more would lose some. */
+/** Digits that identify any float64. A number with more digits might be rounded, so it stays text. */
 const floatDigits = 17
 
-/** The types that one column can have after the cells seen so far. */
+/** The types that are still possible for one column after the cells seen so far. */
 export class ColumnGuess {
   #kinds = anyKind
   #seen = false
 
-  /** Note a cell that is neither null nor empty. */
+  /** Exclude the types that a cell does not fit. The cell must not be null or empty. */
   see(text: string): void {
     this.#seen = true
     if (this.#kinds === 0) return
@@ -30,9 +33,13 @@ export class ColumnGuess {
   }
 
   /**
-   * Return int64, float64, bool, date32, timestamp(ms) or list<float64>; null for text: no type fits all cells, or there were none. Some
-   * values stay text because any other type would change them: numbers with leading zeros, integers beyond int64, integers beyond 2^53
-   * among floats, numbers with more digits than a float64 has, and times finer than a millisecond.
+   * Return the inferred type: int64, float64, bool, date32, timestamp(ms) or list<float64>. Return null, which means
+   * text, if no type fits all cells or there were no cells.
+   *
+   * Values stay text if any of these types would change them:
+   * - numbers with leading zeros, or with more digits than a float64 has
+   * - integers beyond int64, and integers beyond 2^53 in a column with floats
+   * - times with digits below a millisecond
    */
   type(): DataType | null {
     if (!this.#seen) return null
@@ -57,7 +64,10 @@ export class ColumnGuess {
   }
 }
 
-/** Read a later cell of a column with an inferred type. Returns undefined if inference would not have chosen the type for this text. */
+/**
+ * Read a cell of a column with an inferred type, also after the sample. Returns undefined if the inference would not
+ * give the text this type.
+ */
 export function readGuessed(text: string, type: DataType): unknown {
   if (type.kind === 'int') return integer.test(text) && fitsInt64(text) ? BigInt(text) : undefined
   if (type.kind === 'float') return isFloat(text) ? Number(text) : undefined
@@ -91,7 +101,10 @@ function isFloat(text: string): boolean {
   return isInRange && digits.length <= floatDigits
 }
 
-/** Return the numbers of a JSON array of one number or more. Undefined for anything else, and if a float64 would round one. */
+/**
+ * Parse a JSON array of at least one number. Returns undefined for any other text, and if a float64 would round a
+ * number.
+ */
 function readNumbers(text: string): number[] | undefined {
   const inside = numbers.exec(text)?.[1]
   if (inside === undefined) return undefined

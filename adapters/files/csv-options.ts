@@ -9,13 +9,19 @@ export interface ReadCsvOptions extends ReadOptions {
   readonly delimiter?: string | undefined
   /** Column names of a file without a header row. Default: the first row has the names. */
   readonly columns?: readonly string[] | undefined
-  /** Types of all columns. Columns of the schema that the file does not have are left out of the rows. */
+  /** Types of all columns. A schema column that the file does not have is missing in the rows. */
   readonly schema?: SchemaInput | undefined
-  /** Types of some columns by name: `int64`, `float64`, `string`, `bool`, `date`, `timestamp(us, UTC)`, as in `schema`. */
+  /**
+   * Types of some columns by column name, for example `int64`, `float64`, `string`, `bool`, `date` or `timestamp(us,
+   * UTC)`. The names are those that `schema` accepts.
+   */
   readonly types?: Readonly<Record<string, string>> | undefined
-  /** Whether to infer the types of columns whose type is not given. Default true; otherwise these columns are text. */
+  /** Whether to infer the types of columns whose type is not given. Default true. If false, these columns are text. */
   readonly infer?: boolean | undefined
-  /** Texts that mean null, quoted or not. Default `['']`. An empty cell of a column that is neither text nor binary is always null. */
+  /**
+   * Cell texts that mean null, with or without quotes. Default `['']`. An empty cell is always null if its column is
+   * neither text nor binary.
+   */
   readonly nulls?: readonly string[] | undefined
 }
 

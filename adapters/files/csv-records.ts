@@ -10,13 +10,13 @@ import { longestLine } from './text-blocks.js'
 
 export interface Records {
   readonly records: readonly (readonly string[])[]
-  /** For each record: the line on which it begins, from 1. */
+  /** For each record, the number of the line on which it begins, from 1. */
   readonly lines: readonly number[]
 }
 
 /**
- * Check that a delimiter is one UTF-16 code unit. Quotes, line ends, ASCII letters and digits, `_`, `+`, `-` and `.` are not allowed.
- * Throws InvalidInput.
+ * Check that a delimiter is one UTF-16 code unit. Quotes, line ends, ASCII letters and digits, `_`, `+`, `-` and `.`
+ * are not allowed. Throws InvalidInput.
  */
 export function checkDelimiter(delimiter: string): void {
   if (/^[^\r\n"\w.+-]$/.test(delimiter)) return
@@ -24,8 +24,8 @@ export function checkDelimiter(delimiter: string): void {
 }
 
 /**
- * Collects records as they are parsed, outside of the stream's buffer. The stream drops its buffer at an error, but the lines of
- * earlier records must be counted to report the line of the error.
+ * Collects records as they are parsed, outside of the stream's buffer. The stream drops its buffer at an error, but the
+ * lines of earlier records must be counted to report the line of the error.
  */
 class Collector extends Parser {
   records: string[][] = []
@@ -41,9 +41,9 @@ export class RecordSplitter {
   readonly #parser: Collector
   /** Returns the name of a line for error messages. */
   readonly #nameOf: (line: number) => string
-  /** The line on which the next record begins. */
+  /** Number of the line on which the next record begins. */
   #line = 1
-  /** Bytes since the end of the last record. */
+  /** Bytes that were added since the last completed record. */
   #pending = 0
 
   constructor(delimiter: string, nameOf: (line: number) => string) {
@@ -54,17 +54,26 @@ export class RecordSplitter {
     this.#nameOf = nameOf
   }
 
-  /** Return the records that end in the next bytes. Throws InvalidInput for text that is not CSV, and for a record of more than 64 MiB. */
+  /**
+   * Add bytes, and return the records that end in them. Throws InvalidInput for text that is not CSV, and for a record
+   * of more than 64 MiB.
+   */
   async push(bytes: Uint8Array): Promise<Records> {
     const found = await this.#run(done => this.#parser.write(bytes, done))
     this.#pending = found.records.length > 0 ? 0 : this.#pending + bytes.length
     if (this.#pending <= longestLine) return found
-    throw invalidInput(`${this.#nameOf(this.#line)} begins a record of more than ${longestLine} bytes`, {
-      hint: 'check for quotes that are not closed',
-    })
+    throw invalidInput(
+      `${this.#nameOf(this.#line)} begins a record that is longer than ${longestLine} bytes`,
+      {
+        hint: 'check for quotes that are not closed',
+      },
+    )
   }
 
-  /** Return the last record, if no line end follows it. Throws InvalidInput if the text ends within quotes. */
+  /**
+   * Return the last record of the file if it has no line end. Throws InvalidInput if the file ends inside a quoted
+   * cell.
+   */
   end(): Promise<Records> {
     return this.#run(done => this.#parser.end(done))
   }
@@ -92,7 +101,7 @@ export class RecordSplitter {
           ? `${cell} continues after its closing quote`
           : `${cell} contains a quote but does not begin with one`
     return invalidInput(`${this.#nameOf(this.#line)}: ${problem}`, {
-      hint: 'put a cell that contains quotes into quotes, and double the quotes in it; check the delimiter',
+      hint: 'put a cell that contains quotes into quotes, and write each of its quotes twice; check the delimiter',
       cause: error,
     })
   }

@@ -1,4 +1,4 @@
-/** Reads JSON objects as rows. */
+/** Reads a JSON object as a row. */
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'
@@ -13,17 +13,17 @@ import {
 import { parseJson, setOwn } from './json-text.js'
 import { readJsonValue } from './read-value.js'
 
-/** Types by column name. */
+/** Column types by column name. */
 type ColumnTypes = ReadonlyMap<string, DataType>
 
-/** Return the types of a schema; undefined without a schema: values have the types of JSON. */
+/** Return the column types of a schema. Returns undefined if there is no schema; values then keep their JSON types. */
 export function typesIn(schema: Schema | undefined): ColumnTypes | undefined {
   return schema && new Map(schema.fields.map(field => [field.name, field.type]))
 }
 
 /**
- * Read the text of one object. Throws InvalidInput for another text, ColumnNotFound and SchemaValidation for values that do not fit the
- * types. The message is without position, which the caller adds.
+ * Parse the text of one row. Throws InvalidInput if the text is not a JSON object. Throws ColumnNotFound or
+ * SchemaValidation if a value does not fit `types`. The caller adds the position of the row to the message (`atRow`).
  */
 export function readJsonRow(text: string, types: ColumnTypes | undefined): Row {
   const value = parseJson(text)
@@ -40,14 +40,17 @@ function typedRow(row: Row, types: ColumnTypes): Row {
     if (type === undefined) throw columnNotFound(name, [...types.keys()])
     const value = readJsonValue(row[name], type)
     if (value === undefined) {
-      throw schemaMismatch(`column ${quote(name)} is ${typeName(type)}, got ${quote(row[name])}`)
+      throw schemaMismatch(`column ${quote(name)} has the type ${typeName(type)}, got ${quote(row[name])}`)
     }
     setOwn(out, name, value)
   }
   return out
 }
 
-/** Add the position of a row, `where`, to the message of an error of `readJsonRow`. */
+/**
+ * Return an error of `readJsonRow` with the position of the row in its message. `where`: the position, for example
+ * `line 3`. `text`: the row.
+ */
 export function atRow(error: unknown, where: string, text: string): unknown {
   if (!(error instanceof SheafError)) return error
   const { code, message, hint, cause } = error

@@ -1,20 +1,23 @@
-/** Reads and writes JSON text without loss: integers that a number cannot represent are bigints. */
+/** Parses and formats JSON without loss: an integer beyond 2^53 is a bigint. */
 import { types } from 'node:util'
 import { invalidInput, quote } from '../../src/errors.js'
 import { JsonKind, JsonReader } from '../../src/sql/functions/json.js'
 
-/** The deepest nesting; no type has more levels. */
+/** Maximum nesting of JSON values. No data type is nested deeper. */
 const deepest = 128
 
-/** The most digits of an integer; no type has more. */
+/** Maximum digits of an integer. No data type has more. */
 const longestInteger = 400
 
-/** Matches every text with a number that has a long integer part or exponent. Only such texts are read number by number. */
+/**
+ * Matches each text that may contain a number that `JSON.parse` would round. Only such a text is parsed number by
+ * number.
+ */
 const mayBeLong = /(?:^|[^.\d])\d{16}|\d[eE]\+?\d{3}/
 
 /**
- * Parse a JSON text. Integers beyond 2^53 are bigints. Throws InvalidInput for invalid JSON and for a number beyond the range of a float64;
- * the message is without position, which the caller adds.
+ * Parse a JSON text. Integers beyond 2^53 become bigints. Throws InvalidInput for invalid JSON and for a number beyond
+ * the range of float64. The message has no position, because the caller adds it.
  */
 export function parseJson(text: string): unknown {
   let value: unknown
@@ -57,19 +60,23 @@ function exactValue(reader: JsonReader, token: number, depth: number): unknown {
 
 function numberOf(source: string): number | bigint {
   const number = Number(source)
-  if (!Number.isFinite(number)) throw invalidInput(`holds ${quote(source)}, past the range of a float`)
+  if (!Number.isFinite(number))
+    throw invalidInput(`contains the number ${quote(source)}, which is beyond the range of float64`)
   if (Number.isSafeInteger(number) || !/^-?\d+$/.test(source)) return number
-  if (source.length > longestInteger) throw invalidInput(`holds an integer of ${source.length} digits`)
+  if (source.length > longestInteger)
+    throw invalidInput(
+      `contains an integer of ${source.length} digits; at most ${longestInteger} are allowed`,
+    )
   return BigInt(source)
 }
 
-/** Set a property. `__proto__` is an ordinary name here, but an assignment would set the prototype. */
+/** Set a property of an object, also if its name is `__proto__`: a plain assignment would set the prototype. */
 export function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Return the JSON text of a plain value (see write-value.ts). */
+/** Format a plain value (see write-value.ts) as JSON. */
 export function jsonText(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -97,8 +104,8 @@ function arrayText(values: ArrayLike<unknown>): string {
 }
 
 /**
- * Return the shortest text that gives the number back, including the sign of -0. A float beyond 2^53 gets an exponent, because its digits
- * alone would read as another integer.
+ * Return the shortest text that parses to the same number, also for -0. An integral float beyond 2^53 gets an exponent,
+ * because `parseJson` would read its digits alone as a bigint.
  */
 function numberText(value: number): string {
   if (Object.is(value, -0)) return '-0'

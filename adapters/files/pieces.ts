@@ -1,4 +1,4 @@
-/** Cuts rows to be written into pieces, whatever form they have. */
+/** Divides rows into pieces before they are written to a file. */
 import { types } from 'node:util'
 import { checkKeys } from '../../src/arrow/build-column.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
@@ -16,23 +16,28 @@ import { Pacer } from '../../src/primitives/pacer.js'
 import { isPlain, plainOf, plainValue } from './write-value.js'
 
 /**
- * Rows to write: the result of `query().batches()`, or row objects. All items are record batches with one schema, or all are objects with
- * the columns of the first. A table of apache-arrow stands for its batches.
+ * The rows to write: the result of `query().batches()`, row objects, or a table of apache-arrow.
+ *
+ * The items are either all record batches with one schema, or all row objects. Row objects have the columns of the
+ * first row.
  */
 export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | Row>
 
-/** Most rows of a piece. */
+/** Maximum rows of a piece. */
 const pieceRows = 1024
 
-/** About how many values a piece of text has, elements of lists included: a few milliseconds of work. */
+/**
+ * Approximate number of values in a piece of a text file. Elements of lists are counted. A piece is a few milliseconds
+ * of work.
+ */
 const textCells = 8 * 1024
 
-/** Either a batch, or row objects. */
+/** A piece of the rows: a record batch, or row objects. */
 export type RowPiece = { readonly batch: Batch } | { readonly rows: readonly Row[] }
 
 /**
- * Gather or cut the rows into pieces of at most 1024 rows and about `mostCells` values. Throws InvalidInput for values that are not rows,
- * SchemaValidation for batches with different schemas.
+ * Group or split the rows into pieces of at most 1024 rows and about `mostCells` values. Throws InvalidInput for values
+ * that are not rows, and SchemaValidation for batches with different schemas.
  */
 export async function* rowPieces(
   source: FileRows,
@@ -77,7 +82,7 @@ export async function* rowPieces(
   if (rows.length > 0) yield { rows }
 }
 
-/** Cut a batch into pieces. A batch without rows gives one piece, because it has the columns. */
+/** Split a batch into pieces. A batch without rows gives one empty piece, which has the columns. */
 async function* batchPieces(
   batch: Batch,
   mostCells: number,
@@ -91,7 +96,7 @@ async function* batchPieces(
   }
 }
 
-/** Count the values of a column. Nested values are counted instead of the values that contain them. */
+/** Count the values of a column. For a nested column, only the innermost values are counted. */
 function leavesOf(column: Column): number {
   if (column.children.length === 0) return column.length
   return column.children.reduce((sum, child) => sum + leavesOf(child), 0)
@@ -114,7 +119,7 @@ function notRows(source: unknown): SheafError {
   return invalidInput(`rows must be an iterable of record batches or of objects, got ${quote(source)}`)
 }
 
-/** Some rows as columns of plain values (see write-value.ts). */
+/** Some rows, as columns of plain values (see write-value.ts). */
 export interface PlainPiece {
   readonly names: readonly string[]
   readonly length: number
@@ -122,8 +127,8 @@ export interface PlainPiece {
 }
 
 /**
- * Convert rows for a text file. Row objects have the columns of the first; a missing value is null. Throws InvalidInput for a value that
- * text cannot represent, SchemaValidation for a row with other columns.
+ * Convert rows to plain values for a text file. Row objects have the columns of the first row; a missing value is null.
+ * Throws InvalidInput for a value that has no text form, and SchemaValidation for a row with other columns.
  */
 export async function* plainPieces(source: FileRows, signal?: AbortSignal): AsyncGenerator<PlainPiece> {
   let names: string[] | null = null
@@ -148,7 +153,7 @@ export async function* plainPieces(source: FileRows, signal?: AbortSignal): Asyn
   }
 }
 
-/** Convert record batches for a text file, as `plainPieces` does. */
+/** Convert record batches to plain values for a text file, like `plainPieces`. */
 export async function* plainBatches(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   signal: AbortSignal | undefined,
@@ -194,10 +199,10 @@ function plainCells(
   return values
 }
 
-/** Characters that are encoded at a time. */
+/** Number of characters that are encoded together. */
 const textAtOnce = 64 * 1024
 
-/** Encode the texts of the rows of a piece as UTF-8. */
+/** Encode rows as UTF-8. `rowText` returns the text of a row of a piece; `length` is the number of rows. */
 export function* encodeRows(length: number, rowText: (row: number) => string): Generator<Uint8Array> {
   let text = ''
   for (let row = 0; row < length; row++) {

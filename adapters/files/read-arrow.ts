@@ -10,16 +10,17 @@ import { openArrowFile } from './arrow-file.js'
 import { type FileSource, isPacked, type ReadOptions, readChunks, readShape } from './source.js'
 
 /**
- * Read the record batches of an Arrow IPC file or stream, each on demand (LZ4; ZSTD if this Node version has it). Data without a batch
- * gives one empty batch, for its columns. The file is closed when the iteration ends.
+ * Read the record batches of an Arrow IPC file or stream, each on demand. Buffers may be compressed with LZ4, or with
+ * ZSTD if this Node version supports it. Data without a batch gives one empty batch, which has the columns. The file is
+ * closed when the iteration ends.
  *
- * One batch is in memory at a time, of at most 1 GiB. A file in the IPC file format that is gzipped or comes in chunks is in memory as a
- * whole, since its dictionaries may come last.
+ * Only one batch is in memory at a time; it has at most 1 GiB. Exception: if data in the IPC file format is gzipped or
+ * comes in chunks, all of it is kept in memory, because its dictionaries may be at the end.
  *
  * ```js
  * for await (const batch of readArrow('docs.arrow')) await table.add(batch)
  * ```
- * @throws InvalidInput for data that is not Arrow, cut off or broken; Unsupported for types that Sheaf does not have.
+ * @throws InvalidInput for data that is not Arrow, truncated or broken; Unsupported for types that Sheaf does not have.
  */
 export function readArrow(source: FileSource, options?: ReadOptions): AsyncGenerator<ArrowBatch>
 export async function* readArrow(

@@ -11,30 +11,33 @@ import { checkDelimiter, RecordSplitter } from './csv-records.js'
 import { type FileSource, lineOf } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
-/** Bytes parsed at a time: a quarter of a millisecond of work, ten milliseconds for the first in a process. */
+/**
+ * Bytes that are parsed without a pause. This takes a quarter of a millisecond, but ten milliseconds for the first
+ * piece in a process.
+ */
 const pieceBytes = 4 * 1024
 
 /**
- * Read the rows of a CSV file on demand (RFC 4180, UTF-8): quoted cells, lines that end with LF, CRLF or CR, a header row. The file is
- * closed when the iteration ends.
+ * Read the rows of a CSV file on demand (RFC 4180, UTF-8). Cells may be quoted, lines may end with LF, CRLF or CR, and
+ * the first row has the column names. The file is closed when the iteration ends.
  *
  * Without a schema, the types of columns are inferred from the first 10,000 rows:
  *
- * - Integers become bigints, floats numbers, `true` and `false` booleans.
- * - ISO 8601 dates and times up to milliseconds become Dates, JSON arrays of numbers become arrays.
- * - A column is text if not every row plainly has the same one of these types. So are texts that another type would change: 007, integers
- *   beyond int64, numbers of more than 17 digits.
+ * - Integers become bigints, floats become numbers, and `true` and `false` become booleans.
+ * - ISO 8601 dates and times with at most milliseconds become Dates. JSON arrays of numbers become arrays.
+ * - A column stays text unless one of these types fits all its cells. A type does not fit if it would change the value:
+ *   for example 007, an integer beyond int64, or a number of more than 17 digits.
  *
- * With a schema, texts are read as its types require (see read-value.ts).
+ * With a schema, the texts are parsed as the types of its columns (see read-value.ts).
  *
- * An empty cell is null, quoted or not. With `nulls: []` it is an empty text if the column can hold one. A blank line is a row only if
- * there is one column.
+ * An empty cell is null, with or without quotes. With `nulls: []`, an empty cell of a text or binary column is an empty
+ * value. A blank line is a row only if the file has one column.
  *
  * ```js
  * await table.add(readCsv('docs.csv', { types: { id: 'int64' } }))
  * ```
- * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its column, with line and
- *   column.
+ * @throws InvalidInput for a file that is not CSV; SchemaValidation for a cell that does not fit the type of its
+ * column. The message contains the line and the column.
  */
 export function readCsv<const S extends SchemaInput>(
   source: FileSource,

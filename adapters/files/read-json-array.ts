@@ -9,20 +9,20 @@ import { type FileSource, readChunks } from './source.js'
 import { longestLine } from './text-blocks.js'
 
 interface ReadJsonArrayOptions {
-  /** Types of the columns. Default: values have the types of JSON. */
+  /** Column types. Default: values have the types of JSON. */
   readonly schema?: Schema | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Bytes that are searched for elements at a time. */
+/** Bytes that are searched for elements without a pause. */
 const pieceBytes = 16 * 1024
 
 /**
- * Read the rows of a JSON array of objects on demand (UTF-8). Values are read as by `readJsonLines`. Only one element is in memory at a
- * time, of at most 64 MiB.
+ * Read the rows of a JSON array of objects on demand (UTF-8). Converts values like `readJsonLines`. Only one element is
+ * in memory at a time. An element has at most 64 MiB.
  *
- * Throws InvalidInput for a text that is not a JSON array of objects; ColumnNotFound and SchemaValidation for a row that does not fit the
- * schema. The message has the number of the row, from 0.
+ * Throws InvalidInput for a text that is not a JSON array of objects; ColumnNotFound and SchemaValidation for a row
+ * that does not fit the schema. The message contains the number of the row, from 0.
  */
 export async function* readJsonArray(
   source: FileSource,
@@ -69,24 +69,33 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Where in the array the next byte is. */
+/**
+ * What is expected of the next byte: `before`: the opening bracket. `first`: the first element or the closing bracket.
+ * `next`: an element. `inside`: a byte of an element. `after`: a comma or the closing bracket. `end`: only white space.
+ */
 type State = 'before' | 'first' | 'next' | 'inside' | 'after' | 'end'
 
-/** Cuts the text of an array into the texts of its elements. `JSON.parse` checks the elements; this class only finds their ends. */
+/**
+ * Splits the text of a JSON array into the texts of its elements. This class only finds where an element ends;
+ * `JSON.parse` checks the element.
+ */
 class ElementSplitter {
   #state: State = 'before'
-  /** Braces that are open inside the element. */
+  /** Number of open braces inside the current element. */
   #depth = 0
   #inText = false
   #isEscaped = false
-  /** The part of the element in earlier pieces. */
+  /** The parts of the current element that came in earlier pieces. */
   #parts: Uint8Array[] = []
   #partBytes = 0
   #elements = 0
-  /** Bytes of a byte order mark that are still allowed. */
+  /** Bytes of a byte order mark that may still come, in order. */
   #mark = [0xef, 0xbb, 0xbf]
 
-  /** Return the elements that end in the next bytes, which must not change. Throws InvalidInput for text that is not such an array. */
+  /**
+   * Add bytes, and return the elements that end in them. The bytes must not change until these elements are decoded.
+   * Throws InvalidInput for text that is not a JSON array of objects.
+   */
   push(bytes: Uint8Array): readonly Uint8Array[] {
     const elements: Uint8Array[] = []
     let start = 0
@@ -104,14 +113,16 @@ class ElementSplitter {
     return elements
   }
 
-  /** Note the end of the text. Throws InvalidInput if the array is not complete. */
+  /** Mark the end of the text. Throws InvalidInput if the array is not complete. */
   end(): void {
     if (this.#state === 'end') return
     if (this.#state === 'before') throw invalidInput('the body is empty: send a JSON array of objects')
     throw invalidInput(`the JSON array ends after ${this.#elements} complete rows, before its "]"`)
   }
 
-  /** Return the position of the byte that ends the element; the length if it does not end here. */
+  /**
+   * Return the position of the byte that ends the current element, or the length of `bytes` if the element continues.
+   */
   #endOfElement(bytes: Uint8Array, from: number): number {
     let depth = this.#depth
     let inText = this.#inText
@@ -158,7 +169,7 @@ class ElementSplitter {
     return true
   }
 
-  /** Read a byte outside of all elements. */
+  /** Process a byte that is not inside an element. */
   #between(byte: number): void {
     switch (this.#state) {
       case 'before':
@@ -176,11 +187,10 @@ class ElementSplitter {
       case 'after':
         if (byte === comma) this.#state = 'next'
         else if (byte === closeBracket) this.#state = 'end'
-        else
-          throw invalidInput(`after row ${this.#elements - 1} comes ${shown(byte)}, where "," or "]" must be`)
+        else throw invalidInput(`expected "," or "]" after row ${this.#elements - 1}, got ${shown(byte)}`)
         return
       default:
-        throw invalidInput(`after the end of the JSON array comes ${shown(byte)}`)
+        throw invalidInput(`expected the end of the text after the JSON array, got ${shown(byte)}`)
     }
   }
 }

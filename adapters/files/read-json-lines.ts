@@ -1,4 +1,4 @@
-/** Reads files of JSON lines as rows. */
+/** Reads files with one JSON object per line as rows. */
 import { givenSchema } from '../../src/arrow/given-schema.js'
 import { type RowsFor, type SchemaInput, schemaShape } from '../../src/client/schema.js'
 import type { Row } from '../../src/client/table-data.js'
@@ -12,7 +12,7 @@ import { type FileSource, lineOf, type ReadOptions } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
 export interface ReadJsonLinesOptions extends ReadOptions {
-  /** Types of the columns. Default: values have the types of JSON; a string is text, whatever it looks like. */
+  /** Column types. Default: values have the types of JSON, so a string is always text. */
   readonly schema?: SchemaInput | undefined
 }
 
@@ -25,13 +25,13 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const blank = /^[ \t\r]*$/
 
 /**
- * Read the rows of a file of JSON objects on demand, one object per line (UTF-8; blank lines are skipped). The file is closed when the
- * iteration ends.
+ * Read the rows of a file with one JSON object per line, on demand (UTF-8). Blank lines are skipped. The file is closed
+ * when the iteration ends.
  *
- * Integers beyond 2^53 are bigints, never rounded. With a schema, strings in columns of other types are read as values of these types
- * (dates, base64, decimals, `"NaN"`; see read-value.ts).
- * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does not fit the schema.
- *   The message names the line.
+ * Integers beyond 2^53 become bigints, so they are not rounded. With a schema, a string in a column of another type is
+ * parsed as a value of this type, for example a date, base64, a decimal, or `"NaN"` (see read-value.ts).
+ * @throws InvalidInput for a line that is not a JSON object; ColumnNotFound and SchemaValidation for a line that does
+ * not fit the schema. The message contains the line number.
  */
 export function readJsonLines<const S extends SchemaInput>(
   source: FileSource,

@@ -1,17 +1,19 @@
 /**
- * Reads texts and JSON values as values of a type, in the form that rows hold (src/arrow/rows.ts). The inverse is write-value.ts.
+ * Parses texts and JSON values as values of a data type, in the form that rows have (src/arrow/rows.ts). write-value.ts
+ * is the inverse. The table shows the accepted texts for each type:
  *
- *   bool                           true, false, 1, 0, in any case
- *   int                            decimal digits; 64-bit ones are bigints
- *   float                          as JSON writes it, and NaN, Infinity, inf with a sign or without
+ *   bool                           true, false, 1, 0, in upper or lower case
+ *   int                            decimal digits; 64-bit integers become bigints
+ *   float                          a JSON number; also NaN, Infinity, inf, with or without a sign
  *   decimal                        decimal digits that need no rounding
- *   date, timestamp                ISO 8601, UTC without an offset; a Date, or the count of its unit if no Date is exact
- *   time                           12:34:56.789
- *   duration                       the count of its unit
+ *   date, timestamp                ISO 8601, in UTC if it has no offset; becomes a Date if the Date is exact,
+ *                                  otherwise a bigint that counts units of the type
+ *   time                           for example 12:34:56.789
+ *   duration                       an integer that counts units of the type
  *   binary, fixed_size_binary      base64
- *   list, vector, struct, map, interval    JSON, the elements likewise
+ *   list, vector, struct, map, interval    JSON; the same rules apply to the elements
  *
- * Every function returns `undefined` for what is not a value of the type.
+ * Every function returns `undefined` if the text or JSON value is not a value of the type.
  */
 import { formatDecimal, parseDecimal } from '../../src/arrow/decimal.js'
 import { perSecond, toDate } from '../../src/arrow/instant.js'
@@ -126,14 +128,18 @@ function readMoment(
   return toDate(count, type.unit) ?? count
 }
 
-/** Read what nearly all texts are, without a bigint: years of four digits, UTC, up to milliseconds. Null for other texts. */
+/**
+ * Parse the common form of a time without bigints: a year of four digits, UTC, at most milliseconds. Returns null for
+ * other texts.
+ */
 function readDate(text: string): Date | null {
   const match = commonMoment.exec(text)
   if (match === null) return null
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
   const [hour, minute, second] = [Number(match[4] ?? 0), Number(match[5] ?? 0), Number(match[6] ?? 0)]
   const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second, Number(match[7] ?? 0)))
-  // Date.UTC turns a date that does not exist into one that does, and takes years before 100 for years of the 1900s. Both are rejected.
+  // Reject dates for which `Date.UTC` returns another date: it changes February 30 to March 1 or 2, and the years 0 to
+  // 99 to 1900 to 1999.
   const isReal = date.getUTCDate() === day && date.getUTCHours() === hour && date.getUTCMinutes() === minute
   return isReal && date.getUTCSeconds() === second && date.getUTCFullYear() === year ? date : null
 }
@@ -147,7 +153,10 @@ function readNested(text: string, type: DataType): unknown {
   }
 }
 
-/** Read a JSON value as a value of a type. JSON's own types are taken as they are, a string is read by `readText`. */
+/**
+ * Convert a JSON value to a value of a type. A boolean, number, array or object must have the form for the type. A
+ * string is parsed by `readText`. Returns undefined if the value does not fit.
+ */
 export function readJsonValue(value: unknown, type: DataType): unknown {
   if (value === null) return null
   if (type.kind === 'dictionary') return readJsonValue(value, type.value)

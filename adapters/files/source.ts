@@ -1,4 +1,4 @@
-/** Opens the sources of files: a path, or bytes in chunks. */
+/** Reads the bytes of a file: from a path, or from chunks that the caller provides. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { types } from 'node:util'
@@ -10,8 +10,8 @@ import { options } from '../../src/protocol/shape.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 
 /**
- * Source of a file: a path (a path that ends in `.gz` is unpacked), or the content in chunks, such as a Readable. Text is encoded as UTF-8.
- * The chunks must not change until the reader has ended.
+ * The source of a file: a path, or the content in chunks, for example a Readable. A file whose path ends in `.gz` is
+ * decompressed. Chunks of text are encoded as UTF-8. The caller must not change a chunk until the reader has ended.
  */
 export type FileSource = string | AsyncIterable<Uint8Array | string>
 
@@ -21,7 +21,7 @@ export interface ReadOptions {
 
 export const readShape = options<ReadOptions>()({ signal: signalShape })
 
-/** Read the bytes of a source. A file is opened with the first read, and closed when the iteration ends. */
+/** Read the bytes of a source, decompressed. A file is opened at the first read, and closed when the iteration ends. */
 export async function* readChunks(source: FileSource, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted()
   if (typeof source !== 'string') {
@@ -44,7 +44,7 @@ export function isPacked(path: string): boolean {
   return path.endsWith('.gz')
 }
 
-/** Return how messages name a line of a source. */
+/** Return the name of a line for error messages: the path, if there is one, and the line number. */
 export function lineOf(source: FileSource, line: number): string {
   return typeof source === 'string' ? `${quote(source)} line ${line}` : `line ${line}`
 }
@@ -55,14 +55,14 @@ async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenera
     else if (typeof chunk !== 'string') {
       throw invalidInput(`a chunk of a file must be bytes or text, got ${quote(chunk)}`)
     } else if (!chunk.isWellFormed()) {
-      throw invalidInput(`a chunk of text holds half of a surrogate pair: ${quote(chunk)}`)
+      throw invalidInput(`a chunk of text contains half of a surrogate pair: ${quote(chunk)}`)
     } else yield Buffer.from(chunk)
   }
 }
 
 async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
   const unzip = createGunzip()
-  // A source that fails destroys the stream with its error.
+  // Ignore the error here: `pipeline` destroys `unzip` with it, so the loop below throws it.
   const fed = pipeline(Readable.from(chunks), unzip).catch(() => {})
   try {
     yield* unzip

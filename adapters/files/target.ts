@@ -1,4 +1,4 @@
-/** Writes to the targets of files: a path, or a stream. */
+/** Writes the bytes of a file to a path or to a stream. */
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -10,8 +10,8 @@ import { inPieces } from '../bytes.js'
 import { isPacked } from './source.js'
 
 /**
- * Target of a file: a path, or a Writable, which is ended. The file replaces an existing one only when it is complete; a write that fails
- * leaves nothing. A path that ends in `.gz` is packed.
+ * The target of a file: a path, or a Writable, which is ended after the last byte. An existing file is replaced only
+ * when the new file is complete. A failed write leaves no file. A file whose path ends in `.gz` is compressed.
  */
 export type FileTarget = string | Writable
 
@@ -23,16 +23,16 @@ export const writeShape = options<WriteOptions>()({ signal: signalShape })
 
 export interface Written {
   readonly rows: number
-  /** Bytes written, after packing. */
+  /** Number of bytes written, after compression. */
   readonly bytes: number
 }
 
-/** The rows that an encoder has written so far. */
+/** Counts the rows that an encoder has written so far. */
 export interface Progress {
   rows: number
 }
 
-/** Write the output of `encode`, no faster than the target takes it. */
+/** Write the chunks of `encode` to the target. Waits while the target cannot take more. */
 export async function writeChunks(
   target: FileTarget,
   encode: (progress: Progress) => AsyncIterable<Uint8Array>,
@@ -71,7 +71,7 @@ async function* pack(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   const zip = createGzip()
   const fed = pipeline(Readable.from(chunks), zip).catch(() => {})
   try {
-    // A source that fails destroys the stream with its error.
+    // If the source fails, `pipeline` destroys `zip` with the error, and this loop throws it.
     yield* zip
   } finally {
     zip.destroy()

@@ -1,25 +1,31 @@
-/** Reads UTF-8 text in blocks of a few whole lines, so that messages can name lines. */
+/** Reads UTF-8 text in blocks of whole lines, so that error messages can contain line numbers. */
 import { isUtf8 } from 'node:buffer'
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { invalidInput, type SheafError } from '../../src/errors.js'
 import { type FileSource, lineOf, readChunks } from './source.js'
 
-/** Bytes of a block: handling it takes a millisecond, or ten before the code is compiled. */
+/**
+ * Bytes that are taken from a chunk for one block. Parsing a block takes about a millisecond, or ten before the code is
+ * compiled.
+ */
 const blockBytes = 16 * 1024
 
-/** The longest line, and the longest record, bytes. */
+/** Maximum bytes of a line, and of a CSV record. */
 export const longestLine = 64 * 2 ** 20
 
 interface TextBlock {
-  /** UTF-8. It ends with a line feed, except at the end of the file. */
+  /** The text in UTF-8. It ends with a line feed, except at the end of the file. */
   readonly bytes: Uint8Array
-  /** Number of the first line, from 1. */
+  /** Number of the first line of the block, from 1. */
   readonly line: number
 }
 
 const lineFeed = 10
 
-/** Read the text of a source, without a byte order mark. Throws InvalidInput for text that is not UTF-8, with the line. */
+/**
+ * Read the text of a source, without a byte order mark. Throws InvalidInput for text that is not UTF-8; the message
+ * contains the line number.
+ */
 export async function* textBlocks(source: FileSource, signal?: AbortSignal): AsyncGenerator<TextBlock> {
   let pending: Uint8Array[] = []
   let pendingBytes = 0
@@ -67,6 +73,6 @@ function notUtf8(bytes: Uint8Array, source: FileSource, firstLine: number): Shea
     from = end
   }
   return invalidInput(`${lineOf(source, line)} is not UTF-8`, {
-    hint: 'convert the file to UTF-8, or pass it through a TextDecoderStream of its encoding',
+    hint: 'convert the file to UTF-8, or read it as a stream through a TextDecoderStream for its encoding',
   })
 }

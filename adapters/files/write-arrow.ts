@@ -17,18 +17,19 @@ import { type FileRows, type RowPiece, rowPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteArrowOptions extends WriteOptions {
-  /** Types of row objects. Default: inferred from the first 1024 rows. Record batches have their own types. */
+  /** Schema of row objects. Default: inferred from the first 1024 rows. Record batches have a schema of their own. */
   readonly schema?: SchemaInput | undefined
 }
 
 export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShape, signal: signalShape })
 
 /**
- * Write rows as an uncompressed Arrow IPC file, batch by batch; the dictionaries come last.
+ * Write rows as an uncompressed Arrow IPC file, batch by batch. The dictionaries are written after the last batch.
  *
- * `rows`: the result of `query().batches()`, or row objects. Without rows, the file has the columns of `schema`, or none.
- * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; the error of the rows;
- *   `signal.reason`.
+ * `rows`: the result of `query().batches()`, or row objects. If there are no rows, the file has the columns of
+ * `schema`, or no columns without `schema`.
+ * @throws InvalidInput for values that are not rows; SchemaValidation for rows that do not fit the schema; any error
+ * that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeArrow(
   target: FileTarget,
@@ -68,8 +69,8 @@ async function* encodeArrow(
 function batchOf(piece: RowPiece, schema: Schema | undefined, first: number): Batch {
   if ('rows' in piece) return objectsBatch(piece.rows, schema, first)
   if (schema === undefined || equalSchemas(piece.batch.schema, schema)) return piece.batch
-  throw schemaMismatch('the record batches have another schema than the one given', {
-    hint: 'leave the schema out: record batches have their own',
+  throw schemaMismatch('the schema of the record batches differs from the option schema', {
+    hint: 'leave out the option schema: record batches have their own schema',
   })
 }
 
@@ -79,6 +80,6 @@ function objectsBatch(rows: readonly Row[], schema: Schema | undefined, first: n
   } catch (error) {
     if (first === 0 || !(error instanceof SheafError)) throw error
     const { code, message, hint } = error
-    throw new SheafError(code, `of the rows from ${first} on, ${message}`, { hint, cause: error })
+    throw new SheafError(code, `in the rows from row ${first} on: ${message}`, { hint, cause: error })
   }
 }

@@ -19,18 +19,19 @@ export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), s
 /**
  * Write rows as CSV with a header row (RFC 4180, UTF-8, lines end with LF).
  *
- * - `readCsv` with the schema of the rows gives the same rows back, except that an empty text becomes null. An empty text is quoted, for
- *   readers that distinguish the two.
- * - null is an empty cell. Dates and times are ISO 8601, binary is base64. Vectors, lists, structs, maps and intervals are JSON.
- * - Without rows and batches there is no header row.
+ * - `readCsv` with the schema of the rows returns the same rows, except that an empty text becomes null. An empty text
+ *   is written in quotes, because some readers distinguish it from null.
+ * - null is an empty cell. Dates and times are ISO 8601. Binary is base64. Vectors, lists, structs, maps and intervals
+ *   are JSON.
+ * - If `rows` has no items, the file is empty: it has no header row.
  *
- * `rows`: the result of `query().batches()`, or row objects with the columns of the first.
+ * `rows`: the result of `query().batches()`, or row objects. Row objects have the columns of the first row.
  *
  * ```js
  * await writeCsv('docs.csv', table.query().batches())
  * ```
- * @throws InvalidInput for what CSV cannot represent (no columns, dates beyond the year 275,760) and for values that are not rows; the
- *   error of the rows; `signal.reason`.
+ * @throws InvalidInput for values that are not rows, for rows without columns, and for values that CSV cannot
+ * represent, such as dates beyond the year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeCsv(
   target: FileTarget,
@@ -70,7 +71,7 @@ export async function* encodeCsv(
   }
 }
 
-/** Return a pattern of the characters for which a cell must be quoted. */
+/** Return a pattern that finds the characters because of which a cell must be quoted. */
 function specialIn(delimiter: string): RegExp {
   checkDelimiter(delimiter)
   return new RegExp(`[\\r\\n"\\u{${delimiter.charCodeAt(0).toString(16)}}]`, 'u')
@@ -91,13 +92,13 @@ function halfCharacter({ names, columns }: PlainPiece, row: number, first: numbe
     return typeof cell === 'string' && !cell.isWellFormed()
   })
   return invalidInput(`row ${first + row}: column ${quote(names[column])} holds half of a surrogate pair`, {
-    hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
+    hint: 'texts must not be cut inside a character; toWellFormed() replaces each half by U+FFFD',
   })
 }
 
 function cellText(value: unknown, special: RegExp): string {
   if (value === null) return ''
-  // No delimiter is a character of a number, so numbers need no quotes.
+  // Numbers need no quotes, because `checkDelimiter` refuses the characters of numbers.
   if (typeof value !== 'string' && typeof value !== 'object') return jsonText(value)
   const text = typeof value === 'string' ? value : jsonText(value)
   return text === '' || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text

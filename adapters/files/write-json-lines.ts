@@ -1,4 +1,4 @@
-/** Writes rows as a file of JSON lines. */
+/** Writes rows as a file with one JSON object per line. */
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { jsonText } from './json-text.js'
@@ -13,12 +13,15 @@ import {
 } from './target.js'
 
 /**
- * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows gives the same rows back. Integers have all
- * their digits. Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings. A map is an array of pairs.
+ * Write rows as JSON objects, one per line (UTF-8). `readJsonLines` with the schema of the rows returns the same rows.
  *
- * `rows`: the result of `query().batches()`, or row objects with the columns of the first.
- * @throws InvalidInput for what JSON cannot represent (dates beyond the year 275,760) and for values that are not rows; the error of the
- *   rows; `signal.reason`.
+ * - Integers are written with all their digits.
+ * - Decimals, dates and times (ISO 8601), binary (base64), NaN and the infinities are strings.
+ * - A map is an array of pairs.
+ *
+ * `rows`: the result of `query().batches()`, or row objects. Row objects have the columns of the first row.
+ * @throws InvalidInput for values that are not rows, and for values that JSON cannot represent, such as dates beyond
+ * the year 275,760; any error that the iteration of `rows` throws; `signal.reason`.
  */
 export async function writeJsonLines(
   target: FileTarget,
@@ -62,7 +65,7 @@ export async function* encodeJsonArray(pieces: AsyncIterable<PlainPiece>): Async
   yield Buffer.from(isFirst ? '[]\n' : ']\n')
 }
 
-/** Return the text before the value of each column. */
+/** Return, for each column, the JSON text before its value: a brace or a comma, and the name. */
 function keysOf({ names }: PlainPiece): readonly string[] {
   return names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
 }

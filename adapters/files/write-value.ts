@@ -1,6 +1,7 @@
 /**
- * Converts values of rows to plain values, which JSON and CSV can represent: null, boolean, number, bigint, string, arrays (typed ones,
- * too) and objects of these. The inverse is read-value.ts: the form for each type is described there.
+ * Converts values of rows to plain values, which JSON and CSV can represent. A plain value is null, a boolean, number,
+ * bigint or string, or an array (also a typed array) or object of plain values. read-value.ts is the inverse, and
+ * describes the form for each type.
  *
  * NaN and the infinities become strings, because JSON has no numbers for them.
  */
@@ -15,8 +16,8 @@ import { setOwn } from './json-text.js'
 const dayMs = 86_400_000
 
 /**
- * Convert a value that comes from `columnValues` with `int64: 'bigint'`. Throws InvalidInput for dates and timestamps beyond the years that
- * ISO 8601 can write; the message is without position, which the caller adds.
+ * Convert a value that comes from `columnValues` with `int64: 'bigint'`. Throws InvalidInput for dates and timestamps
+ * beyond the year range of ISO 8601. The message has no position, because the caller adds it.
  */
 export function plainValue(value: unknown, type: DataType): unknown {
   if (value === null) return null
@@ -75,7 +76,7 @@ export function isPlain(type: DataType): boolean {
   }
 }
 
-/** Return whether JSON has a number for every element. */
+/** Return whether all elements are finite, because JSON has no NaN and no infinities. */
 function isAllFinite(values: ArrayLike<number | bigint>): boolean {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!
@@ -95,9 +96,7 @@ function base64(bytes: Uint8Array): string {
 function plainMoment(value: Date | bigint, type: DataType & { kind: 'date' | 'timestamp' }): string {
   const text = writeInstant(typeof value === 'bigint' ? value : countOf(value, type), type, null)
   if (text === null) {
-    throw invalidInput(
-      `holds a ${typeName(type)} of ${quote(value)}, beyond the years ISO 8601 has texts for`,
-    )
+    throw invalidInput(`contains a ${typeName(type)} beyond the year range of ISO 8601: ${quote(value)}`)
   }
   return type.kind === 'timestamp' && type.timezone !== null ? `${text}Z` : text
 }
@@ -107,7 +106,10 @@ function countOf(date: Date, type: DataType & { kind: 'date' | 'timestamp' }): b
   return BigInt(type.unit === 'day' ? date.getTime() / dayMs : date.getTime())
 }
 
-/** Convert a value of unknown type. Throws InvalidInput for what no file can hold; the caller adds the position. */
+/**
+ * Convert a value of unknown type to a plain value. Throws InvalidInput for a value that no text file can represent.
+ * The caller adds the position to the message.
+ */
 export function plainOf(value: unknown, depth = 0): unknown {
   if (depth > maxTypeDepth) throw invalidInput(`is nested deeper than ${maxTypeDepth} levels`)
   switch (typeof value) {
@@ -122,13 +124,13 @@ export function plainOf(value: unknown, depth = 0): unknown {
     case 'object':
       return value === null ? null : plainObject(value, depth)
     default:
-      throw invalidInput(`holds a ${typeof value}`)
+      throw invalidInput(`contains a ${typeof value}, which has no text form`)
   }
 }
 
 function plainObject(value: object, depth: number): unknown {
   if (types.isDate(value)) {
-    if (Number.isNaN(value.getTime())) throw invalidInput('holds an invalid Date')
+    if (Number.isNaN(value.getTime())) throw invalidInput('contains an invalid Date')
     return value.toISOString()
   }
   if (types.isUint8Array(value)) return base64(value)
@@ -138,7 +140,8 @@ function plainObject(value: object, depth: number): unknown {
   }
   if (types.isMap(value)) return [...value].map(pair => pair.map(each => plainOf(each, depth + 1)))
   const kind = Object.prototype.toString.call(value)
-  if (kind !== '[object Object]') throw invalidInput(`holds a ${kind.slice(8, -1)}`)
+  if (kind !== '[object Object]')
+    throw invalidInput(`contains a ${kind.slice(8, -1)}, which has no text form`)
   const out: Record<string, unknown> = {}
   for (const [name, each] of Object.entries(value)) setOwn(out, name, plainOf(each, depth + 1))
   return out

@@ -1,4 +1,7 @@
-/** Reads which reply a client wants: the header fields Accept and Accept-Encoding (RFC 9110, 12.5). */
+/**
+ * Determines the form of the reply that a client wants, from the header fields Accept and Accept-Encoding (RFC 9110,
+ * 12.5).
+ */
 import type { IncomingMessage } from 'node:http'
 import { writesZstd } from '../../src/arrow/zstd.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../../src/errors.js'
@@ -15,7 +18,10 @@ import {
   splitOutside,
 } from './media-types.js'
 
-/** The forms of rows. `json`: an array of objects. `ndjson`: one object per line. */
+/**
+ * The forms of rows in a reply. `file` and `stream`: the two Arrow IPC formats. `json`: an array of objects. `ndjson`:
+ * one object per line.
+ */
 export const rowForms = ['file', 'stream', 'json', 'ndjson', 'csv'] as const
 export type RowForm = (typeof rowForms)[number]
 export type TextForm = Exclude<RowForm, 'file' | 'stream'>
@@ -24,9 +30,9 @@ export interface Wanted {
   readonly form: RowForm
   /** The media type of rows in this form. */
   readonly type: string
-  /** Codec of buffers inside Arrow messages; undefined: not compressed. */
+  /** Codec of the buffers inside Arrow messages. Undefined: the buffers are not compressed. */
   readonly codec: 'lz4' | 'zstd' | undefined
-  /** Coding of the whole body; undefined: not compressed. */
+  /** Coding of the whole body. Undefined: the body is not compressed. */
   readonly coding: ContentCoding | undefined
 }
 
@@ -34,23 +40,25 @@ interface Choice extends MediaType {
   readonly weight: number
 }
 
-/** The form of a reply depends on the header field Accept and on these members. */
+/** The parts of a request, in addition to Accept, that determine the form of a reply. */
 interface Asking {
   /** Whether rows may be text. Otherwise they are Arrow. */
   readonly takesText: boolean
   /** Whether `application/json` accepts an Arrow file. */
   readonly jsonIsArrow: boolean
-  /** The forms, the first of those that the client prefers equally. */
+  /** The forms in order of preference. Among forms that the client prefers equally, the first one wins. */
   readonly order: readonly RowForm[]
   /** The form in the URL, which has priority over Accept. */
   readonly form: RowForm | undefined
 }
 
 /**
- * Return which reply a client wants. Throws Unsupported with status 406 if the client accepts no form of the operation's reply.
+ * Return the form of the reply that a client wants. Throws Unsupported with status 406 if the client accepts no form of
+ * the operation's reply.
  *
- * The form is the first of `order` if the client prefers none. Clients that are generated from the specification ask for JSON wherever an
- * operation may answer JSON, and errors always are JSON: for them, `application/json` accepts an Arrow file.
+ * Without a preference of the client, the form is the first of `order`. Clients generated from the specification accept
+ * only JSON even for operations that reply with Arrow, because errors are JSON. With `jsonIsArrow`, `application/json`
+ * therefore also accepts an Arrow file.
  */
 export function wantedOf(
   { headers, httpVersion }: IncomingMessage,
@@ -85,7 +93,7 @@ export function wantedOf(
   return { ...usual(best.form), codec, coding: codec === undefined ? coding : undefined }
 }
 
-/** A form with the weight of its type. */
+/** A form that the server offers, with the weight that the client gives it. */
 interface Offer extends Weighed {
   readonly form: RowForm
   readonly type: string
@@ -98,7 +106,7 @@ export function isTextForm(form: RowForm): form is TextForm {
 
 const arrowForms: readonly RowForm[] = ['file', 'stream']
 
-/** The media types of each form. The first is the usual one. */
+/** The media types of each form. The first type is used unless the client prefers another. */
 const typesOf: Readonly<Record<RowForm, readonly string[]>> = {
   file: [arrowFile],
   stream: [arrowStream],
@@ -108,10 +116,15 @@ const typesOf: Readonly<Record<RowForm, readonly string[]>> = {
 }
 
 function notAcceptable(accept: string, known: readonly string[]): SheafError {
-  return unsupported(`the client accepts only ${quote(accept)}`, { hint: `accept ${known.join(' or ')}` })
+  return unsupported(`the client accepts only ${quote(accept)}, which the server cannot send here`, {
+    hint: `accept ${known.join(' or ')}`,
+  })
 }
 
-/** Return the elements of a list with their weights (0 to 1; default 1). */
+/**
+ * Parse a list of types or codings with their weights, from 0 to 1. The default weight is 1; an invalid weight counts
+ * as 0.
+ */
 function choicesIn(field: string | undefined): Choice[] {
   return splitOutside(field ?? '', ',').flatMap(element => {
     const { name, parameters } = readMediaType(element)
@@ -122,18 +135,21 @@ function choicesIn(field: string | undefined): Choice[] {
 }
 
 interface Weighed extends Pick<Choice, 'weight' | 'parameters'> {
-  /** 2: the client named this type; 1: its main type; 0: any type. */
+  /**
+   * How precisely the client named the type. 2: this type. 1: its main type, such as `text/*`. 0: any type. -1: not at
+   * all.
+   */
   readonly precision: number
 }
 
 const none: Weighed = { weight: 0, parameters: new Map(), precision: -1 }
 
-/** Return the weight of a type: that of the choice that names the type most precisely. */
+/** Return the weight of a media type. If several elements match the type, the most precise one counts. */
 function weightOf(choices: readonly Choice[], type: string): Weighed {
   const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]
   for (let precision = 2; precision >= 0; precision--) {
-    const said = choices.find(({ name }) => name === ranges[precision])
-    if (said !== undefined) return { ...said, precision }
+    const choice = choices.find(({ name }) => name === ranges[precision])
+    if (choice !== undefined) return { ...choice, precision }
   }
   return none
 }
@@ -143,13 +159,14 @@ function isStronger(a: Weighed, b: Weighed): boolean {
 }
 
 /**
- * Return the codec of Arrow buffers. The parameter `codecs` of an Arrow type lists the codecs of the client, best first:
- * `codecs="zstd, lz4"`. Throws Unsupported or InvalidInput with status 406 if this server has none of them.
+ * Return the codec of Arrow buffers. The parameter `codecs` of an Arrow type lists the codecs that the client can read,
+ * best first, for example `codecs="zstd, lz4"`. Throws Unsupported or InvalidInput with status 406 if this server has
+ * none of these codecs.
  */
 function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
-  const said = parameters.get('codecs')
-  if (said === undefined) return undefined
-  const names = splitOutside(said.toLowerCase(), ',')
+  const codecs = parameters.get('codecs')
+  if (codecs === undefined) return undefined
+  const names = splitOutside(codecs.toLowerCase(), ',')
   for (const name of names) {
     if (name === 'lz4' || name === 'lz4_frame') return 'lz4'
     if (name === 'zstd' && writesZstd) return 'zstd'
@@ -158,15 +175,18 @@ function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
   if (names.includes('zstd')) {
     throw unsupported('this version of Node cannot write ZSTD', { hint: 'ask for codecs="zstd, lz4"' })
   }
-  throw invalidInput(`codecs must name lz4, zstd or none, got ${quote(said)}`, {
+  throw invalidInput(`codecs must name lz4, zstd or none, got ${quote(codecs)}`, {
     hint: 'ask for lz4 or zstd',
     status: 406,
   })
 }
 
 /**
- * Return the coding that the client prefers to an uncompressed body; undefined: none. Clients accept gzip by default, but gzip takes ten
- * times as long as sending rows over a fast network. So `rows` are compressed only if the client gives `identity` a smaller weight.
+ * Return the coding that the client prefers to an uncompressed body; undefined if it prefers an uncompressed body.
+ * `rows`: whether the body has Arrow rows.
+ *
+ * Most clients accept gzip by default, but gzip takes ten times as long as sending rows over a fast network. So rows
+ * are compressed only if the client gives `identity` a smaller weight than a coding.
  */
 function codingOf(field: string | undefined, rows: boolean): ContentCoding | undefined {
   if (field === undefined) return undefined

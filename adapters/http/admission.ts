@@ -1,16 +1,17 @@
-/** Limits the calls in progress. */
+/** Limits the number of calls in progress. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
-/** Frees a place; calling it again does nothing. */
+/** Frees the place of a call. Only the first call of the function has an effect. */
 export type Leave = () => void
 
-/** The largest share of the places for unidentified callers that one address may take. */
+/** Maximum share of the places for unidentified callers that one network address may take. */
 const addressShare = 1 / 8
 
 /**
- * Counts the calls in progress, in total and per caller. With authentication, callers that have not yet shown credentials have places of
- * their own: however many there are, they take no places from identified callers.
+ * Counts the calls in progress, in total and per caller. Each call occupies one place; the number of places is the
+ * limit. With authentication, callers that have not yet sent credentials use separate places. So unidentified callers
+ * never take a place from identified callers.
  */
 export class Admission {
   readonly #calls: Places
@@ -26,12 +27,15 @@ export class Admission {
     return this.#calls.taken
   }
 
-  /** Take a place for a call. Throws ServiceUnavailable if all are taken, Throttling if this caller has too many. */
+  /**
+   * Take a place for a call. Throws ServiceUnavailable if all places are taken, and Throttling if this caller has too
+   * many calls in progress.
+   */
   enter(caller: string): Leave {
     return this.#calls.enter(caller)
   }
 
-  /** Take a place for reading the body of an unidentified caller. Throws what `enter` throws. */
+  /** Take a place while the server reads the body of an unidentified caller. Throws the same errors as `enter`. */
   enterUnidentified(address: string): Leave {
     return this.#unidentified.enter(address)
   }
@@ -39,30 +43,34 @@ export class Admission {
 
 class Places {
   taken = 0
-  readonly #most: number
-  readonly #mostPerCaller: number
+  readonly #limit: number
+  readonly #limitPerCaller: number
   readonly #byCaller = new Map<string, number>()
 
-  constructor(most: number, mostPerCaller: number) {
-    this.#most = most
-    this.#mostPerCaller = mostPerCaller
+  constructor(limit: number, limitPerCaller: number) {
+    this.#limit = limit
+    this.#limitPerCaller = limitPerCaller
   }
 
   enter(caller: string): Leave {
-    if (this.taken >= this.#most) {
+    if (this.taken >= this.#limit) {
       throw new SheafError(
         ErrorCode.ServiceUnavailable,
-        `the server has ${this.#most} calls in progress, its limit`,
+        `the server has ${this.#limit} calls in progress, which is its limit`,
         {
           hint: 'try again later',
         },
       )
     }
     const own = this.#byCaller.get(caller) ?? 0
-    if (own >= this.#mostPerCaller) {
-      throw new SheafError(ErrorCode.Throttling, `this caller has ${own} calls in progress, its limit`, {
-        hint: 'wait for one of them to end',
-      })
+    if (own >= this.#limitPerCaller) {
+      throw new SheafError(
+        ErrorCode.Throttling,
+        `this caller has ${own} calls in progress, which is its limit`,
+        {
+          hint: 'wait for one of them to end',
+        },
+      )
     }
     this.taken++
     this.#byCaller.set(caller, own + 1)

@@ -1,10 +1,12 @@
 /**
- * Answers one request of a server. The walk of a request:
+ * Answers one request of a server, in these steps:
  *
  * 1. `checkHead` checks the rules of HTTP.
- * 2. `Pages` answers what browsers ask before they call (`pages.ts`), and `systemReply` answers questions about the server (`system.ts`).
- * 3. `Handling` answers everything else (`handling.ts`), within the limits on calls (`admission.ts`, `patience.ts`).
- * 4. `send` sends the reply (`reply.ts`). The place, the memory and the timers of the call are freed, and the request is logged.
+ * 2. `Pages` answers preflight requests of browsers (`pages.ts`). `systemReply` answers requests about the server
+ * itself (`system.ts`).
+ * 3. `Handling` answers all other requests (`handling.ts`), within the limits on calls (`admission.ts`, `patience.ts`).
+ * 4. `send` sends the reply (`reply.ts`). Then the place and the timers of the call are freed, and the request is
+ * logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
@@ -39,7 +41,7 @@ export interface Answering {
 
 const unknown: Found = { kind: 'unknown' }
 
-/** Only for the log: the client is gone. */
+/** This error appears only in the log, because the client is gone. */
 const clientGone = invalidInput('the client did not wait for the reply', { status: 499 })
 
 /** One request and its reply. */
@@ -69,7 +71,7 @@ export class Answer {
     this.#body = new RequestBody(request, server.limits, sendContinue)
   }
 
-  /** Answer the request. Resolves when nothing more is sent. */
+  /** Answer the request. Resolves after the last byte of the reply is sent, or when the client is gone. */
   async run(): Promise<void> {
     const { limits, system } = this.#server
     const reply = await this.#reply()
@@ -113,7 +115,7 @@ export class Answer {
     return this.#found.kind === 'operation' ? this.#found.name : undefined
   }
 
-  /** Let `Handling` answer the request. The place, the memory and the timers of the call are freed when the reply is sent. */
+  /** Let `Handling` answer the request. The place and the timers of the call are freed after the reply is sent. */
   #call(): Promise<HttpReply> {
     const { limits, admission, handling } = this.#server
     const request = this.#request
@@ -136,7 +138,7 @@ export class Answer {
     })
   }
 
-  /** Log the request once. `cut`: why the reply ended early. */
+  /** Log the request; later calls do nothing. `cut`: the error that ended the reply early. */
   #record(status: number, bytesOut: number, cut?: unknown): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
@@ -159,10 +161,13 @@ export class Answer {
   }
 }
 
-/** Check the rules of HTTP for the head of a request. */
+/**
+ * Check the head of a request against the rules of HTTP. Throws InvalidInput, or Internal if another handler has read
+ * the body.
+ */
 function checkHead(request: IncomingMessage, expects: Expects): void {
   const { headers, rawHeaders, httpVersion } = request
-  // Only in a server that is not our own.
+  // This happens only if the handler is mounted in another server.
   if (request.readableDidRead) {
     throw new SheafError(ErrorCode.Internal, 'another handler has read the body of this request', {
       hint: 'mount the handler of Sheaf before parsers of bodies such as express.json()',
@@ -171,10 +176,10 @@ function checkHead(request: IncomingMessage, expects: Expects): void {
   if (headers.host === undefined && httpVersion === '1.1') {
     throw invalidInput('the request is not valid HTTP: it has no header field Host')
   }
-  // A proxy that reads one of two Host fields must mean the same host as the server (RFC 9112, 3.2).
+  // Two Host fields are an error: a proxy might use one of them and this server the other (RFC 9112, 3.2).
   if (isRepeated('host', rawHeaders))
     throw invalidInput('the request is not valid HTTP: it has the header field Host twice')
-  // Node would join both to one value, which no client sent.
+  // Node joins repeated fields to one value, and no client sent this value.
   if (isRepeated('idempotency-key', rawHeaders))
     throw invalidInput('the request has the header field idempotency-key twice', { hint: 'send one key' })
   if (expects === 'something else') {
@@ -184,7 +189,7 @@ function checkHead(request: IncomingMessage, expects: Expects): void {
   }
 }
 
-/** Return whether a header field occurs more than once. Names and values alternate in `rawHeaders`. */
+/** Return whether a header field occurs more than once. `rawHeaders` alternates names and values. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

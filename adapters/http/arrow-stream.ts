@@ -1,11 +1,17 @@
-/** Cuts the IPC stream out of an IPC file. A file is: magic, padding, a stream, the footer, its length, and magic again. */
+/**
+ * Extracts the IPC stream from an IPC file. A file consists of a magic text, padding, the stream, a footer, the length
+ * of the footer, and the magic text again.
+ */
 import { lengthOf } from '../bytes.js'
 
 const headBytes = 8
-/** Length of the footer and magic. */
+/** Bytes of the footer length and of the magic text at the end. */
 const tailBytes = 10
 
-/** A file. If it has a rest, the last chunk of the rest is the footer. */
+/**
+ * The bytes of a file or of a stream. `rest`: the chunks after `chunks`, produced on demand. The last chunk of a file
+ * with `rest` is its footer.
+ */
 interface Pieces {
   readonly chunks: readonly Uint8Array[]
   readonly rest?: AsyncIterable<Uint8Array> | undefined
@@ -18,7 +24,7 @@ export function streamOfFile({ chunks, rest }: Pieces): Pieces {
   return { chunks: range(chunks, headBytes, length - tailBytes - tail.readInt32LE(0)) }
 }
 
-/** Return bytes `from` to `to` of the chunks, without copying. */
+/** Return the bytes from position `from` up to position `to`, without copying them. */
 function range(chunks: readonly Uint8Array[], from: number, to: number): Uint8Array[] {
   const parts: Uint8Array[] = []
   let start = 0

@@ -1,4 +1,4 @@
-/** Replies with the bytes of one blob, or a range of them (RFC 9110, section 14). */
+/** Makes the reply with the bytes of one blob, or with a range of them (RFC 9110, section 14). */
 import { isValid } from '../../src/arrow/column.js'
 import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
@@ -8,13 +8,13 @@ import { type HeaderFields, type HttpReply, tableVersion } from './reply.js'
 
 interface ByteRange {
   readonly offset: number
-  /** Bytes; absent: to the end. */
+  /** Number of bytes. Absent: the range extends to the end of the blob. */
   readonly length?: number
 }
 
 /**
- * Read a `Range` header. Returns undefined for the whole blob, and for ranges that a server may ignore: several ranges, or one that counts
- * from the end.
+ * Parse a `Range` header field. Returns undefined if there is no range, and for ranges that a server may ignore:
+ * several ranges, and a range that counts from the end. The reply is then the whole blob.
  */
 export function readRange(header: string | undefined): ByteRange | undefined {
   const [, from, to] = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(header?.trim() ?? '') ?? []
@@ -25,8 +25,8 @@ export function readRange(header: string | undefined): ByteRange | undefined {
 }
 
 /**
- * Return the reply for one blob. `answer`: the blob of one row, cut to the range. A null blob has no content (204). `refused` makes the
- * reply of an error.
+ * Return the reply for one blob. `answer`: an Arrow file with the bytes of the blob, already limited to the range, and
+ * the size of the whole blob. `refused`: makes the reply for an error. A null blob gives the status 204.
  */
 export function blobReply(
   answer: ArrowReply,

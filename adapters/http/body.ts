@@ -8,15 +8,21 @@ import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
 import { arrowFile, arrowStream } from './media-types.js'
 
-/** The most member names in a JSON body, in all and in one object. Names cost much more time to parse than other values. */
+/**
+ * Maximum number of member names in a JSON body, and in one object. Names take much more time to parse than other
+ * values.
+ */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }
 
-/** Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it. */
+/**
+ * Maximum bytes of a JSON body, even if `bodyBytes` is larger. The server holds the whole text in memory to parse it.
+ */
 const maxJsonBytes = 16 << 20
 
 /**
- * The body of a request. Nothing is read until a handler asks for the body. Only then does a client that sent
- * `Expect: 100-continue` get the status 100. If the handler stops reading, the message is not destroyed, because the reply needs its socket.
+ * The body of a request. Nothing is read until a handler asks for the body. At that time, the server sends the status
+ * 100 to a client that sent `Expect: 100-continue`. If the handler stops reading, the message is not destroyed, because
+ * the reply needs its socket.
  */
 export class RequestBody {
   readonly #message: IncomingMessage
@@ -35,7 +41,7 @@ export class RequestBody {
     this.#sendContinue = sendContinue
   }
 
-  /** Bytes read so far, before decoding. */
+  /** Number of bytes read so far, before decoding. */
   get bytes(): number {
     return this.#bytes
   }
@@ -51,7 +57,7 @@ export class RequestBody {
    * - 413 if the body, encoded or decoded, is larger than the limit.
    * - 415 for another encoding.
    * - 408 for a client that pauses too long.
-   * - 400 if the connection ends before the body does, so that a part of an upload is never taken for the whole.
+   * - 400 if the connection ends before the body is complete, so that a part of an upload is never taken for the whole.
    *
    * Rejects with `signal.reason` while it waits for bytes.
    */
@@ -63,8 +69,11 @@ export class RequestBody {
   }
 
   /**
-   * Read the body as JSON; undefined if it is empty. Throws what `chunks` throws, and InvalidInput for another content type and for text
-   * that is not JSON. `maxBytes`: a lower limit for this client. `withinMs`: milliseconds in which the whole body must arrive (else 408).
+   * Read the body as JSON. Returns undefined for an empty body. Throws the errors of `chunks`, and InvalidInput for
+   * another content type or invalid JSON.
+   *
+   * `maxBytes`: a lower limit for this client. `withinMs`: milliseconds in which the whole body must arrive; otherwise
+   * the status is 408.
    */
   async json(
     signal: AbortSignal | undefined,
@@ -75,7 +84,8 @@ export class RequestBody {
     const coding = this.#begin(limit)
     const chunks: Uint8Array[] = []
     if (coding === undefined) {
-      // Most bodies arrive with the head of the request. Node makes these bytes readable immediately after it emits the request.
+      // Wait for one microtask. Most bodies arrive together with the head of the request, and Node makes their bytes
+      // readable immediately after it emits the request.
       await null
       const first = this.#take(limit)
       if (first !== null) chunks.push(first)
@@ -89,14 +99,14 @@ export class RequestBody {
     const type = this.#message.headers['content-type']
     if (fromArrow !== undefined && isArrow(type)) return fromArrow(concatChunks(chunks))
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
-      throw invalidInput(`the body has the content type ${quote(type ?? 'none')}`, {
+      throw invalidInput(`a body with the content type ${quote(type ?? 'none')} is not supported`, {
         hint: 'send application/json',
       })
     }
     return readJson(concatChunks(chunks), limit, mostMembers)
   }
 
-  /** Check the length, tell the client to send, and return the coding of the body. */
+  /** Check the declared length, tell the client to send the body, and return the coding of the body. */
   #begin(maxBytes: number): ContentCoding | undefined {
     const { headers } = this.#message
     const coding = codingIn(headers['content-encoding'])
@@ -105,7 +115,7 @@ export class RequestBody {
     return coding
   }
 
-  /** Return the bytes that have arrived; null if there are none. */
+  /** Return the bytes that have arrived and were not read yet, or null if there are none. */
   #take(maxBytes: number): Uint8Array | null {
     const chunk = this.#message.read() as Uint8Array | null
     this.#bytes += chunk?.length ?? 0
@@ -125,7 +135,8 @@ export class RequestBody {
       else if (message.readableEnded || message.destroyed) break
       else await this.#more(signal, until)
     }
-    // If the connection is lost, Node drops bytes that arrived but were not read. So a complete message may lack its last bytes.
+    // If the connection is lost, Node drops bytes that arrived but were not read. So a complete message may lack its
+    // last bytes.
     if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
   }
 

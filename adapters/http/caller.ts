@@ -1,4 +1,7 @@
-/** Reads and writes the header fields that belong to no operation: caller, context, table, database. Reading and writing are inverses. */
+/**
+ * Reads and writes the header fields that all operations share: caller, context, table, database. For each field, the
+ * reader is the inverse of the writer.
+ */
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
 import type { OperationOptions } from '../../src/protocol/calls.js'
@@ -8,17 +11,19 @@ import { repeatsRequestId } from './dialect.js'
 
 export type Caller = Pick<OperationOptions, 'identity' | 'context' | 'table'>
 
-/** Prefixes of context fields. Clients should use the first; the others are of other products. */
+/**
+ * Default prefixes of context fields. Clients of Sheaf use the first prefix; the others are those of other products.
+ */
 const contextPrefixes: readonly string[] = ['x-sheaf-ctx-', 'x-ns-ctx-', 'x-lance-ctx-']
 
-/** UUID of the table that a call is about, whatever its current name is. */
+/** Header field with the UUID of the table. A client sends it so that the call finds the table also after a rename. */
 const tableHeader = 'x-sheaf-table'
 
 const databaseHeader = 'x-lancedb-database'
-/** Names below the database, joined by slashes. */
+/** Header field with the namespaces below the database, joined by slashes. */
 const belowDatabaseHeader = 'x-lancedb-database-prefix'
 
-/** Header fields with credentials. They are never context, and never logged. */
+/** Header fields with credentials. They never become part of the context, and are never logged. */
 const credentials: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -26,12 +31,15 @@ const credentials: ReadonlySet<string> = new Set([
   'cookie',
 ])
 
-/** Return the prefixes of context fields. Throws InvalidInput for a text with which no header field can begin. */
+/**
+ * Check the prefixes of context fields, and return them. Throws InvalidInput for a prefix with which no header field
+ * can begin.
+ */
 export function resolvePrefixes(prefixes: readonly string[] = contextPrefixes): readonly string[] {
   if (!Array.isArray(prefixes)) throw invalidInput(`contextPrefixes must be an array, got ${quote(prefixes)}`)
   for (const prefix of prefixes) {
     if (typeof prefix === 'string' && /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(prefix)) continue
-    throw invalidInput(`contextPrefixes has ${quote(prefix)}, which begins no header field`, {
+    throw invalidInput(`contextPrefixes has ${quote(prefix)}, which no header field can begin with`, {
       hint: 'use lower-case letters, digits and "-", as in "x-acme-ctx-"',
     })
   }
@@ -39,8 +47,8 @@ export function resolvePrefixes(prefixes: readonly string[] = contextPrefixes): 
 }
 
 /**
- * Return what the header says about the caller; fields without a value are absent. Names of context entries are in lower case. If several
- * prefixes give one name, the earlier prefix takes precedence.
+ * Return the identity, the context and the table from the header. Fields without a value are absent. Names of context
+ * entries are in lower case. If several prefixes give the same name, the earlier prefix wins.
  */
 export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly string[]): Caller {
   const identity = readIdentity(headers)
@@ -53,7 +61,10 @@ export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly stri
   }
 }
 
-/** Return the `x-request-id`, for the log and for the reply. It need not be unique: proxies pass on the id of their own caller. */
+/**
+ * Return the `x-request-id`, for the log and the reply. The id need not be unique, because proxies pass on the id of
+ * their own caller.
+ */
 export function readRequestId(headers: IncomingHttpHeaders): string | undefined {
   return one(headers['x-request-id']) || undefined
 }
@@ -61,8 +72,9 @@ export function readRequestId(headers: IncomingHttpHeaders): string | undefined 
 const keyHeader = 'idempotency-key'
 
 /**
- * Return the idempotency key of a call: the header field for keys, or the `x-request-id` of a client of LanceDB that repeats requests under
- * the same id. Equal keys of two principals are two keys. Throws InvalidInput for an empty key.
+ * Return the idempotency key of a call. The key is the header field `idempotency-key`, or else the `x-request-id` if
+ * the client is one of LanceDB's that repeats requests under the same id. The key includes the principal, so that equal
+ * keys of two principals differ. Throws InvalidInput for an empty key.
  */
 export function readKey(
   headers: IncomingHttpHeaders,
@@ -70,13 +82,14 @@ export function readKey(
   principal: string | undefined,
 ): string | undefined {
   const given = one(headers[keyHeader])
-  if (given === '') throw invalidInput(`${keyHeader} is empty`, { hint: 'send a fresh key, or none' })
+  if (given === '')
+    throw invalidInput(`${keyHeader} is empty`, { hint: 'send a new key, or leave out the field' })
   const key =
     given ?? (repeatsRequestId(headers['user-agent'], operation) ? readRequestId(headers) : undefined)
   return key === undefined || principal === undefined ? key : JSON.stringify([principal, key])
 }
 
-/** Return the credentials in the header, valid or not. */
+/** Return the credentials in the header without checking them, or undefined if there are none. */
 export function readIdentity(headers: IncomingHttpHeaders): Identity | undefined {
   const token = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
   const key = one(headers['x-api-key'])
@@ -99,8 +112,8 @@ function contextIn(
 }
 
 /**
- * Return the context together with every header field as `header.<name>`, in lower case, except credentials. This takes several times as
- * long as reading the rest of a header, so it is done only on demand.
+ * Return the context, with every header field except credentials added as `header.<name>`, in lower case. Call this
+ * only if needed: it takes several times as long as reading the rest of a header.
  */
 export function withHeaders(
   context: Readonly<Record<string, string>>,
@@ -111,7 +124,10 @@ export function withHeaders(
   return all
 }
 
-/** Return the database of a request: its name, and the names below it, joined by slashes. Undefined if the request names none. */
+/**
+ * Return the database of a request: its name and the namespaces below it, joined by slashes. Undefined if the request
+ * has no database.
+ */
 export function readDatabase(headers: IncomingHttpHeaders): string | undefined {
   const name = one(headers[databaseHeader]) || undefined
   const below = one(headers[belowDatabaseHeader]) || undefined
@@ -119,8 +135,8 @@ export function readDatabase(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Return the identity in a JSON body, for requests without credentials in the header. Throws InvalidInput for an invalid identity, and does
- * not quote it: it might be half a secret.
+ * Return the identity in a JSON body, for requests without credentials in the header. Throws InvalidInput for an
+ * invalid identity. The message does not quote the identity, which may contain a part of a secret.
  */
 export function identityIn(body: unknown): Identity | undefined {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'identity')) return undefined
@@ -129,7 +145,7 @@ export function identityIn(body: unknown): Identity | undefined {
   const { api_key, auth_token } = identity as Record<keyof Identity, unknown>
   const isObject = typeof identity === 'object' && !Array.isArray(identity)
   if (!isObject || !isTextOrAbsent(api_key) || !isTextOrAbsent(auth_token)) {
-    throw invalidInput('identity must be an object of the texts api_key and auth_token')
+    throw invalidInput('identity must be an object with the strings api_key and auth_token')
   }
   return { ...(api_key != null && { api_key }), ...(auth_token != null && { auth_token }) }
 }
@@ -142,7 +158,10 @@ function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** Return the header fields for a caller. Throws InvalidInput for values that a header cannot carry. */
+/**
+ * Return the header fields that carry the identity, context, key and table of a call. Throws InvalidInput for a value
+ * that a header field cannot carry.
+ */
 export function writeCaller({
   identity,
   context,
@@ -159,16 +178,22 @@ export function writeCaller({
   return headers
 }
 
-/** Check header fields that a client sends. Throws InvalidInput for names and values that a header cannot carry, without the value. */
+/**
+ * Check the header fields that a client wants to send. Throws InvalidInput for a name or value that HTTP does not
+ * allow. The message does not contain the value.
+ */
 export function checkHeaders(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     try {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     } catch (cause) {
-      throw invalidInput(`the header field ${JSON.stringify(name)} cannot carry this name or value`, {
-        cause,
-      })
+      throw invalidInput(
+        `the header field ${JSON.stringify(name)} has a character that HTTP does not allow, in its name or its value`,
+        {
+          cause,
+        },
+      )
     }
   }
 }

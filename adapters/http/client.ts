@@ -1,4 +1,4 @@
-/** Opens a namespace that a server provides over HTTP, as if it were in this process. */
+/** Opens a namespace of a server over HTTP. Its API is the same as for a namespace in this process. */
 
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { type AnyCatalogue, Namespace } from '../../src/client/namespace.js'
@@ -36,18 +36,20 @@ type HeaderRecord = Readonly<Record<string, string>>
 
 export interface ConnectHttpOptions {
   /**
-   * Header fields that are sent with every request, or a function that returns them. The function is called before each request, also
-   * before a repeated one, for example to refresh a token. If it throws, the call throws this error.
+   * Header fields to send with every request, or a function that returns them. The function is called before each
+   * request, also before a repeated one, so it can refresh a token. If the function throws, the call throws the same
+   * error.
    */
   readonly headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>) | undefined
   /**
-   * How many times a call is sent again after a lost connection, or a reply with the status 429, 502, 503 or 504. Applies to reads, and to
-   * writes with `idempotencyKey`. Rows are sent again only while at most 16 MiB of them were sent. Default 0.
+   * Maximum number of times that a call is sent again after a lost connection, or after the status 429, 502, 503 or
+   * 504. Default 0. Applies to reads, and to writes with `idempotencyKey`. Rows are sent again only if at most 16 MiB
+   * of them were sent.
    */
   readonly retries?: number | undefined
   /**
-   * The longest time for a call with all its repetitions, milliseconds. After it, the call throws ServiceUnavailable; a write that was sent
-   * completely has the kind `commit-state-unknown`. Default: no limit.
+   * Time limit for a call with all its repetitions, milliseconds. Default: no limit. After this time, the call throws
+   * ServiceUnavailable. The error has the kind `commit-state-unknown` if a write was sent completely.
    */
   readonly timeoutMs?: number | undefined
   /**
@@ -70,14 +72,14 @@ export const connectHttpShape = declare<ConnectHttpOptions>()({
 })
 
 /**
- * Open the namespace at `url`, base path included. Connects with the first call.
+ * Open the namespace at `url`, which includes the base path of the server. The first call opens the connection.
  *
- * Throws InvalidInput for a text that is not an http or https URL. Calls reject with ServiceUnavailable while the server cannot be reached.
- * If the connection is lost after a write was sent, the error has kind `commit-state-unknown`. The `signal` of a call aborts a read at any
- * time, and a write until it is sent completely.
+ * Throws InvalidInput for a text that is not an http or https URL. A call rejects with ServiceUnavailable if it cannot
+ * reach the server. If the connection is lost after a write was sent completely, the error has the kind
+ * `commit-state-unknown`. The `signal` of a call aborts a read at any time, and a write until it is sent completely.
  *
- * A repeated call waits before it is sent again: 100 ms, then twice as long each time, up to 5 s, and at least as long as `Retry-After`
- * says. A random part of up to one half is taken off.
+ * The client waits before it sends a call again: 100 ms at first, then twice as long each time, at most 5 s. The wait
+ * is shortened by a random part of at most one half, but is never shorter than `Retry-After`.
  *
  * ```js
  * const ns = connectHttp('http://localhost:2333', { headers: { 'x-api-key': key } })
@@ -109,11 +111,11 @@ export function connectHttp(
   return new Namespace(remote.operations, close, undefined, int64)
 }
 
-/** The longest pause before a call is sent again, and the first one, milliseconds. */
+/** Maximum wait before a call is sent again, and the first wait, milliseconds. */
 const longestPauseMs = 5_000
 const firstPauseMs = 100
 
-/** Statuses of load and of proxies, after which a call may succeed. */
+/** Statuses of overloaded servers and of proxies. The same call may succeed later. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 interface SenderOptions extends ConnectHttpOptions {
@@ -121,7 +123,7 @@ interface SenderOptions extends ConnectHttpOptions {
   readonly retries: number
 }
 
-/** Sends calls as requests. */
+/** Sends calls as HTTP requests. */
 class Sender {
   readonly #connection: HttpConnection
   readonly #options: SenderOptions
@@ -133,7 +135,7 @@ class Sender {
     this.#clock = clock
   }
 
-  /** Carry out a call, with its repetitions. */
+  /** Send a call, and repeat it if the options allow this. Returns its result. */
   async send(call: Call): Promise<unknown> {
     const { timeoutMs } = this.#options
     const { signal } = call.options
@@ -147,14 +149,17 @@ class Sender {
         signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
       )
     } catch (cause) {
-      // Outside of a request, the text is the reason of the signal.
+      // If no request was running, the rejection is the reason of the signal: the text.
       throw cause === reason ? new SheafError(ErrorCode.ServiceUnavailable, reason) : cause
     } finally {
       end()
     }
   }
 
-  /** `either`: fires for `timeout`, and for the signal of the call. */
+  /**
+   * Send a call until it has a final reply. `timeout`: aborts when the time limit is over. `either`: aborts with
+   * `timeout`, or with the signal of the call.
+   */
   async #repeated(
     call: Call,
     timeout: AbortSignal | undefined,
@@ -199,7 +204,7 @@ class Sender {
     return asked > 0 ? Math.max(ms, asked * 1000) : ms
   }
 
-  /** Send one request. The error is returned if there is no reply. */
+  /** Send one request. If there is no reply, the error is returned instead of thrown. */
   async #exchange(
     { name, request, body, options }: Call,
     headers: HeaderRecord,
@@ -239,7 +244,7 @@ class Sender {
   }
 }
 
-/** Return whether an error means that the connection failed, or that no reply came. */
+/** Return whether an error means that the connection failed or no reply arrived. */
 function isLost(error: unknown): boolean {
   return error instanceof SheafError && error.code === ErrorCode.ServiceUnavailable
 }
@@ -254,18 +259,19 @@ function resultOf(connection: HttpConnection, { name, options }: Call, reply: In
     return readReply(entry, bodyFrom(dialect, name, readJson(concatBytes(reply.chunks), Infinity)), name)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    const message = `the reply of ${connection.base} is not as specified: ${reason}`
+    const message = `the reply of ${connection.base} does not follow the specification: ${reason}`
     throw new SheafError(ErrorCode.Internal, message, { cause })
   }
 }
 
 function arrowReply({ headers, chunks }: Incoming): ArrowReply {
   const text = headers[tableVersion]
-  if (typeof text !== 'string' || !/^\d+$/.test(text)) throw new Error(`no number in ${tableVersion}`)
+  if (typeof text !== 'string' || !/^\d+$/.test(text))
+    throw new Error(`the header field ${tableVersion} has no number`)
   return { version: Number(text), chunks }
 }
 
-/** Return the JSON of an error, or its text if a proxy answered instead of the server. */
+/** Return the error of a reply: parsed JSON, or plain text if a proxy replied instead of the server. */
 function errorContent({ chunks }: Incoming): unknown {
   const bytes = concatBytes(chunks)
   try {

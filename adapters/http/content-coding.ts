@@ -1,4 +1,6 @@
-/** Content codings (RFC 9110, 8.4) of bodies: gzip by Node, zstd by src/arrow/zstd.ts. */
+/**
+ * Decodes and encodes bodies (content codings, RFC 9110, 8.4). Node implements gzip; src/arrow/zstd.ts decodes zstd.
+ */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { types } from 'node:util'
 import zlib from 'node:zlib'
@@ -13,7 +15,10 @@ interface NodeZstd {
   createZstdCompress?(options: { chunkSize: number }): Transform
 }
 
-/** Return the coding that a request names; undefined: its body is not coded. Throws InvalidInput with status 415 for any other coding. */
+/**
+ * Return the coding that the header field Content-Encoding names, or undefined if the body is not coded. Throws
+ * InvalidInput with status 415 for an unknown coding.
+ */
 export function codingIn(field: string | undefined): ContentCoding | undefined {
   const name = (field ?? '').trim().toLowerCase()
   if (name === '' || name === 'identity') return undefined
@@ -26,8 +31,8 @@ export function codingIn(field: string | undefined): ContentCoding | undefined {
 }
 
 /**
- * Decode a body. Throws the error of the chunks; InvalidInput for bytes that are not of this coding or are cut off; and InvalidInput with
- * status 413 if they decode to more than `mostBytes`.
+ * Decode a body. Throws any error of `chunks`. Throws InvalidInput if the bytes are truncated or do not have this
+ * coding, and with status 413 if more than `mostBytes` bytes are decoded.
  */
 export async function* decoded(
   chunks: AsyncIterable<Uint8Array>,
@@ -38,7 +43,7 @@ export async function* decoded(
   for await (const chunk of coding === 'gzip' ? unzipped(chunks) : zstdDecoded(chunks)) {
     bytes += chunk.length
     if (bytes > mostBytes) {
-      throw invalidInput(`the body holds more than the limit of ${mostBytes} bytes when it is decoded`, {
+      throw invalidInput(`the decoded body is larger than the limit of ${mostBytes} bytes`, {
         status: 413,
       })
     }
@@ -48,13 +53,15 @@ export async function* decoded(
 
 async function* unzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unzip = zlib.createGunzip({ chunkSize })
-  // An error of the chunks comes out of `unzip`, which the loop below reads.
+  // An error of `chunks` destroys `unzip`, so the loop below throws it.
   pipeline(Readable.from(chunks), unzip, () => {})
   try {
     yield* unzip as AsyncIterable<Uint8Array>
   } catch (cause) {
     if (cause instanceof SheafError || !isZlibError(cause)) throw cause
-    throw invalidInput(`the body is not gzip, as its content encoding says: ${cause.message}`, { cause })
+    throw invalidInput(`the content encoding is gzip, but the body is not valid gzip: ${cause.message}`, {
+      cause,
+    })
   } finally {
     unzip.destroy()
   }
@@ -82,7 +89,7 @@ async function* zstdDecoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** Encode a body on threads of Node's pool. `zstd` only if Node has it. */
+/** Encode a body, on threads of Node's pool. Use `zstd` only if this Node version can write it. */
 export function encoded(chunks: AsyncIterable<Uint8Array>, coding: ContentCoding): AsyncIterable<Uint8Array> {
   const coder =
     coding === 'gzip'

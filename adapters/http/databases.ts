@@ -17,9 +17,9 @@ export interface DatabasesOptions {
   /** The database for requests without a database name. Default: such requests are refused. */
   readonly default?: string
   /**
-   * How many databases stay open while no call uses them. Above this number, the least recently used
-   * database is closed. Default 8. Background tasks of a
-   * database stop when it is closed, and continue when it is opened again.
+   * Maximum number of databases that stay open while no call uses them. Default 8. Above this number, the least
+   * recently used database is closed. Background tasks of a database stop when it is closed, and continue when it is
+   * opened again.
    */
   readonly keepOpen?: number
   /** Options for opening each database. `cacheBytes` limits each open database, not their sum. */
@@ -39,8 +39,8 @@ export interface Databases {
   /** The database for requests without a database name. */
   readonly default?: string | undefined
   /**
-   * Open a database if it is not open, and keep it open until `work` is done. `name`: one name, or several joined by slashes.
-   * Rejects with:
+   * Open a database if it is not open, and keep it open until `work` is done. `name`: one name, or a path of names
+   * joined by slashes. Rejects with:
    *
    * - InvalidInput for an invalid name, and for `undefined` if there is no default.
    * - ServiceUnavailable after `close`.
@@ -55,8 +55,8 @@ export interface Databases {
 }
 
 /**
- * Serve every directory below `root` as a database, named by its path from there. A database is opened by the first request that names it.
- * Throws InvalidInput for invalid options.
+ * Serve every directory below `root` as a database. The name of a database is the path of its directory from `root`.
+ * The first request for a database opens it. Throws InvalidInput for invalid options.
  *
  * ```js
  * const server = await serve(databases('./data', { create: true, default: 'main' }))
@@ -74,7 +74,7 @@ export function databases(
 
 interface Opened {
   readonly namespace: Promise<Namespace>
-  /** How many calls are using the database. */
+  /** Number of calls that use the database. */
   uses: number
 }
 
@@ -85,9 +85,9 @@ class Folder implements Databases {
   readonly #root: string
   readonly #options: DatabasesOptions
   readonly #keepOpen: number
-  /** Open databases by path from the root; the most recently used is the last. */
+  /** Open databases by their path from the root, in order of use. The last entry is the most recently used. */
   readonly #opened = new Map<string, Opened>()
-  /** Databases that are being closed. They can be opened again once they are closed. */
+  /** Databases that are being closed. A call that opens one of them waits until it is closed. */
   readonly #closing = new Map<string, Promise<void>>()
   readonly #work = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
@@ -116,8 +116,8 @@ class Folder implements Databases {
       throw new SheafError(ErrorCode.ServiceUnavailable, 'the databases are closed')
     }
     if (name === undefined) {
-      throw invalidInput('the request names no database', {
-        hint: 'send its name as the header field x-lancedb-database, or give the server a default',
+      throw invalidInput('the request has no database', {
+        hint: 'send the header field x-lancedb-database, or set a default database on the server',
       })
     }
     checkDatabase(name)
@@ -148,12 +148,12 @@ class Folder implements Databases {
     }
   }
 
-  /** Open a database. Calls that come meanwhile wait for the same promise. */
+  /** Open a database. Calls that need it in the meantime wait for the same promise. */
   async #open(name: string): Promise<Namespace> {
     await this.#closing.get(name)
     const { create = false, connect: options } = this.#options
     const path = join(this.#root, ...name.split('/'))
-    // Every root has a log. Opening another directory would leave files there.
+    // A directory without a log is not a root. Opening it would write files there.
     if (!create && !existsSync(join(path, '_log'))) {
       throw invalidInput(`there is no database ${quote(name)}`, {
         hint: 'create it on the server, or let the server create missing databases: databases(root, { create: true })',
@@ -219,7 +219,7 @@ export function checkDatabase(name: string): void {
     checkName(each, 'the database')
     if (each.startsWith('_') || each.toLowerCase() === 'tables') {
       throw invalidInput(
-        `the database cannot be called ${quote(each)}: that is where databases keep their files`,
+        `a database cannot be called ${quote(each)}: databases keep their files under this name`,
       )
     }
   }

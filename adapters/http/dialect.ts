@@ -1,9 +1,10 @@
 /**
- * The differences between the two families of clients. A trailing slash tells them apart: LanceDB's remote client sends one,
- * clients of the namespace specification never do.
+ * Handles the differences between the two families of clients. LanceDB's remote client adds a slash to the end of each
+ * path; clients of the namespace specification never do.
  *
- * LanceDB's client retries every 409 and takes every 404 for a missing table, so in its dialect both are sent only if that is
- * right (A-164). It reads tags as a bare map, and recognizes an existing table by the words "already exists".
+ * LanceDB's client retries after every status 409, and reads every status 404 as a missing table. So in its dialect,
+ * other errors with these statuses are sent as 400 (A-164). The client reads tags as a bare map, and recognizes an
+ * existing table by the words "already exists".
  */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
 import type { OperationOptions } from '../../src/protocol/calls.js'
@@ -11,14 +12,14 @@ import type { OperationName } from '../../src/protocol/operations.js'
 
 export type Dialect = NonNullable<OperationOptions['dialect']>
 
-/** Return the dialect of a request by its path. */
+/** Return the dialect of a request, which its path determines. */
 export function dialectOf(path: string): Dialect {
   return path.length > 1 && path.endsWith('/') ? 'lance' : 'namespace'
 }
 
 /**
- * Writes that LanceDB's clients (Node 0.37 and 0.39, Python 0.40) were seen to repeat with the same `x-request-id`. Inserts and merges
- * get a new id each time; requests that create, rename or drop a table are sent once.
+ * Writes that LanceDB's clients (Node 0.37 and 0.39, Python 0.40) repeat under the same `x-request-id`. These clients
+ * use a new id for each insert and merge, and never repeat a request that creates, renames or drops a table.
  */
 const sentAgain: ReadonlySet<OperationName> = new Set<OperationName>([
   'updateTable',
@@ -35,20 +36,24 @@ const sentAgain: ReadonlySet<OperationName> = new Set<OperationName>([
   'restoreTable',
 ])
 
-/** Return whether two requests of LanceDB's client with one `x-request-id` are the same request. */
+/**
+ * Return whether a client of LanceDB repeats this operation under the same `x-request-id`. Two requests with one id are
+ * then the same request.
+ */
 export function repeatsRequestId(userAgent: string | undefined, operation: OperationName): boolean {
   return sentAgain.has(operation) && /^LanceDB-[A-Za-z]+-Client\//.test(userAgent ?? '')
 }
 
 /**
- * Return whether a request may come from a client that is newer than this server. Clients of LanceDB and of the Lance Namespace have these
- * names in `user-agent`; those in Rust send no such field. No other client can know names that this server does not.
+ * Return whether a request may come from a client that is newer than this server. Clients of LanceDB and of the Lance
+ * Namespace name themselves in `user-agent`, or send no `user-agent` if they are written in Rust. Other clients cannot
+ * know names that this server does not know.
  */
 export function mayBeNewer(userAgent: string | undefined): boolean {
   return userAgent === undefined || /^(LanceDB|OpenAPI-Generator)\b/i.test(userAgent)
 }
 
-/** Return the path, with its query, in a dialect. */
+/** Convert a path, which may have a query, to its form in a dialect. */
 export function pathIn(dialect: Dialect, path: string): string {
   return dialect === 'lance' ? path.replace(/(?=\?|$)/, '/') : path
 }
@@ -59,7 +64,7 @@ export function unknownPath(path: string, dialect: Dialect): SheafError {
   return dialect === 'lance' ? invalidInput(message) : unsupported(message, { status: 404 })
 }
 
-/** Return the error in a dialect: the same code, perhaps with another status and a plainer text. */
+/** Convert an error to its form in a dialect: the code stays the same, but the status and the text may differ. */
 export function errorIn(
   dialect: Dialect,
   error: SheafError,
@@ -88,12 +93,12 @@ function lanceStatus({ code, status }: SheafError, operation: OperationName | un
   }
 }
 
-/** Return the JSON body of a reply in a dialect. */
+/** Convert the JSON body of a reply to its form in a dialect. */
 export function bodyIn(dialect: Dialect, operation: OperationName, body: unknown): unknown {
   return dialect === 'lance' && operation === 'listTableTags' ? (body as { tags: unknown }).tags : body
 }
 
-/** The inverse of `bodyIn`. */
+/** Convert the JSON body of a reply back from its form in a dialect. The inverse of `bodyIn`. */
 export function bodyFrom(dialect: Dialect, operation: OperationName, body: unknown): unknown {
   return dialect === 'lance' && operation === 'listTableTags' ? { tags: body } : body
 }

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 
 type SocketEvent = readonly [emitter: EventEmitter, event: string]
 
-/** Resolve at the first of these events; `error` counts like any other. Leaves no listener behind. */
+/** Resolve when the first of these events is emitted; an `error` event also resolves. Removes all its listeners. */
 export function first(...events: readonly SocketEvent[]): Promise<void> {
   return new Promise(resolve => {
     const happened = () => {
@@ -14,7 +14,10 @@ export function first(...events: readonly SocketEvent[]): Promise<void> {
   })
 }
 
-/** As `first`, but resolves with false if no event comes within `ms`. Rejects with `signal.reason`. */
+/**
+ * Resolve with true at the first of these events, or with false after `ms` milliseconds without an event. Rejects with
+ * `signal.reason` if the signal aborts.
+ */
 export function firstWithin(
   ms: number,
   signal: AbortSignal | undefined,
@@ -39,5 +42,5 @@ export function firstWithin(
   })
 }
 
-/** The longest delay of a timer, milliseconds: Node fires a timer with a longer delay at once. */
+/** Maximum delay of a timer, milliseconds. Node fires a timer with a longer delay immediately. */
 export const longestTimerMs = 2 ** 31 - 1

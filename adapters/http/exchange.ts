@@ -1,4 +1,4 @@
-/** One HTTP request and its reply, from the client's side. */
+/** Sends HTTP requests to a server, and receives the replies. Only the client uses this file. */
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
@@ -8,13 +8,13 @@ import { first } from './events.js'
 
 interface Outgoing {
   readonly method: string
-  /** Path below the base of the connection, percent-encoded. */
+  /** Path below the base path of the connection, percent-encoded. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
   readonly access: 'read' | 'write'
   readonly signal: AbortSignal | undefined
-  /** Fires when the client stops waiting for the reply, with a text that says why. */
+  /** Aborts when the time limit of the call is over. Its reason is the text of the error. */
   readonly timeout: AbortSignal | undefined
 }
 
@@ -24,16 +24,16 @@ export interface Incoming {
   readonly chunks: readonly Uint8Array[]
 }
 
-/** Connections to one server, kept open between requests. */
+/** The connections to one server. They stay open between requests. */
 export class HttpConnection {
-  /** Origin and base path, without trailing slash. */
+  /** Origin and base path of the server, without a trailing slash. */
   readonly base: string
   readonly #server: http.RequestOptions
   readonly #basePath: string
   readonly #protocol: typeof http | typeof https
   readonly #agent: http.Agent
 
-  /** Throws InvalidInput for a text that is not an http or https URL. */
+  /** Create a connection without opening it. Throws InvalidInput for a text that is not an http or https URL. */
   constructor(url: string) {
     const parsed = parseUrl(url)
     this.#server = urlToHttpOptions(parsed)
@@ -44,11 +44,11 @@ export class HttpConnection {
   }
 
   /**
-   * Send a request, and return the reply with any status. Rejects with `signal.reason` when aborted, with the error of a body that throws,
-   * and with ServiceUnavailable when the connection fails.
+   * Send a request, and return the reply, whatever its status. Rejects with `signal.reason` if the signal aborts, with
+   * the error of a body that throws, and with ServiceUnavailable if the connection fails.
    *
-   * A write that was sent completely cannot be aborted any more, because its outcome would be unknown. If its connection fails then, or its
-   * time is over, the error has kind `commit-state-unknown`.
+   * A write that was sent completely cannot be aborted, because its outcome would be unknown. If its connection fails
+   * or its time is over, the error has the kind `commit-state-unknown`.
    */
   exchange(outgoing: Outgoing): Promise<Incoming> {
     const { method, headers, body, access, signal, timeout } = outgoing
@@ -80,7 +80,8 @@ export class HttpConnection {
         timeout?.removeEventListener('abort', expire)
       })
       request.on('error', cause => {
-        // A server may answer and close before it has read everything. Then the answer counts.
+        // Ignore errors after the head of a reply: a server may reply and close the connection before it has read the
+        // whole request.
         if (!answered) fail(cause)
       })
       request.once('response', response => {
@@ -110,7 +111,7 @@ export class HttpConnection {
     })
   }
 
-  /** Close the connections. */
+  /** Close all connections to the server. */
   close(): void {
     this.#agent.destroy()
   }
@@ -130,7 +131,7 @@ async function readAll(response: IncomingMessage): Promise<Uint8Array[]> {
   return chunks
 }
 
-/** Send the body as fast as the server takes it. Rejects with the error of the body, and with nothing else. */
+/** Send the body, and wait while the connection cannot take more. Rejects only with an error of the body itself. */
 async function sendBody(request: ClientRequest, body: Outgoing['body']): Promise<void> {
   if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
     request.end(body ?? undefined)

@@ -1,10 +1,13 @@
-/** Sends a Fetch `Request` to a `node:http` server over a connection in memory, so that all rules of the server apply. */
+/**
+ * Sends a Fetch `Request` to a `node:http` server over a connection in memory. So all rules of the server apply to the
+ * request.
+ */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { first } from './events.js'
 
-/** Header fields that are not forwarded: those that apply to one connection only (RFC 9110, 7.6.1), and `expect`. */
+/** Header fields that are not forwarded: fields about one connection (RFC 9110, 7.6.1), and `expect`. */
 const ofConnection: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   'expect',
@@ -14,9 +17,11 @@ const ofConnection: ReadonlySet<string> = new Set([
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304])
 
 /**
- * Send a request over a connection, and return the reply. `connect` gives the other end of the connection to a server.
+ * Send a request over a connection, and return the reply. `connect`: passes the server's end of the connection to a
+ * server.
  *
- * Rejects with `request.signal.reason`, and with ServiceUnavailable if the connection ends before the head of the reply.
+ * Rejects with `request.signal.reason`, and with ServiceUnavailable if the connection ends before the head of the
+ * reply.
  */
 export async function fetchOver(request: Request, connect: (socket: Duplex) => void): Promise<Response> {
   const { signal } = request
@@ -37,7 +42,8 @@ export async function fetchOver(request: Request, connect: (socket: Duplex) => v
     })
   })
   connect(far)
-  // The server may reply before it has read the whole body, so do not wait for the body. If the body fails, the request is aborted.
+  // Do not wait for the body, because the server may reply before it has read all of it. If the body fails, the request
+  // is aborted.
   sendBody(request, sent).catch(cause => sent.destroy(cause as Error))
   return responseOf(await answer, request.method)
 }
@@ -73,13 +79,14 @@ function responseOf(answer: IncomingMessage, method: string): Response {
   return new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, { status, headers })
 }
 
-/** Return the client's end and the server's end of a new connection. */
+/** Return the two ends of a new connection: the client's end and the server's end. */
 function connectionInMemory(): [MemorySocket, MemorySocket] {
   const near = new MemorySocket()
   const far = new MemorySocket()
   near.connect(far)
   far.connect(near)
-  // If the client closes, the server's end is destroyed. If the server closes, the client can still read the bytes that were sent.
+  // If the client closes its end, the server's end is destroyed. If the server closes its end, the client can still
+  // read the bytes that were sent.
   near.once('close', () => far.destroy())
   far.once('close', () => near.receiveEnd())
   return [near, far]
@@ -88,7 +95,7 @@ function connectionInMemory(): [MemorySocket, MemorySocket] {
 /** One end of a connection in memory, with the methods of a socket that servers and clients call. */
 class MemorySocket extends Duplex {
   #other: MemorySocket | undefined
-  /** Completes the pending write of the other end. Called when this end reads or is destroyed. */
+  /** Completes the pending write of the other end. This end calls it when it reads or is destroyed. */
   #continue: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
   #hasEnd = false
@@ -132,7 +139,7 @@ class MemorySocket extends Duplex {
     resume?.()
   }
 
-  /** Emit `timeout` after `ms` milliseconds without reads and writes; 0: never. */
+  /** Emit `timeout` after `ms` milliseconds without reads and writes. 0 disables the timeout. */
   setTimeout(ms: number): this {
     clearTimeout(this.#timer)
     this.#timer = ms > 0 ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined

@@ -1,4 +1,4 @@
-/** Authenticates callers, and asks the `authorize` hook what they may do. */
+/** Authenticates callers, and calls the `authorize` hook to decide what they may do. */
 
 import { ErrorCode, invalidInput, nearestName, quote, SheafError } from '../../src/errors.js'
 import { formatId } from '../../src/protocol/identifiers.js'
@@ -11,22 +11,26 @@ import { isLoopback } from './loopback.js'
 import type { NamedObject } from './named-objects.js'
 import { Secrets } from './secrets.js'
 
-/** How callers authenticate. At least one way must be given; each of them admits a caller. Secrets are keyed by the name of the owner. */
+/**
+ * How callers authenticate. At least one of `tokens`, `apiKeys` and `jwt` must be given. A caller needs one valid
+ * credential of any kind. `tokens` and `apiKeys` map the name of the owner to the secret.
+ */
 export interface AuthOptions {
-  /** Secrets accepted in `Authorization: Bearer`, by owner. */
+  /** Secrets that are accepted in `Authorization: Bearer`, by the name of the owner. */
   readonly tokens?: Readonly<Record<string, string>> | undefined
-  /** Secrets accepted in `x-api-key`, by owner. */
+  /** Secrets that are accepted in `x-api-key`, by the name of the owner. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined
-  /** JSON Web Tokens accepted in `Authorization: Bearer`; needs the package `jose`. */
+  /** JSON Web Tokens are accepted in `Authorization: Bearer`. Needs the package `jose`. */
   readonly jwt?: JwtOptions | undefined
   /**
-   * Databases that the owner of a token or key may open, by owner; `['*']`: all. Only for a server of `databases`. Once this or
-   * `jwt.databasesClaim` is given, a caller opens only the databases granted to it.
+   * Databases that the owner of a token or key may open, by owner. `['*']` grants all databases. Only for a server of
+   * `databases`. If this option or `jwt.databasesClaim` is given, a caller may open only the databases that are granted
+   * to it.
    */
   readonly grants?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
-/** A shape that never quotes a value of the wrong type: it may be a secret. */
+/** A shape whose errors never quote the value, because the value may be a secret. */
 const secrets = given<Readonly<Record<string, string>>>('an object of secrets by name', () => true)
 
 export const authShape = options<AuthOptions>()({
@@ -36,45 +40,54 @@ export const authShape = options<AuthOptions>()({
   grants: record(array(string('nonEmpty'))),
 })
 
-/** An authenticated caller. */
+/** A caller whose credentials are valid. */
 export interface Principal {
-  /** Owner of the secret, or subject (`sub`) of the token. */
+  /** The owner of the secret, or the subject (`sub`) of the token. */
   readonly name: string
-  /** The claims of a JSON Web Token. */
+  /** The claims of the token. Undefined for tokens and keys that are plain secrets. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined
-  /** Databases that the caller may open, `*` for all; undefined if `auth` grants none to any caller, and so restricts no caller. */
+  /**
+   * Databases that the caller may open; `*` means all. Undefined if the server has no grants: then no caller is
+   * restricted.
+   */
   readonly databases?: readonly string[] | undefined
 }
 
-/** A grant of all databases. */
+/** The database name in a grant that stands for all databases. */
 const all = '*'
 
-/** What `authorize` gets in addition to operation, id and identity. */
+/** The facts about a call that `authorize` gets in addition to operation, id and identity. */
 export interface Asked {
-  /** The authenticated caller; undefined without `auth`. */
+  /** The authenticated caller. Undefined without `auth`. */
   readonly principal: Principal | undefined
   /** The context that the client sent, and every header field of the request as `header.<name>`, except credentials. */
   readonly context: Readonly<Record<string, string>>
-  /** The database as the client named it. */
+  /** The database, as the client wrote it. Undefined if the client sent none. */
   readonly database: string | undefined
 }
 
 /**
- * Decides whether a call may go on. Called for each object that the call names, with the operation on that object:
+ * Decides whether a call may continue. The server calls this hook for each object that the call names, and passes the
+ * operation on that object:
  *
- * - A batch asks for each of its tables, with `createTableVersion`, `declareTable` and so on. A rename asks for the old and the new name.
- * - A view asks for itself and, as `queryTable`, for its source.
- * - Transactions and jobs ask with their own ids, `[id]`, which contain no table names.
- * - A listing asks for the namespace that it lists, or the root (`[]`) for all tables or all jobs. Its result is not filtered.
- * - Dropping a namespace with its content asks for the namespace alone.
+ * - A batch: the hook runs for each of its tables, with operations such as `createTableVersion` or `declareTable`.
+ * - A rename: the hook runs for the old and for the new name.
+ * - Creating a view: the hook runs for the view, and for its source with the operation `queryTable`.
+ * - Transactions and jobs: the id is `[id]`, with the id of the transaction or job. It contains no table name.
+ * - A listing: the id is that of the listed namespace, or the root (`[]`) for all tables or all jobs. The result is not
+ *   filtered.
+ * - Dropping a namespace with its content: the hook runs only for the namespace.
  *
- * The hook runs before anything is looked up or uploaded, so a refused caller does not learn whether an object exists.
+ * The hook runs before the server looks up an object or reads an upload. So a refused caller does not learn whether an
+ * object exists.
  *
- * Only `true` lets the call go on. Any other result or error refuses the call with PermissionDenied (403). If the hook throws a SheafError,
- * the caller gets this error instead. `identity` is what the client sent; the header takes precedence over the body.
+ * The call continues only if the hook returns `true`. Any other result or error refuses the call with PermissionDenied
+ * (403). If the hook throws a SheafError, the caller gets this error instead. `identity`: the credentials that the
+ * client sent. Credentials in the header take precedence over credentials in the body.
  *
  * ```js
- * const authorize = (operation, id, identity, { principal }) => principal?.name === 'admin' || operation === 'queryTable'
+ * const authorize = (operation, id, identity, { principal }) =>
+ *   principal?.name === 'admin' || operation === 'queryTable'
  * ```
  */
 export type Authorize = (
@@ -84,9 +97,9 @@ export type Authorize = (
   asked: Asked,
 ) => boolean | Promise<boolean>
 
-/** Authenticates callers, and asks whether they may do a call. */
+/** Authenticates callers, and decides whether a call is allowed. */
 export class Gate {
-  /** Null: callers are not authenticated. */
+  /** The accepted credentials. Null: callers need not authenticate. */
   readonly #ways: Ways | null
   readonly #authorize: Authorize | undefined
 
@@ -95,7 +108,7 @@ export class Gate {
     this.#authorize = authorize
   }
 
-  /** Create a gate. Throws InvalidInput for invalid options, such as options that admit no caller, or every caller by mistake. */
+  /** Create a gate. Throws InvalidInput for invalid options, for example if no caller could authenticate. */
   static async open(auth: AuthOptions | undefined, authorize: Authorize | undefined): Promise<Gate> {
     if (authorize !== undefined && typeof authorize !== 'function') {
       throw invalidInput(`authorize must be a function, got ${quote(authorize)}`)
@@ -113,7 +126,10 @@ export class Gate {
     return this.#authorize !== undefined
   }
 
-  /** Return the caller with these credentials; undefined without `auth`. Throws Unauthenticated if they are missing or wrong. */
+  /**
+   * Return the caller with these credentials. Returns undefined without `auth`. Throws Unauthenticated if the
+   * credentials are missing or wrong.
+   */
   async admit(identity: Identity | undefined): Promise<Principal | undefined> {
     if (this.#ways === null) return undefined
     const { tokens, apiKeys, jwt, grants } = this.#ways
@@ -129,7 +145,7 @@ export class Gate {
     throw new SheafError(ErrorCode.Unauthenticated, problem, { hint: waysIn(this.#ways) })
   }
 
-  /** Throw PermissionDenied for a database that is not granted to the caller, whether the database exists or not. */
+  /** Throw PermissionDenied if the database is not granted to the caller, whether or not the database exists. */
   allowDatabase(principal: Principal | undefined, database: string | undefined): void {
     const granted = principal?.databases
     if (granted === undefined || database === undefined) return
@@ -137,7 +153,7 @@ export class Gate {
     throw new SheafError(ErrorCode.PermissionDenied, `not allowed: the database ${quote(database)}`)
   }
 
-  /** Ask `authorize` for each object. Throws the refusal of the first object that is not allowed. */
+  /** Call `authorize` for each object. Throws the refusal for the first object that is not allowed. */
   async allow(objects: readonly NamedObject[], identity: Identity | undefined, asked: Asked): Promise<void> {
     if (this.#authorize === undefined) return
     for (const { operation, id, shown = id } of objects) {
@@ -152,7 +168,7 @@ export class Gate {
   }
 }
 
-/** Make the error of a refusal. `cause`: what the hook threw, for the log only. */
+/** Make the error of a refusal. `cause`: the error that the hook threw; only the log shows it. */
 function forbidden(operation: OperationName, id: readonly string[], cause?: unknown): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, `not allowed: ${operation} of ${quote(formatId(id))}`, {
     cause,
@@ -163,7 +179,7 @@ interface Ways {
   readonly tokens: Secrets
   readonly apiKeys: Secrets
   readonly jwt: VerifyToken | undefined
-  /** Databases by owner of a token or key; undefined if no databases are granted. */
+  /** Granted databases by owner of a token or key. Undefined if the options have no grants. */
   readonly grants: ReadonlyMap<string, readonly string[]> | undefined
 }
 
@@ -178,14 +194,14 @@ async function resolveAuth(auth: AuthOptions): Promise<Ways> {
       : undefined,
   }
   if (ways.tokens.size + ways.apiKeys.size === 0 && jwt === undefined) {
-    throw invalidInput('auth lets nobody in: it has no tokens, apiKeys or jwt', {
+    throw invalidInput('auth would refuse every caller: it has no tokens, apiKeys or jwt', {
       hint: 'give tokens, apiKeys or jwt, or leave auth out',
     })
   }
   return ways
 }
 
-/** Return whether callers open only the databases that are granted to them. */
+/** Return whether a caller may open only the databases that are granted to it. */
 function grantsDatabases({ grants, jwt }: AuthOptions): boolean {
   return grants !== undefined || jwt?.databasesClaim !== undefined
 }
@@ -215,8 +231,8 @@ function resolveGrants(
 }
 
 /**
- * Check the grants of a server. Throws InvalidInput if every authenticated caller could open every database unless the options say so, and
- * if databases are granted although there is one namespace for all.
+ * Check the grants of a server. Throws InvalidInput in two cases: the options grant databases, but the server has only
+ * one namespace; or the server has databases, but neither grants nor `authorize` restrict who may open them.
  */
 export function checkGrants(
   isDatabases: boolean,
@@ -225,13 +241,13 @@ export function checkGrants(
   if (auth === undefined) return
   const isGranted = grantsDatabases(auth)
   if (isGranted && !isDatabases) {
-    throw invalidInput('auth grants databases, and this server has one namespace for all', {
-      hint: 'serve databases(directory), or leave grants and databasesClaim out',
+    throw invalidInput('auth grants databases, but this server has only one namespace', {
+      hint: 'serve databases(directory), or leave out grants and databasesClaim',
     })
   }
   if (isGranted || !isDatabases || authorize !== undefined) return
-  throw invalidInput('every caller with any credentials could open every database', {
-    hint: 'say who opens which: auth.grants (--grant NAME=DATABASE,..., or NAME=* for all), jwt.databasesClaim, or authorize',
+  throw invalidInput('every caller with valid credentials could open every database', {
+    hint: 'restrict callers with auth.grants (--grant NAME=DATABASE,..., or NAME=* for all), jwt.databasesClaim, or authorize',
   })
 }
 
@@ -243,16 +259,19 @@ function waysIn({ tokens, apiKeys, jwt }: Ways): string {
   return `send ${ways.join(' or ')}`
 }
 
-/** Throw InvalidInput for listening on an address that other machines reach without `auth`, unless `allowAnonymous` is set. */
+/**
+ * Throw InvalidInput if other machines can reach the address of the server, but neither `auth` nor `allowAnonymous` is
+ * set.
+ */
 export function checkBinding(
   host: string,
   { auth, allowAnonymous = false }: { auth?: AuthOptions | undefined; allowAnonymous?: boolean | undefined },
 ): void {
   if (auth !== undefined || allowAnonymous || isLoopback(host)) return
   throw invalidInput(
-    `${quote(host)} may be reached from other machines, and every caller may do everything`,
+    `other machines can reach the address ${quote(host)}, and without auth every caller may do everything`,
     {
-      hint: 'give auth, or set allowAnonymous: true',
+      hint: 'set auth, or set allowAnonymous: true',
     },
   )
 }

@@ -1,4 +1,7 @@
-/** Turns a request that has arrived into a reply, or into an error: authenticates, reads, authorizes, and carries out the call. */
+/**
+ * Handles a request: authenticates and authorizes the caller, reads the request, runs the call, and makes the reply or
+ * the error.
+ */
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
@@ -48,66 +51,75 @@ import { withoutLocation } from './stored-rows.js'
 import { type UploadForm, uploadForm } from './upload-form.js'
 
 /**
- * Bytes up to which an answer is gathered before it is sent, so that its length and every error are known. HTTP 1.0 has no chunks: a client
- * could not tell the end of a reply from a lost connection, so such answers are always gathered.
+ * Bytes up to which an answer is collected before it is sent, so that the reply has a length and any error becomes the
+ * reply. With HTTP 1.0 all answers are collected: it has no chunks, so a client could not distinguish the end of a
+ * reply from a lost connection.
  */
 const gatheredBytes = 16 << 20
 
-/** Bytes of text rows that are gathered before they are sent, so that an error in them is the reply. */
+/** Bytes of text rows that are collected before they are sent, so that an error in these rows becomes the reply. */
 const gatheredTextBytes = 1 << 20
 
 const importRowsIn = lazyImport(() => import('./rows-in.js'))
 const importRowsOut = lazyImport(() => import('./rows-out.js'))
 
-/** The forms of rows for a plain URL. */
+/** The forms of rows in order of preference, for the route that takes a plain URL. */
 const textFirst: readonly RowForm[] = ['json', 'ndjson', 'csv', 'stream', 'file']
 
-/** One namespace that answers all requests, whatever database they name. */
+/** One namespace that answers all requests, also requests that name a database. */
 export interface Served {
   readonly operations: Operations
   /**
-   * Return the current or last id of the table at a location (`Namespace.tableAt`). Without this function, `registerTable` is refused if
-   * `authorize` is given.
+   * Return the current id of the table at a location. For a deregistered table, return the last id that it had
+   * (`Namespace.tableAt`). Without this function, a server with `authorize` refuses `registerTable`.
    */
   readonly tableAt?:
     | ((location: string, options?: CallOptions) => Promise<readonly string[] | null>)
     | undefined
-  /** Return statistics of the root for `/metrics`. May throw if the engine is in another thread or process. */
+  /**
+   * Return statistics of the root, which `/metrics` shows. May throw if the engine runs in another thread or process.
+   */
   readonly stats?: (() => RootStats) | undefined
 }
 
-/** A request on its way through a server. */
+/** A request, and the functions that connect its handling to the server. */
 interface Arrival {
   readonly request: IncomingMessage
   readonly body: RequestBody
   readonly target: Target
   readonly found: Found
-  /** Return the signal of the call: it ends a read whose client is gone, and every call whose time is up before its commit has begun. */
+  /**
+   * Return the signal of the call. It aborts a read when the client is gone, and any call when its time is over. A
+   * write is no longer aborted once its commit has begun.
+   */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
   /**
-   * Occupy a place for a call until its reply is sent, once the caller is known (undefined without `auth`). Throws ServiceUnavailable if
-   * all places are taken, Throttling if this caller has too many calls.
+   * Take a place for the call until its reply is sent. `principal`: the name of the caller; undefined without `auth`.
+   * Throws ServiceUnavailable if all places are taken, and Throttling if this caller has too many calls in progress.
    */
   readonly admit: (principal: string | undefined) => undefined
-  /** Occupy a place while reading a body to learn the caller; the returned function frees the place. Throws what `admit` throws. */
+  /**
+   * Take a place while the server reads a body that may contain the credentials. The returned function frees the place.
+   * Throws the same errors as `admit`.
+   */
   readonly admitUnidentified: () => Leave
-  /** Resolves when the reply is sent, or nobody waits for the reply any more. */
+  /** Return a promise that resolves when the reply is sent or the client is gone. */
   readonly ended: () => Promise<void>
-  /** Receives what becomes known of the request. */
+  /** Facts about the request. The handling sets them as soon as it knows them. */
   readonly particulars: Particulars
 }
 
-/** A call with the options of a server. */
+/** A call with the additional options that only a server may set. */
 interface ServerCall extends Call {
   readonly options: ServerCallOptions
-  /** The form of the body, as the client sends it. */
+  /** The form in which the client sends rows. Undefined if the operation takes no rows. */
   readonly form: UploadForm | undefined
 }
 
-/** Limits for a JSON body that is read to learn its sender. */
+/** Limits for a JSON body that the server reads to find the credentials of the caller. */
 const ofUnidentified = { maxBytes: 1 << 20, withinMs: 10_000 }
 
-/** Carries out the calls of requests on `served`. */
+/** Runs the calls of requests on `served`. */
 export class Handling {
   readonly #served: Served | Databases
   readonly #limits: Limits
@@ -128,7 +140,7 @@ export class Handling {
     this.#uploads = new UploadMemory(limits.uploadBytes)
   }
 
-  /** Create the handling of a server. Throws InvalidInput for invalid options. */
+  /** Create the `Handling` of a server. Throws InvalidInput for invalid options. */
   static async open(
     served: Served | Databases,
     { auth, authorize, contextPrefixes }: ServeOptions,
@@ -138,7 +150,7 @@ export class Handling {
     return new Handling(served, limits, await Gate.open(auth, authorize), prefixes)
   }
 
-  /** Return the reply to a request. Throws the error that the client is to receive. */
+  /** Return the reply to a request. Throws the error that the client gets. */
   async reply(arrival: Arrival): Promise<HttpReply> {
     const { request, target, found, particulars } = arrival
     const caller = readCaller(request.headers, this.#contextPrefixes)
@@ -154,21 +166,23 @@ export class Handling {
           return jsonReply(200, about(target.path.replace(/\/$/, '')))
         throw unknownPath(target.path, target.dialect)
       case 'unserved':
-        throw unsupported(`${request.method} ${target.path} is known but not supported`)
+        throw unsupported(`this server does not support ${request.method} ${target.path}`)
       case 'wrong-method': {
-        const error = unsupported(`${request.method} is not a method of ${target.path}`, { status: 405 })
+        const error = unsupported(`${target.path} does not support the method ${request.method}`, {
+          status: 405,
+        })
         const allow = ['allow', found.allowed.join(', ')]
         return errorReply(error, target.path, target.dialect, undefined, allow)
       }
     }
   }
 
-  /** Authenticate a request that is not a call, by its header alone. Throws Unauthenticated. */
+  /** Authenticate a request that is not a call. Only its header is read. Throws Unauthenticated. */
   async admit({ headers }: IncomingMessage, particulars: Particulars): Promise<void> {
     particulars.principal = await this.#gate.admit(readIdentity(headers))
   }
 
-  /** Identify the caller, read the request, carry out the call, and make its reply. */
+  /** Authenticate the caller, read the request, run the call, and make its reply. */
   async #call(
     arrival: Arrival,
     { name, segments, isRows }: Found & { readonly kind: 'operation' },
@@ -181,7 +195,8 @@ export class Handling {
     const { identity } = identified
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
-    // Before the call: otherwise a write would be done although the client cannot read its reply.
+    // Determine the form of the reply before the call runs. Otherwise a write would commit although the client cannot
+    // read the reply.
     const isBlob = segments.row_id !== undefined
     const isNewer = mayBeNewer(request.headers['user-agent'])
     const url = isRows ? rowsUrlOf(identified) : undefined
@@ -192,7 +207,7 @@ export class Handling {
           order: isRows ? textFirst : rowForms,
           form: url?.form,
           takesText,
-          // Clients that are generated from the specification ask for JSON, and read Arrow.
+          // Clients generated from the specification accept only JSON here, but can read Arrow.
           jsonIsArrow: !takesText || (isNewer && !isRows),
         })
     const form = entry.body === 'arrow' ? uploadForm(request.headers['content-type']) : undefined
@@ -207,7 +222,7 @@ export class Handling {
     if (identity !== undefined) fields.identity = identity
     if (context !== undefined) fields.context = context
     const memory = entry.body === 'arrow' ? this.#uploads.account() : undefined
-    // One literal without a spread: with one, a call without rows takes 8 % longer.
+    // Keep this one literal without a spread. With a spread, a call without rows takes 8 % longer.
     const options: ServerCallOptions = {
       identity,
       context,
@@ -235,7 +250,10 @@ export class Handling {
     return successReply(name, shown, target.dialect, wanted!, signal)
   }
 
-  /** Occupy a place for the call, identify the caller by the header or the body, and read the body unless it is an upload. */
+  /**
+   * Take a place for the call, authenticate the caller by the header or by the body, and read the body unless it is an
+   * upload.
+   */
   async #identified(
     { body: sent, target, admit, admitUnidentified, particulars }: Arrival,
     entry: OperationEntry,
@@ -247,7 +265,7 @@ export class Handling {
     readonly body: unknown
   }> {
     const takesUpload = entry.body === 'arrow'
-    // A JSON body may hold credentials, but only if the header has none.
+    // A JSON body may contain credentials. They are used only if the header has none.
     const isUnidentified = this.#gate.authenticates && caller.identity === undefined
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
       particulars.principal = await this.#gate.admit(caller.identity)
@@ -271,7 +289,7 @@ export class Handling {
     return { identity, query, body }
   }
 
-  /** Ask `authorize` for the objects that a call names, and carry out the call. */
+  /** Call `authorize` for the objects that a call names, then run the call. */
   async #allowedResult({ request, ended, particulars }: Arrival, call: ServerCall): Promise<unknown> {
     const { name, request: fields, options } = call
     const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, options) : undefined
@@ -295,7 +313,7 @@ export class Handling {
     return 'use' in this.#served ? this.#served.default : undefined
   }
 
-  /** Run `work` on the database. The database stays in use until the last rows of a streamed reply are sent. */
+  /** Run `work` on a database. If the reply is streamed, the database stays in use until the last rows are sent. */
   #use(
     database: string | undefined,
     replied: () => Promise<void>,
@@ -315,8 +333,8 @@ export class Handling {
   }
 
   /**
-   * Carry out a call whose named objects are allowed. If the call is about a table by its uuid that has another name now, or registers a
-   * table that had another name, that name must be allowed, too.
+   * Run a call whose named objects are allowed. Two cases need a further check of `authorize`: the call refers to a
+   * table by its UUID and the table has another name now, or the call registers a table that had another name.
    */
   async #carryOutAllowed(
     served: Pick<Served, 'operations' | 'tableAt'>,
@@ -351,7 +369,7 @@ export class Handling {
   }
 }
 
-/** Return the reply to `GET /`: the addresses of the description, the tables and the documentation. */
+/** Return the body of the reply to `GET /`: the addresses of the API description, the tables and the documentation. */
 function about(basePath: string) {
   return {
     name: 'sheaf',
@@ -372,7 +390,7 @@ function blobOf(
   return blobReply(result, range, (error, headers) => errorReply(error, path, dialect, name, headers))
 }
 
-/** Return the call with an Arrow body, whatever form the client sends. */
+/** Return the call with an Arrow body, converted from the form in which the client sends rows. */
 function withArrow(target: Operations, call: ServerCall): Call {
   const { form, body } = call
   if (form === undefined || form === 'arrow') return call
@@ -383,7 +401,10 @@ function withArrow(target: Operations, call: ServerCall): Call {
   return { ...call, body: arrow() }
 }
 
-/** Read the request in a URL. Throws InvalidInput for a body: it would be ignored. */
+/**
+ * Read the request of a route that takes a plain URL. Throws InvalidInput if the request has a body, because the body
+ * would have no effect.
+ */
 function rowsUrlOf({ query, body }: { readonly query: URLSearchParams; readonly body: unknown }) {
   if (body !== undefined) {
     throw invalidInput('this route takes no body', { hint: 'use query parameters, or POST .../query' })
@@ -395,9 +416,9 @@ function isStreamed(result: unknown): boolean {
   return (result as Partial<ArrowReply> | undefined)?.rest !== undefined
 }
 
-/** The request and what `authorize` gets about it. */
+/** The request, and the facts about it that `authorize` gets. */
 interface Asks {
-  /** In normal form. */
+  /** The request in its normal form. */
   readonly request: Readonly<Record<string, unknown>>
   readonly asked: Asked
 }
@@ -409,7 +430,7 @@ function asking(
   { principal, database }: Particulars,
   { skipped }: ServerCallOptions,
 ): Asks {
-  // Skipped names are collected when the call is carried out.
+  // Ignore skipped names here, because they are recorded when the call runs.
   const request = parseRequest(name, fields, { skipped: skipped && [] }) as Asks['request']
   let context: Asked['context'] | undefined
   const asked: Asked = {
@@ -423,7 +444,10 @@ function asking(
   return { request, asked }
 }
 
-/** Return a TableNotFound without its hint: the hint may name a table that the caller may not see. */
+/**
+ * Remove the hint of a TableNotFound error, because it may contain the name of a table that the caller may not see.
+ * Other errors are returned unchanged.
+ */
 function withoutNames(cause: unknown): unknown {
   if (!(cause instanceof SheafError && cause.code === ErrorCode.TableNotFound)) return cause
   const { code, message, status, kind } = cause

@@ -1,4 +1,7 @@
-/** Converts shapes to JSON Schemas (2020-12). A schema describes the normal form; other accepted forms are in the description. */
+/**
+ * Converts shapes to JSON Schemas (2020-12). A schema describes the normal form of a value. Its description lists the
+ * other accepted forms.
+ */
 import type {
   ArrayShape,
   Field,
@@ -12,19 +15,22 @@ import type {
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Path of named schemas in an OpenAPI document. */
+/** Path of the named schemas in an OpenAPI document. */
 const place = '#/components/schemas/'
 
 export function referenceTo(name: string): JsonSchema {
   return { $ref: place + name }
 }
 
-/** Makes schemas. A named shape is converted once, and referred to. */
+/** Builds schemas. A named shape becomes one named schema, to which other schemas refer. */
 export class JsonSchemas {
   readonly named = new Map<string, JsonSchema>()
   #isClosed = false
 
-  /** Return the result of `make`. If `closed`, the objects in it allow no other fields. */
+  /**
+   * Run `make` and return its result. `closed`: whether the objects in schemas that `make` builds forbid unknown
+   * fields.
+   */
   closed<T>(closed: boolean, make: () => T): T {
     this.#isClosed = closed
     try {
@@ -80,11 +86,16 @@ export class JsonSchemas {
       case 'options':
       case 'either':
       case 'given':
-        throw new Error(`${shape.kind}: options of the library do not travel`)
+        throw new Error(
+          `a shape of kind ${shape.kind} is only for options of the library, and has no JSON Schema`,
+        )
     }
   }
 
-  /** Return the schema of an object. Fields in `known` are not required: the request has them elsewhere. */
+  /**
+   * Return the schema of an object. `known`: fields that are not required here, because the request has them in its
+   * path.
+   */
   object({ fields, rules }: ObjectShape, known: readonly string[]): JsonSchema {
     const required = Object.keys(fields).filter(name => fields[name]!.required && !known.includes(name))
     const { exactlyOne, atLeastOne, apart = [] } = rules
@@ -108,7 +119,7 @@ export class JsonSchemas {
     return Object.fromEntries(described)
   }
 
-  /** Return the schema of a field with its description. */
+  /** Return the schema of a field, with the description of the field. */
   field({ shape, doc }: Field): JsonSchema {
     const schema = this.of(shape)
     const { description } = schema
@@ -121,7 +132,7 @@ export class JsonSchemas {
 
   #reference({ name, shape }: NamedShape): JsonSchema {
     if (!this.named.has(name)) {
-      // The name is registered first, because the schema may refer to itself.
+      // Register the name before the schema is built, because the schema may refer to itself.
       this.named.set(name, {})
       this.named.set(name, this.of(shape()))
     }
@@ -140,7 +151,10 @@ function stringSchema({ demand }: StringShape): JsonSchema {
   }
 }
 
-/** No maximum for a shape that takes larger integers as its maximum, nor beyond 2^53 - 1, where doubles are not exact. */
+/**
+ * Return the schema of an integer. It has no maximum if the shape reduces larger integers to its own maximum. It also
+ * has none from 2^53 - 1 on, because larger doubles are not exact.
+ */
 function integerSchema({ min, max, saturates }: IntegerShape): JsonSchema {
   const isBounded = !saturates && max < Number.MAX_SAFE_INTEGER
   return { type: 'integer', minimum: min, ...(isBounded && { maximum: max }) }

@@ -4,14 +4,17 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { options, string } from '../../src/protocol/shape.js'
 
 export interface JwtOptions {
-  /** URL of the public keys (RFC 7517). They are fetched when the first token comes, and kept for ten minutes. */
+  /**
+   * URL of the public keys (RFC 7517). The keys are fetched when the first token arrives, and are kept for ten minutes.
+   */
   readonly jwksUrl: string
-  /** The required `iss`. Default: any. */
+  /** The issuer (`iss`) that a token must have. Default: any issuer. */
   readonly issuer?: string | undefined
-  /** The required `aud`, or a member of it. Default: any. */
+  /** The audience that a token must have in `aud`. Default: any audience. */
   readonly audience?: string | undefined
   /**
-   * Name of the claim with the databases that the caller may open: one name, or an array of names; `*`: all. A token without it opens none.
+   * Name of the claim with the databases that the caller may open. The claim is one name or an array of names; `*`
+   * means all databases. A token without this claim may open no database.
    */
   readonly databasesClaim?: string | undefined
 }
@@ -26,26 +29,32 @@ export const jwtShape = options<JwtOptions>()(
   { jwksUrl: true },
 )
 
-/** What a token says about its owner. */
+/** The facts about the caller in a valid token. */
 interface TokenOwner {
-  /** The claim `sub`. */
+  /** The subject of the token (`sub`). */
   readonly name: string
   readonly claims: Readonly<Record<string, unknown>>
-  /** Undefined if `databasesClaim` is not given. */
+  /** Databases that the caller may open. Undefined if the option `databasesClaim` is not given. */
   readonly databases: readonly string[] | undefined
 }
 
 export type VerifyToken = (token: string) => Promise<TokenOwner>
 
-/** Public-key algorithms only: a key that verifies cannot sign. So neither `none` nor algorithms with a shared secret. */
+/**
+ * Accepted algorithms. All of them use public keys, so the server cannot sign tokens. `none` and algorithms with a
+ * shared secret are not accepted.
+ */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
-/** How far the clocks of issuer and server may differ, seconds. */
+/** Maximum difference between the clocks of issuer and server, seconds. */
 const clockTolerance = 5
 
-/** Import `jose`, or what `load` returns. The import is in a `try`, because only there bundlers accept that a package is missing. */
+/**
+ * Import `jose`, or call `load` instead if it is given. The import must be inside `try`: bundlers accept a missing
+ * package only there.
+ */
 async function importJose(load: (() => Promise<object>) | undefined): Promise<object> {
   try {
     if (load !== undefined) return await load()
@@ -59,8 +68,9 @@ async function importJose(load: (() => Promise<object>) | undefined): Promise<ob
 }
 
 /**
- * Return a function that verifies tokens. A valid token is signed by a key of `jwksUrl`, names a subject (`sub`), has an expiry (`exp`),
- * and has not expired. Any other token throws Unauthenticated; keys that are not available throw ServiceUnavailable.
+ * Return a function that verifies tokens. A valid token is signed by a key of `jwksUrl`, has a subject (`sub`) and an
+ * expiry (`exp`), and has not expired. The returned function throws Unauthenticated for any other token, and
+ * ServiceUnavailable if the keys are not available.
  *
  * Throws InvalidInput for invalid options, and if `jose` is not installed.
  */
@@ -72,7 +82,8 @@ export async function tokenVerifier(
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalidInput(`auth.jwt.jwksUrl must be an http or https URL, got ${quote(jwksUrl)}`)
   }
-  // The signatures of this package do not use the types of `jose`, because users without tokens do not install it.
+  // The signatures of this package do not use the types of `jose`, because users who do not use tokens do not install
+  // it.
   const jose = (await importJose(load)) as typeof import('jose')
   const { createRemoteJWKSet, errors, jwtVerify } = jose
   const keys = createRemoteJWKSet(url)
@@ -83,7 +94,7 @@ export async function tokenVerifier(
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   }
-  /** Whether the token is at fault, and not the keys or their retrieval. */
+  /** Return whether an error means that the token is invalid. Otherwise the keys could not be fetched. */
   const isRefusal = (error: unknown): error is Error =>
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
@@ -103,9 +114,9 @@ export async function tokenVerifier(
       const databases = databasesClaim === undefined ? undefined : databasesIn(payload[databasesClaim])
       return { name: payload.sub, claims: payload, databases }
     } catch (error) {
-      // Messages of `jose` name claims and what is wrong with them. They contain no part of the token.
+      // The message of `jose` may be shown: it names a claim and its problem, and contains no part of the token.
       if (isRefusal(error)) {
-        throw new SheafError(ErrorCode.Unauthenticated, `the token is not accepted: ${error.message}`)
+        throw new SheafError(ErrorCode.Unauthenticated, `the token is not valid: ${error.message}`)
       }
       throw new SheafError(ErrorCode.ServiceUnavailable, 'cannot fetch the keys that verify tokens', {
         cause: error,
@@ -114,7 +125,7 @@ export async function tokenVerifier(
   }
 }
 
-/** Return the names in a claim. A value that is not a string grants nothing. */
+/** Return the strings in a claim. A value that is not a string grants no database. */
 function databasesIn(claim: unknown): readonly string[] {
   return [claim].flat().filter(each => typeof each === 'string')
 }

@@ -1,36 +1,54 @@
-/** The limits of a server: per request, per caller, and in total. */
+/** The limits of a server: per request, per caller, and for all requests together. */
 import { given, options } from '../../src/protocol/shape.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 
 export interface Limits {
   /**
-   * Bytes of a request body; above it 413. Default 16 GiB: uploads are never kept as a whole. The limit of JSON bodies is always 16 MiB.
+   * Maximum bytes of a request body; above it the status is 413. Default 16 GiB, because an upload is never in memory
+   * as a whole. The limit for JSON bodies is always 16 MiB.
    */
   readonly bodyBytes: number
-  /** Bytes of one message of an Arrow body, as sent and as decoded; above it 413. Default 1 GiB. */
+  /**
+   * Maximum bytes of one message of an Arrow body, both as sent and as decoded; above it the status is 413. Default 1
+   * GiB.
+   */
   readonly messageBytes: number
   /**
-   * Bytes that the decoding of Arrow bodies and the rows of merges may take, of all callers together. Default 1 GiB. An upload that needs
-   * more than is left waits for others. A merge that already has rows in memory is refused with 503, and above the whole limit with 413.
+   * Maximum memory in bytes for decoding Arrow bodies and for the rows of merges, of all callers together. Default 1
+   * GiB. An upload waits until enough memory is free. A merge that already has rows in memory does not wait: it is
+   * refused with 503, or with 413 if it alone needs more than the limit.
    */
   readonly uploadBytes: number
-  /** Open uploads in parts of one caller; above it 429. Default 1000. */
+  /** Maximum number of open uploads in parts per caller; above it the status is 429. Default 1000. */
   readonly openUploads: number
-  /** Bytes of the files of all open uploads in parts of one caller; above it 413. Default 1 TiB. */
+  /** Maximum bytes of the files of all open uploads in parts, per caller; above it the status is 413. Default 1 TiB. */
   readonly openUploadBytes: number
-  /** How long this server takes parts for one upload, milliseconds; after it 400. Default 24 hours. */
+  /**
+   * Time for which the server accepts parts of one upload, milliseconds; later parts get the status 400. Default 24
+   * hours.
+   */
   readonly openUploadMs: number
-  /** Open connections; one more is closed without an answer. Default 10,000. */
+  /** Maximum number of open connections. Further connections are closed without a reply. Default 10,000. */
   readonly connections: number
   /**
-   * Calls in progress of all callers, until their replies are sent; above it 503. Default 1024. A call that waits takes a few kilobytes.
+   * Maximum number of calls in progress, of all callers together; above it the status is 503. Default 1024. A call is
+   * in progress until its reply is sent. A waiting call takes a few kilobytes.
    */
   readonly inFlight: number
-  /** Calls in progress of one caller, by principal or else by address; above it 429. Default: no limit besides `inFlight`. */
+  /**
+   * Maximum number of calls in progress per caller; above it the status is 429. A caller is a principal, or a network
+   * address without `auth`. Default: only `inFlight` applies.
+   */
   readonly inFlightPerCaller: number
-  /** Longest time for a call, milliseconds, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
+  /**
+   * Time limit for a call, milliseconds; after it the status is 503. A client can ask for less time with
+   * `x-request-timeout-ms`, but not for more. Default: no limit.
+   */
   readonly requestMs: number
-  /** Longest pause of a client in sending (408) or reading, milliseconds; after it the connection ends. Default 60 s. */
+  /**
+   * Maximum time in milliseconds for which a client may stop sending or reading. Then the connection ends; a client
+   * that was sending gets the status 408. Default 60 s.
+   */
   readonly pauseMs: number
 }
 
@@ -64,7 +82,7 @@ const defaults: Limits = {
   pauseMs: 60_000,
 }
 
-/** Return all limits, with defaults for those that are not given. */
+/** Return all limits. Limits that are not given have their defaults. */
 export function resolveLimits(limits: Partial<Limits>): Limits {
   return { ...defaults, ...limits }
 }

@@ -1,6 +1,6 @@
 /**
- * The sockets of a server: connections and their limits, the requests that are being answered, bytes that are not requests, and the end of
- * the server. `answer.ts` answers the requests.
+ * Manages the sockets of a server: connections and their limits, requests in progress, bytes that are not HTTP, and
+ * closing the server. `answer.ts` answers the requests.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,25 +9,31 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 import { type Exchange, noProxy, notHttp, refuse } from './refusal.js'
 
-/** The longest request head, bytes. Clients put the filters of merges into the URL. */
+/** Maximum bytes of the head of a request. It is large because clients put the filters of merges into the URL. */
 const maxHeaderBytes = 64 * 1024
-/** How long an idle connection stays open. Known clients keep one for 300 s; with more, the client closes first. */
+/**
+ * Time for which an idle connection stays open, milliseconds. Known clients close an idle connection after 300 s. The
+ * server waits longer, so that the client closes first.
+ */
 const keepAliveMs = 305_000
-/** Longest time for one request to arrive, milliseconds. An upload may be slow. */
+/** Time limit for receiving one whole request, milliseconds. It is long because an upload may be slow. */
 const arrivalMs = 30 * 60_000
-/** How often the server looks for heads and requests that arrive too slowly, milliseconds. */
+/** Interval at which the server checks for heads and requests that arrive too slowly, milliseconds. */
 const lookMs = 5_000
 
-/** The header field `Expect` of a request: absent, `100-continue`, or another value. */
+/**
+ * The header field `Expect` of a request. `nothing`: absent. `to be told to send`: 100-continue. `something else`:
+ * another value.
+ */
 export type Expects = 'nothing' | 'to be told to send' | 'something else'
 
-/** Handles requests, and notes bytes and connections that the listener refused. */
+/** The events of a listener: a request, refused bytes, and a refused connection. */
 interface Arrivals {
   /** Answer a request. The promise resolves after the last byte is sent. If it rejects, the response is destroyed. */
   answer(request: IncomingMessage, response: ServerResponse, expects: Expects): Promise<void>
-  /** Note that bytes that are not a request were refused with `error`. */
+  /** Called when bytes that are not HTTP were refused with `error`. */
   refused(error: SheafError, durationMs: number, bytesOut: number): void
-  /** Note that a connection was refused. */
+  /** Called when a connection above the limit was closed. */
   dropped(): void
 }
 
@@ -47,7 +53,7 @@ export class Listener {
       requestTimeout: arrivalMs,
       headersTimeout: Math.min(limits.pauseMs, arrivalMs),
       connectionsCheckingInterval: Math.max(10, Math.min(lookMs, limits.pauseMs / 4)),
-      // Node's own answer to a request without Host has no body.
+      // Node's reply to a request without Host has no body, so the server checks this itself.
       requireHostHeader: false,
     })
     this.#server.maxConnections = limits.connections
@@ -56,7 +62,7 @@ export class Listener {
     this.#server.on('checkExpectation', this.#begin('something else'))
     this.#server.on('clientError', (error, socket) => this.#refuse(notHttp(error), socket))
     this.#server.on('connect', (_request, socket: Duplex) => {
-      // Node no longer listens for errors of this socket.
+      // Without a listener, an error of this socket would end the process. Node has removed its own listener.
       socket.on('error', () => {})
       socket.resume()
       this.#refuse(noProxy(), socket)
@@ -65,23 +71,26 @@ export class Listener {
     this.#server.on('drop', () => arrivals.dropped())
   }
 
-  /** The number of open connections. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size
   }
 
-  /** Whether `close` was called: each connection ends after its next reply. */
+  /** Whether `close` was called. Each connection then ends after its next reply. */
   get isClosing(): boolean {
     return this.#isClosing
   }
 
-  /** URL of the address, without a path. */
+  /** URL of the address that the server listens on, without a path. */
   get url(): string {
     const { address, port, family } = this.#server.address() as AddressInfo
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
-  /** Throws InvalidInput for an invalid port, ServiceUnavailable if the server cannot listen on the address. */
+  /**
+   * Listen on a port and address. Throws InvalidInput for an invalid port, and ServiceUnavailable if the server cannot
+   * listen there.
+   */
   async listen(port: number, host: string): Promise<void> {
     const server = this.#server
     try {
@@ -97,12 +106,15 @@ export class Listener {
     }
   }
 
-  /** Serve one connection that does not come from a port. Its socket has `setTimeout`. */
+  /**
+   * Serve a connection that did not arrive at a port, such as one in memory. Its socket must have the method
+   * `setTimeout`.
+   */
   connect(socket: Duplex): void {
     this.#server.emit('connection', socket)
   }
 
-  /** Answer a request that arrived at another server. Resolves when nothing more is sent. */
+  /** Answer a request that arrived at another server. Resolves after the last byte of the reply is sent. */
   async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#begin('nothing')(request, response)
     await this.#answering.get(request)!.answered
@@ -125,7 +137,8 @@ export class Listener {
 
   #connected(socket: Duplex): void {
     this.#connections.add(socket)
-    // Each request on the connection listens for its end. The limit on calls bounds how many wait.
+    // Each waiting request adds a listener to the socket. Their number needs no limit here, because the number of calls
+    // is limited.
     socket.setMaxListeners(0)
     socket.once('close', () => this.#connections.delete(socket))
   }

@@ -1,10 +1,10 @@
-/** The media types of bodies, and the syntax of header fields that name some (RFC 9110, 8.3 and 12.5). */
+/** The media types of bodies, and the syntax of header fields with media types (RFC 9110, 8.3 and 12.5). */
 
 export const arrowFile = 'application/vnd.apache.arrow.file'
 export const arrowStream = 'application/vnd.apache.arrow.stream'
 export const jsonText = 'application/json'
 export const csvText = 'text/csv'
-/** The names of JSON objects, one per line. None is registered. */
+/** The media types of JSON objects, one per line. No such type is registered, so several names are in use. */
 export const jsonLines: readonly string[] = [
   'application/x-ndjson',
   'application/ndjson',
@@ -12,13 +12,13 @@ export const jsonLines: readonly string[] = [
 ]
 
 export interface MediaType {
-  /** In lower case. */
+  /** The type, for example `text/csv`, in lower case. */
   readonly name: string
-  /** Names are in lower case. */
+  /** The parameters by name. Names are in lower case. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Read one media type with its parameters. */
+/** Parse one media type with its parameters. */
 export function readMediaType(text: string): MediaType {
   const [name = '', ...rest] = splitOutside(text, ';')
   return { name: name.toLowerCase(), parameters: new Map(rest.map(nameAndValue)) }
@@ -36,7 +36,7 @@ function nameAndValue(parameter: string): [string, string] {
   ]
 }
 
-/** Return the parts between separators outside of quotes, trimmed, without empty ones. */
+/** Split a text at the separators that are outside of quotes. The parts are trimmed, and empty parts are left out. */
 export function splitOutside(text: string, separator: string): string[] {
   const parts: string[] = []
   let from = 0

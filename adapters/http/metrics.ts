@@ -1,39 +1,42 @@
 /**
- * Metrics of a server in the text format of Prometheus, 0.0.4. All values of labels are known to the server beforehand, so nothing that a
- * client sends adds a line.
+ * Metrics of a server in the text format of Prometheus, 0.0.4. Label values come from fixed lists and never from a
+ * request, so clients cannot add lines.
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { RootStats } from '../../src/index.js'
 import type { RequestRecord } from './options.js'
 
-/** Upper bounds of the histogram of durations, seconds. */
+/** Upper bounds of the buckets of the duration histogram, seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** How often the event-loop delay is sampled, milliseconds. A sample is the time between two timer ticks. */
+/** Interval at which the event-loop delay is sampled, milliseconds. A sample is the time between two timer ticks. */
 const lookMs = 20
 
 interface Durations {
-  /** Requests per bucket: at most as long as the bound, and longer than the bound before; the last bucket: longer than all bounds. */
+  /**
+   * Number of requests per bucket. A bucket counts durations above the bound before it, up to its own bound. The last
+   * bucket counts durations above all bounds.
+   */
   readonly counts: number[]
   sum: number
 }
 
-/** The values that are read when the metrics are requested. */
+/** Values that are read when a client requests the metrics. */
 interface Moment {
   readonly inFlight: number
   readonly connections: number
   readonly stats: RootStats | undefined
 }
 
-/** Counts requests, and writes the metrics. */
+/** Counts requests, and formats the metrics. */
 export class Metrics {
-  /** By operation, then by status. */
+  /** Number of requests by operation, then by status. */
   readonly #requests = new Map<string, Map<number, number>>()
   readonly #durations = new Map<string, Durations>()
   #bytesIn = 0
   #bytesOut = 0
   #connectionsRefused = 0
-  /** Sampling starts with the first request for metrics. */
+  /** The samples of the event-loop delay. Sampling starts when metrics are first requested. */
   #delay: IntervalHistogram | undefined
 
   count(record: RequestRecord): void {
@@ -156,7 +159,7 @@ function plain(name: string, kind: Kind, help: string, value: number): string {
   return family(name, kind, help, [` ${value}`])
 }
 
-/** Write one family of metrics. `samples`: the text of each sample after the name. */
+/** Format one family of metrics. `samples`: the text of each sample after the name of the family. */
 function family(name: string, kind: Kind, help: string, samples: readonly string[]): string {
   return [
     `# HELP ${name} ${help}`,

@@ -1,4 +1,7 @@
-/** Lists the namespaces and tables that a call names, and the operation on each, for `authorize`. */
+/**
+ * Lists the namespaces and tables that a call names, each with the operation on it. The `authorize` hook decides about
+ * each of them.
+ */
 import type { Request } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { newNamespaceOf } from '../../src/protocol/table-shapes.js'
@@ -7,11 +10,11 @@ import { queryOf } from '../../src/protocol/view-sql.js'
 export interface NamedObject {
   readonly operation: OperationName
   readonly id: readonly string[]
-  /** The id that a refusal shows instead, if the caller did not name this object. */
+  /** The id that the error of a refusal shows instead of `id`. It is set if the caller did not name the object. */
   readonly shown?: readonly string[]
 }
 
-/** Return each object once. `request` is in normal form. */
+/** Return the objects that a call names, without duplicates. `request`: the request in normal form. */
 export function namedObjects(
   operation: OperationName,
   request: Readonly<Record<string, unknown>>,
@@ -49,7 +52,7 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
     case 'describeTableUpload':
     case 'completeTableUpload':
     case 'abortTableUpload':
-      // A caller that may insert may also insert in parts.
+      // An upload in parts needs the same permission as an insert.
       return [{ operation: 'insertIntoTable', id }]
     case 'renameTable': {
       const renamed = request as Request<typeof operation>
@@ -61,11 +64,12 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
       return query === null ? [itself] : [itself, { operation: 'queryTable', id: query.table }]
     }
     case 'dropMaterializedView':
-      // A view is a table: a caller that may drop tables may drop views.
+      // A view is a table, so dropping it needs the permission to drop tables.
       return [{ operation: 'dropTable', id }]
     case 'describeJob':
     case 'cancelJob':
-      // A job is a transaction. Operations on transactions ask with a path of one name, the id.
+      // A job is a transaction. For operations on transactions, the id is a path with one name, the id of the
+      // transaction.
       return [{ operation, id: [(request as Request<typeof operation>).job_id] }]
     default:
       return [itself]

@@ -1,4 +1,4 @@
-/** Writes the OpenAPI document from the table of operations. */
+/** Builds the OpenAPI document from the table of operations. */
 import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
 import type { Field, ObjectShape } from '../../src/protocol/shape.js'
 import { type JsonSchema, JsonSchemas, referenceTo } from './json-schema.js'
@@ -8,7 +8,7 @@ import { formats, rowsParameters } from './rows-url.js'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Return the document. `basePath`: the path before `/v1`, or an empty string. */
+/** Return the OpenAPI document. `basePath`: the path before `/v1`, or an empty text. */
 export function openApi(basePath: string): Json {
   described ??= describeAll()
   return { ...described, servers: [{ url: basePath === '' ? '/' : basePath }] }
@@ -20,7 +20,7 @@ const about = `Tables of Apache Arrow data in nested namespaces: the operations 
 
 An identifier in a path is the names of the object, joined by a delimiter; the delimiter alone is the root. \`null\` means that an optional field is absent; so does an empty array or object, unless the field says otherwise. Values of enumerations may be written in any case, with or without underscores. Unknown fields and query parameters are refused with code 13. Exception: operations that read, except queries and counts, skip and log unknown names from clients that may be newer than the server. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call. \`idempotency-key\` names a write, so that sending it again does not commit it again; a key that comes with another request or other rows is refused (422).
 
-Every path may end in a slash. Then replies have the form that LanceDB's remote client reads: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
+Every path may end in a slash. Then replies have the form that LanceDB's remote client reads: types have the names of Lance, tags are a bare map, and some errors have the status 400 instead of 404 or 409.`
 
 function describeAll(): Json {
   const schemas = new JsonSchemas()
@@ -86,7 +86,7 @@ function bytesOperation(name: string, entry: OperationEntry, route: Route, schem
   const bytes = { content: { 'application/octet-stream': {} } }
   return {
     operationId: `${name}Bytes`,
-    summary: 'Returns the bytes of one blob, or the range that `Range` names.',
+    summary: 'Returns the bytes of one blob, or of the range in the header field `Range`.',
     tags: ['lancedb'],
     parameters: [
       ...parameters(entry, route, schemas),
@@ -115,7 +115,7 @@ function rowsOperation(name: string, entry: OperationEntry, route: Route, schema
   })
   return {
     operationId: `${name}Rows`,
-    summary: 'Returns rows by a plain URL.',
+    summary: 'Returns rows of a table. The whole request is in the URL.',
     tags: ['lancedb'],
     parameters: [...parameters(entry, route, schemas), ...inQuery],
     responses: {
@@ -125,7 +125,7 @@ function rowsOperation(name: string, entry: OperationEntry, route: Route, schema
   }
 }
 
-/** Rows as text. */
+/** The content of a body with rows as text, by media type. */
 const textContent: Json = {
   [jsonText]: {
     schema: {
@@ -141,7 +141,7 @@ const textContent: Json = {
 
 const text = { type: 'string' } as const
 
-/** Return the parameters of path and query. */
+/** Return the parameters in the path and in the query of a route. */
 function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): Json[] {
   const found: Json[] = []
   for (const name of ['id', 'index_name']) {
@@ -159,7 +159,10 @@ function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): 
   return found
 }
 
-/** Describe a query parameter. It is optional if a JSON body may have the same field. */
+/**
+ * Describe a query parameter. `isAlone`: the operation has no JSON body. Otherwise the parameter is optional, because
+ * the JSON body may have the same field.
+ */
 function queryParameter(name: string, field: Field, isAlone: boolean, schemas: JsonSchemas): Json {
   const { description, ...schema } = schemas.field(field)
   const content =
@@ -167,7 +170,7 @@ function queryParameter(name: string, field: Field, isAlone: boolean, schemas: J
   return { name, in: 'query', required: isAlone && field.required, description, ...content }
 }
 
-/** Return the schema of the JSON body; null if the operation takes none. */
+/** Return the schema of the JSON body, or null if the operation takes no JSON body. */
 function requestBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
   if (entry.body === 'arrow') return null
   if (entry.bare !== undefined) return schemas.field(entry.request.fields[entry.bare]!)
@@ -196,7 +199,7 @@ function needsBody({ fields, rules }: ObjectShape): boolean {
 
 // ---- replies
 
-/** Return the schema of a JSON reply; null for other replies, and for none. */
+/** Return the schema of the JSON reply, or null if the operation has no JSON reply. */
 function replyBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
   const shape = entry.response
   if (shape === null) return null
@@ -231,18 +234,18 @@ const error: JsonSchema = {
     type: { ...text, description: 'The kind of error: `/errors/...`.' },
     title: { ...text, description: 'The kind of error, for people.' },
     status: { type: 'integer', description: 'The status of the reply.' },
-    detail: { ...text, description: 'What went wrong, and how to fix it.' },
+    detail: { ...text, description: 'The problem, and how to fix it.' },
     instance: { ...text, description: 'The path of the request.' },
     code: {
       type: 'integer',
       minimum: 0,
       description: 'The error code of the Lance Namespace specification.',
     },
-    error: { ...text, description: 'What went wrong.' },
+    error: { ...text, description: 'The problem.' },
     hint: { ...text, description: 'How to fix it.' },
     at: {
       type: 'object',
-      description: 'Where in the SQL text. Offset and length count UTF-16 units.',
+      description: 'The position of the problem in the SQL text. Offset and length count UTF-16 units.',
       properties: { offset: { type: 'integer' }, length: { type: 'integer' } },
       required: ['offset', 'length'],
     },
@@ -252,6 +255,6 @@ const error: JsonSchema = {
 }
 
 const errorResponse: Json = {
-  description: 'The error, for clients that read `code` and for clients that read `type`.',
+  description: 'The error. Some clients read `code`, others read `type`.',
   content: { 'application/json': { schema: referenceTo('Error') } },
 }

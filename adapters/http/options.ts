@@ -15,45 +15,56 @@ import { type AuthOptions, type Authorize, authShape } from './gate.js'
 import { type Limits, limitsShape } from './limits.js'
 
 export interface ServeOptions {
-  /** Port to listen on; 0: any free port. Default 2333. */
+  /** Port to listen on. Default 2333. 0: the system chooses a free port. */
   readonly port?: number | undefined
   /** Address to listen on. Default `127.0.0.1`. */
   readonly host?: string | undefined
-  /** Path before `/v1`. Default none. */
+  /** Path before `/v1`. Default: no path. */
   readonly basePath?: string | undefined
-  /** How callers authenticate. Default: every caller that reaches the address is admitted. */
+  /** How callers authenticate. Default: callers need no credentials. */
   readonly auth?: AuthOptions | undefined
-  /** Hook that decides whether a call may go on, called before each call. Default: every caller may do everything. */
+  /**
+   * Hook that decides whether a call may continue. The server calls it before the call runs. Default: all calls are
+   * allowed.
+   */
   readonly authorize?: Authorize | undefined
-  /** Whether to listen without `auth` on an address that other machines reach. Default false: `serve` throws InvalidInput. */
+  /**
+   * Whether to allow an address that other machines can reach although `auth` is not set. Default false: `serve` throws
+   * InvalidInput.
+   */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * More host names to which the server answers, without port, in addition to `host`, the addresses it listens on, and `localhost`. A
-   * request with another `Host` is refused with PermissionDenied. Default: none; with `auth`, every name is allowed unless this is given.
+   * Host names, without port, to which the server answers in addition to `host`, its addresses and `localhost`. A
+   * request with another `Host` is refused with PermissionDenied. Default: no further names without `auth`; all names
+   * with `auth`.
    */
   readonly allowHosts?: readonly string[] | undefined
   /**
-   * Origins whose web pages may call the server and read its replies (CORS), as browsers send them: `https://app.example`. Requests from
-   * pages of other origins are refused with PermissionDenied. Default: only pages that the server itself serves.
+   * Origins whose web pages may call the server and read its replies (CORS), in the form that browsers send, for
+   * example `https://app.example`. Requests from pages of other origins are refused with PermissionDenied. Default:
+   * only pages that the server itself serves may call.
    */
   readonly allowOrigins?: readonly string[] | undefined
-  /** Limits on requests and callers; each limit that is not given has its default. */
+  /** Limits on requests and callers. A limit that is not given has its default. */
   readonly limits?: Partial<Limits> | undefined
   /**
-   * Prefixes, in lower case, of header fields that are the context of a call; the rest of the field name is the name of the entry.
-   * Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`.
+   * Prefixes, in lower case, of header fields that set the context of a call. The rest of the field name is the name of
+   * the context entry. Default: `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`.
    */
   readonly contextPrefixes?: readonly string[] | undefined
-  /** Called once per request, before its last bytes are sent, or when the client is gone. What it throws is ignored. */
+  /**
+   * Called once per request, before the last bytes of the reply are sent, or when the client is gone. Errors that the
+   * logger throws are ignored.
+   */
   readonly logger?: ((record: RequestRecord) => void) | undefined
 }
 
-/** A value of the wrong type is not quoted in the error: it may be a secret. */
+/** The error for a value of the wrong type does not quote the value, because the value may be a secret. */
 const auth = either<AuthOptions>(
   { is: value => typeof value === 'object' && value !== null && !Array.isArray(value), shape: authShape },
   {
     is: () => {
-      throw invalidInput('serve: auth must be an object of tokens, apiKeys, jwt or grants')
+      throw invalidInput('serve: auth must be an object with tokens, apiKeys, jwt or grants')
     },
     shape: authShape,
   },
@@ -82,33 +93,33 @@ export const serveShape = options<ServeOptions>()({
   ...handlerFields,
 })
 
-/** The record of one request in the log. It contains no secrets. */
+/** The log record of one request. It contains no secrets. */
 export interface RequestRecord {
-  /** Empty, like `path`, if the bytes received are not HTTP. */
+  /** The HTTP method. `method` and `path` are empty if the received bytes are not HTTP. */
   readonly method: string
   readonly path: string
-  /** Absent if the path names no operation. */
+  /** The operation. Undefined if the path belongs to no operation. */
   readonly operation?: OperationName | undefined
   readonly status: number
-  /** Name of the caller; absent without `auth`, and if the caller was not admitted. */
+  /** Name of the caller. Undefined without `auth`, and if the caller was not authenticated. */
   readonly principal?: string | undefined
-  /** The database as the client named it. */
+  /** The database, as the client wrote it. Undefined if the client sent none. */
   readonly database?: string | undefined
-  /** `x-request-id` as the client sent it; the reply repeats it. */
+  /** The `x-request-id` that the client sent. The reply repeats it. */
   readonly requestId?: string | undefined
-  /** The context of the call, from the header. */
+  /** The context of the call, from header fields. */
   readonly context?: Readonly<Record<string, string>> | undefined
   /**
-   * Unknown fields of the body and parameters of the URL (`?name`) that were skipped, from a client that may be newer than this server.
-   * Writes and queries are refused instead.
+   * Unknown fields of the body, and unknown query parameters (written `?name`), that the server skipped because the
+   * client may be newer than the server. Writes and queries with unknown names are refused instead.
    */
   readonly skipped?: readonly string[] | undefined
-  /** Milliseconds from the head of the request to the end of its reply, as far as the server could tell. */
+  /** Milliseconds from the arrival of the request's head to the end of the reply. */
   readonly durationMs: number
-  /** Bytes of the body that were read. */
+  /** Bytes of the request body that were read. */
   readonly bytesIn: number
-  /** Bytes of the reply's body that were sent. */
+  /** Bytes of the reply body that were sent. */
   readonly bytesOut: number
-  /** The error with its cause; the client may have received less. */
+  /** The error with its cause. The client may have received an error with less detail. */
   readonly error?: unknown
 }

@@ -1,11 +1,15 @@
 /**
- * Which host names a server answers to, and which web pages may call it.
+ * Checks the host name of a request, and whether it comes from a web page that may call the server.
  *
- * A browser sends requests of any page to any address that it reaches, a server on the same machine included. Two checks keep pages out:
- * - `Host`: a page whose domain resolves to the address of the server (DNS rebinding) still sends its own domain.
- * - `Origin` and `Sec-Fetch-Site`: the browser, and not the page, says which page a request comes from.
+ * A browser sends requests of any web page to any address that it can reach, also to a server on the same machine. Two
+ * checks refuse requests of foreign pages:
  *
- * Callers that are not browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C Fetch Metadata.
+ * - `Host`: the domain of a page may resolve to the address of the server (DNS rebinding). Its requests still have the
+ *   domain of the page as `Host`.
+ * - `Origin` and `Sec-Fetch-Site`: the browser sets these fields, and a page cannot change them.
+ *
+ * Callers that are not browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C
+ * Fetch Metadata.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
@@ -16,34 +20,38 @@ import { type HeaderFields, type HttpReply, serverVersion, tableVersion } from '
 import type { Target } from './request.js'
 import type { Found } from './routes.js'
 
-/** Header fields of replies that scripts of allowed origins may read in addition to those that all scripts may read. */
+/**
+ * Header fields that scripts of allowed origins may read in replies, in addition to the fields that any script may
+ * read.
+ */
 const exposed = ['x-request-id', tableVersion, serverVersion[0], 'retry-after', 'www-authenticate', 'allow']
 
-/** How long a browser may keep the answer to a preflight request, seconds. */
+/** Time for which a browser may cache the reply to a preflight request, seconds. */
 const preflightSeconds = 600
 
-/** Routes that answer every caller: their replies contain nothing about the data. */
+/** Routes without these checks, because their replies contain nothing about the data. */
 const publicRoutes: ReadonlySet<string | null> = new Set(['/healthz', '/readyz'])
 
 export class Pages {
-  /** Tests a host name; null: every name is allowed. */
+  /** Returns whether the server answers to a host name. Null: it answers to every name. */
   readonly #hosts: ((name: string) => boolean) | null
   readonly #origins: ReadonlySet<string>
 
-  /** Throws InvalidInput for host names and origins that no browser sends. */
+  /** Create the checks. Throws InvalidInput for host names and origins that no browser sends. */
   constructor(
     host: string,
     { auth, allowHosts, allowOrigins = [] }: Pick<ServeOptions, 'auth' | 'allowHosts' | 'allowOrigins'>,
   ) {
-    // Callers with credentials are not browsers that a page misleads: the page does not have the credentials.
+    // With `auth`, the Host check is not needed: a foreign page has no credentials to send.
     const anyHost = auth !== undefined && allowHosts === undefined
     this.#hosts = anyHost ? null : hostTest(host, textsOf(allowHosts ?? [], 'allowHosts').map(hostName))
     this.#origins = new Set(textsOf(allowOrigins, 'allowOrigins').map(originOf))
   }
 
   /**
-   * Answer a preflight request of an allowed origin; null for any other request that may go on. Throws PermissionDenied for a Host to which
-   * the server does not answer, and for a page whose origin is not allowed.
+   * Check a request. Returns the reply to a preflight request of an allowed origin, and null for any other allowed
+   * request. Throws PermissionDenied if the server does not answer to the Host, or if the origin of the page is not
+   * allowed.
    */
   answer({ headers, method }: IncomingMessage, target: Target, found: Found): HttpReply | null {
     if (publicRoutes.has(target.route)) return null
@@ -74,7 +82,10 @@ export class Pages {
     )
   }
 
-  /** Return the header fields that tell a browser whether the page may read the reply. None if no origin is allowed. */
+  /**
+   * Return the header fields that tell a browser whether a page may read the reply. Returns no fields if the options
+   * allow no origins.
+   */
   fieldsFor({ headers: { origin } }: IncomingMessage): HeaderFields {
     if (this.#origins.size === 0) return []
     const vary = ['vary', 'origin']
@@ -91,12 +102,12 @@ export class Pages {
 
 function preflightReply(methods: readonly string[], headers: string | undefined): HttpReply {
   return {
-    // 204 would be without `content-length`, which every other reply has.
+    // Not 204: Node sends no `content-length` with 204, and every other reply has this field.
     status: 200,
     headers: [
       ...['vary', 'access-control-request-method, access-control-request-headers'],
       ...['access-control-allow-methods', methods.join(', ')],
-      // An allowed origin may send any field. `*` would not cover `authorization`.
+      // Allow all requested fields. `*` would not include `authorization`.
       ...(headers === undefined ? [] : ['access-control-allow-headers', headers]),
       ...['access-control-max-age', String(preflightSeconds)],
     ],
@@ -108,15 +119,18 @@ function denied(message: string, hint: string): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, message, { hint })
 }
 
-/** Return whether a page is of this server. A proxy in front of the server may speak TLS with the browser, so both schemes count. */
+/**
+ * Return whether a page belongs to this server. Both schemes count, because a proxy in front of the server may use TLS.
+ */
 function isOwn(origin: string, authority: string | undefined): boolean {
   const own = authority?.toLowerCase()
   return own !== undefined && (origin === `http://${own}` || origin === `https://${own}`)
 }
 
 /**
- * Return a test for the host names of a server that listens on `host`: `host` itself, the names of this machine, and `more`. The domain of
- * a page cannot be an IP address of this machine, so a server that listens on all addresses answers to every IP address.
+ * Return a function that tells whether the server answers to a host name. It answers to `host`, to the names of this
+ * machine, and to `more`. A server that listens on all addresses also answers to every IP address, because a foreign
+ * page has a domain name as its host.
  */
 function hostTest(host: string, more: readonly string[]): (name: string) => boolean {
   const names = new Set([nameIn(isIP(host) === 6 ? `[${host}]` : host), 'localhost', ...more])
@@ -124,7 +138,10 @@ function hostTest(host: string, more: readonly string[]): (name: string) => bool
   return name => names.has(name) || isLoopback(name) || (anyAddress && isIP(name) !== 0)
 }
 
-/** Return the name in `Host`, in lower case, without port, brackets and the dot at the end of a full domain. */
+/**
+ * Return the host name of a `Host` value, in lower case. Removes the port, brackets, and the dot at the end of a full
+ * domain name.
+ */
 function nameIn(authority: string): string {
   const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.trim()) ?? []
   return (address ?? name).toLowerCase().replace(/\.$/, '')
@@ -140,11 +157,14 @@ function hostName(text: string): string {
     return nameIn(isIP(text) === 6 ? `[${text}]` : text)
   }
   throw invalidInput(`allowHosts has ${quote(text)}, which is not a host name`, {
-    hint: 'give the name alone, without scheme and port, as in "data.example"',
+    hint: 'write only the name, without scheme and port, for example "data.example"',
   })
 }
 
-/** Return an origin as browsers send it: `https://app.example`, lower case, without default port and path. */
+/**
+ * Check that a text is an origin in the form that browsers send, such as `https://app.example`: in lower case, without
+ * default port and path. Returns the text. Throws InvalidInput.
+ */
 function originOf(text: string): string {
   const isWeb = /^https?:/i.test(text)
   const isOrigin = isWeb
@@ -152,6 +172,6 @@ function originOf(text: string): string {
     : /^[a-z][a-z0-9+.-]*:\/\/[^\s/,*]+$/.test(text)
   if (isOrigin && !text.includes('*')) return text
   throw invalidInput(`allowOrigins has ${quote(text)}, which is not an origin as browsers send it`, {
-    hint: 'give scheme, host and port of each page, as in "https://app.example" or "http://localhost:5173"',
+    hint: 'write scheme, host and port, for example "https://app.example" or "http://localhost:5173"',
   })
 }

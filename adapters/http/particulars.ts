@@ -1,15 +1,18 @@
-/** Facts about a request, collected while the server handles it, for the log and for limits per caller. They contain no secret. */
+/**
+ * Facts about a request that are collected while the server handles it. The log and the limits per caller use them.
+ * They contain no secrets.
+ */
 import type { Principal } from './gate.js'
 
-/** Each field is set as soon as it is known. */
+/** The facts about one request. Each field is set as soon as its value is known. */
 export interface Particulars {
   principal?: Principal | undefined
-  /** The database as the client named it. */
+  /** The database, as the client wrote it. */
   database?: string | undefined
-  /** `x-request-id`. */
+  /** The `x-request-id` that the client sent. */
   requestId?: string | undefined
-  /** The context of the call, from the header. */
+  /** The context of the call, from header fields. */
   context?: Readonly<Record<string, string>> | undefined
-  /** Unknown fields and query parameters (`?name`) that were skipped. */
+  /** Unknown fields, and unknown query parameters (written `?name`), that were skipped. */
   skipped?: readonly string[] | undefined
 }

@@ -1,4 +1,4 @@
-/** Ends calls whose client is gone or whose time is up. */
+/** Aborts calls whose client is gone or whose time limit is over. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
@@ -8,17 +8,24 @@ import { longestTimerMs } from './events.js'
 const timeoutHeader = 'x-request-timeout-ms'
 
 interface Patience {
-  /** Return the signal of the call; call it once. A read is aborted when its client is gone, any call when its time is up. */
+  /**
+   * Return the signal of the call. Call this function only once. A read is aborted when its client is gone. Any call is
+   * aborted when its time is over.
+   */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
-  /** Note that the call is over. */
+  /** Stop the timer, because the call is over. */
   readonly end: () => void
 }
 
-/** Make the deadline of a call. `requestMs`: the limit, milliseconds. Throws InvalidInput if the client asks for an invalid time. */
+/**
+ * Return an object that enforces the time limit of a call. `requestMs`: the limit of the server, milliseconds. The
+ * client may ask for less time. Throws InvalidInput if the client asks for an invalid time.
+ */
 export function patienceFor(request: IncomingMessage, requestMs: number): Patience {
   const asked = askedMs(request)
   const ms = Math.min(asked ?? requestMs, requestMs)
-  // 408, because many clients try again at 503, and so for longer than their callers wanted to wait.
+  // If the client set the limit, use 408. Many clients repeat a call after 503, so they would wait longer than their
+  // caller wanted.
   const status = asked === ms ? 408 : 503
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
@@ -36,7 +43,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       end = () => {
         clearTimeout(timer)
         gone?.removeEventListener('abort', abort)
-        // Ends a scan whose reply was not read completely.
+        // Stops a scan whose reply was not read to its end.
         if (access === 'read') controller.abort(replyIsSent)
       }
       return controller.signal
@@ -45,17 +52,18 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   }
 }
 
-const replyIsSent = new DOMException('the reply is out', 'AbortError')
+const replyIsSent = new DOMException('the reply is sent', 'AbortError')
 
 /**
- * Make the error of a timeout. A write times out only before its commit. LanceDB's users look for `Query timeout` in the error of a read.
+ * Make the error for a timeout. A write can time out only before its commit. LanceDB's users look for `Query timeout`
+ * in the error of a read.
  */
 function callTimedOut(ms: number, access: OperationEntry['access'], status: number): SheafError {
   const fact = `the call timed out after ${ms} ms`
   const message = access === 'read' ? `Query timeout: ${fact}` : `${fact}: nothing was changed`
   return new SheafError(ErrorCode.ServiceUnavailable, message, {
     status,
-    hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
+    hint: `send a larger ${timeoutHeader}, or ask for less data per call`,
   })
 }
 
@@ -63,12 +71,15 @@ function askedMs(request: IncomingMessage): number | undefined {
   const text = request.headers[timeoutHeader]
   if (text === undefined) return undefined
   if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
-  throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds >= 0, got ${quote(text)}`)
+  throw invalidInput(`${timeoutHeader} must be an integer >= 0, in milliseconds, got ${quote(text)}`)
 }
 
 const ends = new WeakMap<Socket, AbortSignal>()
 
-/** Return a signal that fires when the connection ends: one for all calls on the connection, because signals are expensive. */
+/**
+ * Return a signal that aborts when the connection ends. All calls on a connection share one signal, because signals are
+ * expensive.
+ */
 function endOf(socket: Socket): AbortSignal {
   const known = ends.get(socket)
   if (known !== undefined) return known

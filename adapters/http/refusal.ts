@@ -1,10 +1,10 @@
-/** Answers bytes that are not an HTTP request. */
+/** Answers a client that sent bytes that are not an HTTP request. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalidInput, type SheafError, unsupported } from '../../src/errors.js'
 import { errorReply, serverVersion } from './reply.js'
 
-/** A request and the promise of its reply. */
+/** A request, its response, and a promise that resolves when the request is answered. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -17,26 +17,27 @@ const statusOfParseError: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Return the error for bytes that are not valid HTTP. */
+/** Return the error for bytes that are not valid HTTP, or that arrive too slowly. */
 export function notHttp({ code = '' }: NodeJS.ErrnoException): SheafError {
   const status = statusOfParseError[code] ?? 400
   const what = status === 408 ? 'no complete request arrived in time' : 'the request is not valid HTTP'
   return invalidInput(`${what}: ${code}`, { status })
 }
 
-/** Return the error for a client that takes the server for a proxy. */
+/** Return the error for a client that uses the server as a proxy. */
 export function noProxy(): SheafError {
-  return unsupported('CONNECT is not a method of this server', { status: 405 })
+  return unsupported('the server does not support the method CONNECT', { status: 405 })
 }
 
-/** How long a refused client may take to read the answer, milliseconds. */
+/** Time for which a refused client may read the answer, milliseconds. */
 const refusalMs = 5_000
 
 const refused = new WeakSet<Duplex>()
 
 /**
- * Answer bytes that are not HTTP, after the replies to earlier requests on the connection, and end the connection. While a reply is being
- * sent, no answer is possible. `ending` is called before the client can know of the answer, with the bytes of its body.
+ * Answer bytes that are not HTTP, after the replies to earlier requests on the connection. Then end the connection. If
+ * a reply is only partly sent, the connection ends without an answer. `ending`: called before the answer is sent, with
+ * the bytes of its body.
  */
 export async function refuse(
   cause: SheafError,

@@ -1,26 +1,29 @@
-/** Keeps what was sent of a body, so that it can be sent again. */
+/** Keeps the chunks of a body that were sent, so that the body can be sent again. */
 
-/** The most bytes that are kept of a body. */
+/** Maximum bytes of a body that are kept. */
 const keptBytes = 16 << 20
 
-/** A body that can be read several times, as long as its kept bytes are few. Each reading begins at the first chunk. */
+/**
+ * A body that can be read several times while it has at most `keptBytes` bytes. Each reading begins with the first
+ * chunk.
+ */
 export class ReplayedBody implements AsyncIterable<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>
   #chunks: Uint8Array[] = []
   #bytes = 0
   #isWhole = true
   #isEnded = false
-  /** The number of readings that have begun. Only the last one continues. */
+  /** Number of readings that have begun. Only the last one continues. */
   #readings = 0
   #failure: { readonly cause: unknown } | undefined
-  /** The next chunk is on its way. */
+  /** The read of the next chunk, if one is in progress. */
   #pulling: Promise<void> | undefined
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]()
   }
 
-  /** Whether the body can be read again. The body of a caller that failed cannot. */
+  /** Whether the body can be read again. False if its source failed. */
   get canReplay(): boolean {
     return this.#isWhole && this.#failure === undefined
   }
@@ -29,17 +32,18 @@ export class ReplayedBody implements AsyncIterable<Uint8Array> {
     const reading = ++this.#readings
     for (let at = 0; ; at++) {
       if (at === this.#chunks.length && !this.#isEnded) await this.#pull()
-      // A request that was given up must not end as if its body were complete.
+      // Throw, so that an abandoned request does not end as if its body were complete.
       if (reading !== this.#readings) throw new Error('the body is sent again by another request')
       if (this.#failure !== undefined) throw this.#failure.cause
       if (at >= this.#chunks.length) return
       yield this.#chunks[at]!
-      // Beyond the limit, only one reading is left. It needs no earlier chunks, but their number.
+      // Above the limit, the body cannot be read again, so the chunk is dropped. Its entry stays, because the reading
+      // counts chunks.
       if (!this.#isWhole && reading === this.#readings) this.#chunks[at] = nothing
     }
   }
 
-  /** Release the source. Does not wait for a source that is busy with a chunk: it may never end. */
+  /** Release the source. Does not wait for a chunk that the source is producing, because it may never come. */
   async close(): Promise<void> {
     this.#chunks = []
     if (this.#isEnded) return

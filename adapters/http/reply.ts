@@ -1,4 +1,4 @@
-/** Makes replies as plain data, and sends them. */
+/** Builds replies as plain data, and sends them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { compressorOf } from '../../src/arrow/compress.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
@@ -19,26 +19,26 @@ import { first, longestTimerMs } from './events.js'
 import { jsonText } from './media-types.js'
 
 /**
- * Sent with every reply. LanceDB's client decides by the version what the server supports: full-text queries (0.3.0), large writes in parts
- * (0.4.0), blobs (0.5.0).
+ * A header field of every reply. LanceDB's client uses this version to decide what the server supports: full-text
+ * queries (0.3.0), large writes in parts (0.4.0), blobs (0.5.0).
  */
 export const serverVersion = ['phalanx-version', '0.5.0'] as const
 
-/** Header field with the version of the table that a query read. */
+/** Header field with the version of the table that the query read. */
 export const tableVersion = 'x-lancedb-version'
 
-/** Seconds after which a client may try again, if the error is one of load. */
+/** Value of `retry-after` for errors of an overloaded server, seconds. */
 const retryAfterSeconds = '1'
 
-/** Header fields: name, value, name, value. Objects with such names cost several times as much. */
+/** Header fields as a list: name, value, name, value. An object with such names takes several times as long. */
 export type HeaderFields = readonly string[]
 
 export interface HttpReply {
   readonly status: number
   readonly headers: HeaderFields
-  /** Text, or bytes in chunks. */
+  /** The whole body as text, or its first bytes in chunks. */
   readonly body: string | readonly Uint8Array[]
-  /** The bytes after the chunks, produced while they are sent. */
+  /** The bytes after `body`, which are produced while the reply is sent. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
@@ -50,7 +50,7 @@ export function jsonReply(status: number, body: unknown, headers: HeaderFields =
   }
 }
 
-/** Return the reply of an operation that succeeded. `signal` ends the compression of rows. */
+/** Return the reply of an operation that succeeded. `signal` aborts the compression of rows. */
 export function successReply(
   name: OperationName,
   result: unknown,
@@ -76,7 +76,7 @@ function statusOf({ startsJob, status }: OperationEntry, result: unknown): numbe
   return startsJob && (result as { job_id?: string }).job_id !== undefined ? 202 : status
 }
 
-/** A body with fewer bytes is sent uncompressed: compressing it costs more than sending it. */
+/** Minimum bytes of a body that is compressed. Compressing a smaller body takes longer than sending it. */
 const codedBytes = 1024
 
 function coded(reply: HttpReply, { coding }: Wanted): HttpReply {
@@ -102,19 +102,19 @@ function arrowReply(
   return { status, headers, body: pieces.chunks, rest: pieces.rest }
 }
 
-/** Return the reply with rows as text. `version`: version of the table. */
+/** Return a reply with rows as text. `version`: the version of the table that was read. */
 export function textReply(
   version: number,
   rows: Pick<HttpReply, 'body' | 'rest'>,
   wanted: Wanted,
 ): HttpReply {
-  // A browser must not guess another type: a value may look like a page.
+  // Without this field, a browser may guess another type, because a value may look like HTML.
   const noGuess = ['x-content-type-options', 'nosniff']
   const headers = ['content-type', wanted.type, tableVersion, String(version), ...noGuess]
   return coded({ status: 200, headers, ...rows }, wanted)
 }
 
-/** Return the reply for an error. `instance`: path of the request. */
+/** Return the reply for an error. `instance`: the path of the request. */
 export function errorReply(
   cause: SheafError,
   instance: string,
@@ -129,27 +129,29 @@ export function errorReply(
 }
 
 interface Sending {
-  /** Whether the connection ends after this reply. */
+  /** Whether the server closes the connection after this reply. */
   readonly last: boolean
-  /** How long the client may pause in reading, milliseconds. */
+  /** Time for which the client may stop reading, milliseconds. */
   readonly pauseMs: number
-  /** The body of the request, of which a part may be unread. */
+  /** The body of the request. The handler may not have read all of it. */
   readonly sent: RequestBody
-  /** Returned to the client as `x-request-id`. */
+  /** The value of the header field `x-request-id` in the reply. */
   readonly requestId: string | undefined
   /**
-   * Called before the last part of the body is sent, or when the client is gone or the reply fails. May be called twice. `bytesOut`: bytes
-   * of the body that were sent. `cause`: the error that ended the reply.
+   * Called before the last part of the body is sent, or when the client is gone or the reply fails. May be called
+   * twice. `bytesOut`: bytes of the body that were sent. `cause`: the error that ended the reply.
    */
   readonly ending: (bytesOut: number, cause?: unknown) => void
 }
 
 /**
- * Send a reply as fast as the client reads it. Resolves when the reply is sent, or when the client is gone. Before the connection ends, the
- * server reads for a while what the client still sends: a socket that closes with unread bytes loses the reply.
+ * Send a reply as fast as the client reads it. Resolves when the reply is sent, or when the client is gone. If the
+ * client is still sending its request, the server reads for some time before it closes the connection: closing a socket
+ * with unread bytes can lose the reply.
  *
- * Rejects with the error of `reply.rest`. By then the status and a part of the body are sent, so the caller must cut the connection: no
- * client takes a body without its last chunk as complete.
+ * Rejects with the error of `reply.rest`. At that time the status and a part of the body are already sent, so the
+ * caller must destroy the connection. A client then knows that the body is not complete, because its last chunk is
+ * missing.
  */
 export async function send(
   request: IncomingMessage,
@@ -158,9 +160,10 @@ export async function send(
   { last, pauseMs, sent, requestId, ending }: Sending,
 ): Promise<void> {
   const { socket } = request
-  // The end of the request may be in the bytes that Node is parsing right now.
+  // Wait for one turn of the event loop: Node may be parsing bytes that contain the end of the request.
   if (!sent.arrived) await new Promise(resolve => setImmediate(resolve))
-  // Replies to earlier requests on the connection go first. Until then the client's pause is not about this reply.
+  // Wait until the replies to earlier requests on the connection are sent. The time limit for a reading client starts
+  // after that.
   if (response.socket === null && !isGone(request, response)) {
     await first([response, 'socket'], [response, 'close'], [socket, 'close'])
   }
@@ -176,17 +179,17 @@ export async function send(
   if (length !== undefined && length <= atOnceBytes && !unread) {
     ending(length)
     endWith(response, body, length)
-    // All bytes are with the operating system: nothing is left to wait for.
+    // The operating system has all bytes, so there is nothing to wait for.
     if (socket.writableLength === 0) return
   }
   const gone = first([response, 'close'], [socket, 'close'])
-  // The server sets the timeout again for the next request.
+  // The server sets its own timeout again for the next request.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   if (response.writableEnded) return gone
   let bytes = 0
   try {
     for await (const chunk of bodyOf(reply)) {
-      // The socket is checked first: an event that has happened already would never come.
+      // Check the socket before waiting for an event, because an event that has already happened does not happen again.
       if (isGone(request, response)) return ending(bytes)
       if (chunk.length === 0) continue
       bytes += chunk.length
@@ -209,11 +212,14 @@ export async function send(
   await gone
 }
 
-/** A reply up to this size is sent in one piece: sending small chunks costs more than joining them. */
+/**
+ * Maximum bytes of a reply that is sent in one piece. For such a reply, joining chunks takes less time than sending
+ * them one by one.
+ */
 const atOnceBytes = 64 * 1024
 
 function endWith(response: ServerResponse, body: HttpReply['body'], length: number): void {
-  // For ASCII text, Node joins head and body to one string, which it sends at once.
+  // Node joins the head and an ASCII body to one string, and sends them in one write.
   if (typeof body !== 'string') response.end(concatChunks(body))
   else if (body.length === length) response.end(body, 'latin1')
   else response.end(Buffer.from(body))
@@ -230,14 +236,17 @@ async function* bodyOf({ body, rest }: HttpReply): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Return whether the client is gone. A reply that waits for earlier replies on the connection has no events of its own, so the socket
- * counts.
+ * Return whether the client is gone. The socket is checked too: a response that waits for earlier replies on the
+ * connection emits no events.
  */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || request.socket.destroyed
 }
 
-/** Limits for reading the rest of an answered request: bytes, milliseconds in all, and the longest pause, milliseconds. */
+/**
+ * Limits for reading the rest of a request that is already answered: bytes, total milliseconds, and milliseconds of one
+ * pause.
+ */
 const discardBytes = 64 << 20
 const discardMs = 30_000
 const discardPauseMs = 5_000

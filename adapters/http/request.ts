@@ -1,33 +1,39 @@
-/** Reads the target of a request. */
+/** Parses the target of a request: the URL after the method. */
 import { invalidInput, quote } from '../../src/errors.js'
 import { type Dialect, dialectOf } from './dialect.js'
 
 export interface Target {
-  /** Host and port if the client sent a whole URL, as it does to a proxy; undefined if it sent a path. */
+  /**
+   * Host and port, if the client sent a whole URL, as clients of a proxy do. Undefined if the client sent only a path.
+   */
   readonly authority: string | undefined
-  /** Path as sent, without the query. */
+  /** The path as sent, without the query. */
   readonly path: string
-  /** Path below the base path, without trailing slash; null outside of the base path. */
+  /** The path below the base path, without a trailing slash. Null if the path is outside of the base path. */
   readonly route: string | null
-  /** Query as sent, without the `?`. */
+  /** The query as sent, without the `?`. */
   readonly query: string
   readonly dialect: Dialect
 }
 
-/** Split a request target into its parts. Segments stay percent-encoded; `.` and `..` are ordinary names. */
+/**
+ * Split a request target into its parts. Segments of the path stay percent-encoded. `.` and `..` have no special
+ * meaning.
+ */
 export function readTarget(url: string, basePath: string): Target {
-  // A client of a proxy sends the whole URL; servers must accept it, too (RFC 9112, 3.2.2).
+  // A client of a proxy sends a whole URL. A server must accept this form, too (RFC 9112, 3.2.2).
   const [whole = '', authority] = /^https?:\/\/([^/?]*)/i.exec(url) ?? []
   const [path, query] = splitOnce(url.slice(whole.length), '?')
   const dialect = dialectOf(path)
   const inside = path === basePath || path.startsWith(`${basePath}/`)
   const rest = inside ? path.slice(basePath.length, dialect === 'lance' ? -1 : undefined) : null
-  // Lance's namespace client encodes paths like a form, with plus signs for blanks; its remote client sends a plus sign unencoded.
+  // Lance's namespace client encodes a space in a path as a plus sign. LanceDB's remote client sends a plus sign as
+  // itself.
   const route = dialect === 'namespace' && rest !== null ? rest.replaceAll('+', '%20') : rest
   return { authority, path, route, query, dialect }
 }
 
-/** Return the part of the path before `route`. */
+/** Return the part of the path that comes before `route`. */
 export function basePathOf({ path, route }: Target): string {
   return path.slice(0, path.lastIndexOf(route ?? ''))
 }
@@ -39,7 +45,10 @@ function splitOnce(text: string, separator: string): [string, string] {
 
 const noQuery = new URLSearchParams()
 
-/** Parse the query. Throws InvalidInput for malformed percent-encoding: a misread predicate could delete the wrong rows. */
+/**
+ * Parse the query. Throws InvalidInput for malformed percent-encoding, because a wrongly decoded predicate could delete
+ * the wrong rows.
+ */
 export function readQuery(query: string): URLSearchParams {
   try {
     decodeURIComponent(query)

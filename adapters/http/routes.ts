@@ -1,4 +1,4 @@
-/** Finds the operation for a path, by the table of operations. */
+/** Finds the operation for a path. The routes come from the table of operations. */
 import {
   type OperationEntry,
   type OperationName,
@@ -11,12 +11,15 @@ export type Found =
   | {
       readonly kind: 'operation'
       readonly name: OperationName
-      /** Segments that stand for `{placeholders}`, still percent-encoded. */
+      /**
+       * The segments of the path that are values of `{placeholders}`, by the name of the placeholder. They are still
+       * percent-encoded.
+       */
       readonly segments: Readonly<Record<string, string>>
-      /** Whether the query parameters are the request (`rowsRoute`). */
+      /** Whether the request is in the query parameters (`rowsRoute`). */
       readonly isRows: boolean
     }
-  /** A route that some client has, and that no operation serves. */
+  /** A route that some clients use, but that this server does not support. */
   | { readonly kind: 'unserved' }
   | { readonly kind: 'wrong-method'; readonly allowed: readonly string[] }
   | { readonly kind: 'unknown' }
@@ -24,12 +27,15 @@ export type Found =
 interface Template {
   readonly method: string
   readonly segments: readonly string[]
-  /** Null for a route that no operation serves. */
+  /** The operation. Null for a route that this server does not support. */
   readonly operation: OperationName | null
   readonly isRows: boolean
 }
 
-/** Templates with the same number of segments: by their last segment if it is a literal, and those that end with a placeholder. */
+/**
+ * Templates with the same number of segments. `byLast`: for each literal that is the last segment of a template, the
+ * templates that may match a path with this last segment. `others`: the templates that end with a placeholder.
+ */
 interface TemplateGroup {
   readonly byLast: Map<string, readonly Template[]>
   readonly others: readonly Template[]
@@ -66,7 +72,7 @@ const templates = [
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]
 
-/** The templates by their number of segments. */
+/** The templates, grouped by their number of segments. */
 const groups = new Map(
   [...new Set(templates.map(({ segments }) => segments.length))].map(length => [
     length,
@@ -74,7 +80,10 @@ const groups = new Map(
   ]),
 )
 
-/** Find the operation for a path without query, base path and trailing slash. Literal segments take precedence over placeholders. */
+/**
+ * Find the operation for a path. The path has no query, base path or trailing slash. Templates with fewer placeholders
+ * take precedence.
+ */
 export function findRoute(method: string, path: string): Found {
   const segments = path.split('/')
   const { byLast, others } = groups.get(segments.length) ?? none

@@ -1,4 +1,7 @@
-/** Reads uploads of rows that are not Arrow: JSON, JSON lines and CSV. They become an Arrow IPC stream, which has the limits of Arrow bodies. */
+/**
+ * Converts uploads of rows in JSON, JSON lines or CSV to an Arrow IPC stream. So the limits on Arrow bodies apply to
+ * these uploads, too.
+ */
 import { schemaFromJson } from '../../src/arrow/schema-from-json.js'
 import type { Schema } from '../../src/arrow/types.js'
 import type { Row } from '../../src/client/table-data.js'
@@ -13,8 +16,8 @@ import { readJsonLines } from '../files/read-json-lines.js'
 import type { UploadForm } from './upload-form.js'
 
 /**
- * Return the Arrow IPC stream of an upload. Nothing is read before the stream is read. Rows for an existing table have the types of the
- * table; the types of a new table are inferred. `target` has the table.
+ * Return an upload as an Arrow IPC stream, which is produced on demand. Rows for an existing table get the types of the
+ * table. The types of a new table are inferred. `target`: the operations of the namespace with the table.
  */
 export async function* arrowOf(
   target: Operations,
@@ -53,7 +56,9 @@ function readRows(
   }
 }
 
-/** Return the columns of the table, or of the table when the upload in parts began. */
+/**
+ * Return the schema for the rows. For a part of an upload, it is the schema that the table had when the upload began.
+ */
 async function schemaOf(
   target: Operations,
   request: Call['request'],
@@ -66,14 +71,17 @@ async function schemaOf(
       ? await target.describeTable({ id }, call)
       : await target.describeTableUpload({ id, upload_id }, call)
   if (schema === undefined) {
-    throw invalidInput(`the table ${quote(id.join('$'))} has no columns yet`, {
+    throw invalidInput(`the table ${quote(id.join('$'))} has no schema yet`, {
       hint: 'send its first rows as Arrow',
     })
   }
   return schemaFromJson(schema)
 }
 
-/** A merge leaves columns unchanged that its rows do not have. The first row says which: later rows may be many. */
+/**
+ * Limit the schema of a merge to the columns of the first row, because a merge does not change columns that its rows do
+ * not have. Reading more rows to find their columns would take too long.
+ */
 async function columnsOfFirst(
   read: AsyncGenerator<Row>,
   schema: Schema,

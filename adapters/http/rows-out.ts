@@ -1,4 +1,4 @@
-/** Writes the rows of replies as text: JSON, JSON lines and CSV. */
+/** Converts the rows of replies to text: JSON, JSON lines or CSV. */
 
 import type { Batch } from '../../src/arrow/column.js'
 import { decodeIpcStream } from '../../src/arrow/decode-stream.js'
@@ -12,17 +12,17 @@ import { encodeJsonArray, encodeJsonLines } from '../files/write-json-lines.js'
 import type { TextForm } from './accept.js'
 import { streamOfFile } from './arrow-stream.js'
 
-/** Text in chunks. `rest`: the chunks after those, produced while they are sent. */
+/** Text in chunks. `rest`: the chunks after `body`, which are produced while the reply is sent. */
 interface TextRows {
   readonly body: readonly Uint8Array[]
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
 /**
- * Convert the rows of a reply to text. The first `gatheredBytes` bytes are converted now, so that an error in them is the reply. The other
- * rows are converted while they are sent, one batch at a time.
+ * Convert the rows of a reply to text. The first `gatheredBytes` bytes are converted before this function returns, so
+ * that an error in them becomes the reply. The other rows are converted while the reply is sent, one batch at a time.
  *
- * Throws InvalidInput for values that a text cannot represent; `signal.reason`.
+ * Throws InvalidInput for values that have no text form, and `signal.reason` if the signal aborts.
  */
 export async function textRows(
   reply: ArrowReply,
@@ -68,7 +68,7 @@ async function batchesOf(reply: ArrowReply, signal: AbortSignal | undefined): Pr
   return decodeIpcStream(all(), { signal })
 }
 
-/** Yield an empty batch if there are none: CSV needs the names of the columns. */
+/** Yield the batches, or one empty batch if there are none, because CSV needs the column names. */
 async function* atLeastOne({ schema, batches }: Batches): AsyncGenerator<Batch> {
   let isEmpty = true
   for await (const batch of batches) {

@@ -1,15 +1,15 @@
-/** Reads `GET /v1/table/{id}/rows`: a query as a URL, for programs that only have a URL. */
+/** Parses the query parameters of `GET /v1/table/{id}/rows`, a query for programs that can only send a URL. */
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { refuseName } from '../../src/protocol/parse.js'
 import type { RowForm } from './accept.js'
 
-/** The parameters, as `/openapi.json` describes them. */
+/** The parameters with their descriptions in `/openapi.json`. */
 export const rowsParameters = {
   columns:
     'Names of the columns, separated by commas, or SQL names in backticks. May be given several times. Default: all columns.',
   filter: 'SQL predicate.',
   order: 'Columns to order by, separated by commas. `-` before a name: largest first. Default: row order.',
-  limit: 'Most rows. Default: all rows.',
+  limit: 'Maximum number of rows. Default: all rows.',
   offset: 'Rows to skip. Default 0.',
   version: 'Version to read. Default: the latest.',
   format:
@@ -20,7 +20,7 @@ type Parameter = keyof typeof rowsParameters
 
 const known = [...(Object.keys(rowsParameters) as Parameter[]), 'delimiter']
 
-/** Values of `format`. */
+/** The values of the parameter `format`, and the forms that they select. */
 export const formats: Readonly<Record<string, RowForm>> = {
   json: 'json',
   ndjson: 'ndjson',
@@ -30,21 +30,24 @@ export const formats: Readonly<Record<string, RowForm>> = {
 }
 
 interface RowsUrl {
-  /** The request of queryTable. */
+  /** The request of the operation `queryTable`. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly form: RowForm | undefined
-  /** The parameters that the path needs. */
+  /** The parameters that belong to the path: the delimiter. */
   readonly query: URLSearchParams
 }
 
-/** Read the parameters. Throws InvalidInput that names the parameter for an unknown or repeated one, and for an invalid value. */
+/**
+ * Parse the parameters. Throws InvalidInput for an unknown, repeated or invalid parameter. The message contains the
+ * name of the parameter.
+ */
 export function readRowsUrl(given: URLSearchParams): RowsUrl {
   for (const name of given.keys()) if (!known.includes(name)) refuseName(name, known, 'the query of the URL')
   const columns = namesIn(given, 'columns')
   const order = namesIn(given, 'order')?.map(text => {
     const isDescending = text.startsWith('-')
     const column_name = isDescending ? text.slice(1).trim() : text
-    if (column_name === '') throw invalid('order', 'name a column after "-"', text)
+    if (column_name === '') throw invalid('order', 'have a column name after "-"', text)
     return { column_name, ascending: !isDescending }
   })
   const filter = oneOf(given, 'filter')
@@ -85,7 +88,7 @@ function numberIn(given: URLSearchParams, name: Parameter): number | undefined {
   return Number(text)
 }
 
-/** Return the names in a list; undefined if the parameter is not given. */
+/** Return the names in a list of columns, or undefined if the parameter is not given. */
 function namesIn(given: URLSearchParams, name: Parameter): readonly string[] | undefined {
   const texts = given.getAll(name)
   if (texts.length === 0) return undefined
@@ -94,7 +97,7 @@ function namesIn(given: URLSearchParams, name: Parameter): readonly string[] | u
   return names
 }
 
-/** Split at the commas outside of backticks. */
+/** Split a list of names at commas outside of backticks. */
 function splitNames(text: string): string[] {
   const names: string[] = []
   let from = 0
@@ -110,7 +113,7 @@ function splitNames(text: string): string[] {
 
 function distinct(parameter: Parameter, names: readonly string[]): readonly string[] {
   const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined) throw invalidInput(`${parameter} names ${quote(twice)} twice`)
+  if (twice !== undefined) throw invalidInput(`${parameter} has the name ${quote(twice)} twice`)
   return names
 }
 

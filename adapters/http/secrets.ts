@@ -1,24 +1,25 @@
-/** Compares secrets without revealing them. */
+/** Compares secrets without revealing them through timing. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { invalidInput, quote } from '../../src/errors.js'
 
 /**
- * Finds the owner of a secret. Only digests are kept and compared, and always all of them: the time tells neither how much of a guess is
- * right nor whose secret it was.
+ * Finds the owner of a secret. It keeps only digests, and compares a guess with all of them in constant time. So the
+ * time shows neither how much of a guess is right nor whose secret it is.
  */
 export class Secrets {
   readonly #owners: { readonly name: string; readonly digest: Buffer }[] = []
 
   /**
-   * `place` names the option in messages, which never show a secret. Throws InvalidInput for a value that does not map names to secrets.
+   * `place`: the name of the option in messages. Messages never contain a secret. Throws InvalidInput for a value that
+   * is not an object of secrets by name.
    */
   constructor(secrets: Readonly<Record<string, string>>, place: string) {
     if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
-      throw invalidInput(`${place} must be an object of secrets by name`)
+      throw invalidInput(`${place} must be an object that maps names to secrets`)
     }
     for (const [name, secret] of Object.entries(secrets)) {
       if (typeof secret !== 'string' || secret === '') {
-        throw invalidInput(`the secret of ${quote(name)} in ${place} must be a text that is not empty`)
+        throw invalidInput(`the secret of ${quote(name)} in ${place} must be a string that is not empty`)
       }
       const other = this.ownerOf(secret)
       if (other !== undefined) {

@@ -1,11 +1,12 @@
 /**
- * Serves the operations over HTTP. The table of operations (`protocol/operations.ts`) defines path, query, body and reply of each; this
- * file handles HTTP alone.
+ * Serves the operations over HTTP. The table of operations (`protocol/operations.ts`) defines the path, query, body and
+ * reply of each operation. This file contains only the HTTP part.
  *
- * - No request ends the process, and every error has a JSON object.
- * - `limits.ts` bounds what a request may take of the server, and how long a client may keep the server waiting.
- * - A client that disconnects aborts its read, never its write: whether a write commits must not depend on how long its client waits.
- * - An upload that breaks off is an error for the handler that reads it, never a shorter upload.
+ * - No request can end the process. The body of every error is a JSON object.
+ * - `limits.ts` limits the resources of a request, and the time for which a client may keep the server waiting.
+ * - When a client disconnects, its read is aborted, but its write continues: whether a write commits must not depend on
+ *   how long its client waits.
+ * - If the connection ends during an upload, the upload fails. It is never taken for a shorter upload.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
@@ -31,17 +32,17 @@ import {
 import { Pages } from './pages.js'
 
 export interface HttpServer {
-  /** URL of the server, base path included. */
+  /** URL of the server, with the base path. */
   readonly url: string
   /** Accept no more connections. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
 /**
- * Serve one namespace, or many `databases`. Closing the server closes neither.
+ * Serve one namespace, or many `databases`. Closing the server does not close the namespace or the databases.
  *
- * Throws InvalidInput for invalid options, and for an address that other machines reach without `auth` or `allowAnonymous`. Throws
- * ServiceUnavailable if the server cannot listen on the address.
+ * Throws InvalidInput for invalid options, and if other machines can reach the address but neither `auth` nor
+ * `allowAnonymous` is set. Throws ServiceUnavailable if the server cannot listen on the address.
  *
  * ```js
  * const server = await serve(await connect('./data'), { port: 2333 })
@@ -64,21 +65,25 @@ export async function serve(
 }
 
 export interface HttpHandler {
-  /** Answer a request of a server of `node:http`, Express or Fastify. Resolves when the reply is sent. Never rejects. */
+  /**
+   * Answer a request of a server of `node:http`, Express or Fastify. Resolves when the reply is sent. Never rejects.
+   */
   node(request: IncomingMessage, response: ServerResponse): Promise<void>
   /**
-   * Answer a request of the Fetch standard. Rejects with `request.signal.reason`, and with ServiceUnavailable if the reply was cut before
-   * its head.
+   * Answer a request of the Fetch standard. Rejects with `request.signal.reason` if the signal aborts, and with
+   * ServiceUnavailable if the connection ends before the head of the reply.
    */
   fetch(request: Request): Promise<Response>
-  /** Resolves when all requests that have begun are answered. */
+  /** Wait for all requests that have begun, and close the handler. */
   close(): Promise<void>
 }
 
 /**
- * Serve a namespace, or many `databases`, inside the server of an application. Closing the handler closes neither.
+ * Serve a namespace, or many `databases`, inside the server of an application. Closing the handler does not close the
+ * namespace or the databases.
  *
- * Throws InvalidInput for invalid options; without `auth` it needs `allowAnonymous`, because other machines may reach the application.
+ * Throws InvalidInput for invalid options, and if neither `auth` nor `allowAnonymous` is set, because other machines
+ * may reach the application.
  *
  * ```js
  * const sheaf = await handler(ns, { basePath: '/db', auth: { apiKeys } })
@@ -95,12 +100,14 @@ export async function handler(
   checkServed('handler', served)
   const options = parse(handlerShape, given, 'handler')
   if (options.auth === undefined && options.allowAnonymous !== true) {
-    throw invalidInput('every caller of the application could do everything', {
-      hint: 'give auth, or set allowAnonymous: true if the application checks its callers',
+    throw invalidInput('without auth, every caller of the application could do everything', {
+      hint: 'set auth, or set allowAnonymous: true if the application checks its callers',
     })
   }
   if (options.limits?.connections !== undefined) {
-    throw invalidInput('handler: limits.connections has no effect: the application has the connections')
+    throw invalidInput(
+      'handler: limits.connections has no effect, because the application owns the connections',
+    )
   }
   const server = await openParts(served, options, '127.0.0.1')
   const { listener } = server
@@ -111,7 +118,7 @@ export async function handler(
   }
 }
 
-/** Make the parts of a server with checked options. */
+/** Create the parts of a server. `options`: already checked. */
 async function openParts(
   served: Served | Databases,
   options: HandlerOptions,
@@ -120,13 +127,13 @@ async function openParts(
   checkGrants('use' in served, options)
   const pages = new Pages(host, options)
   const limits = resolveLimits(options.limits ?? {})
-  // Load all modules now: a newer package may be installed over this one while the server runs.
+  // Load all modules now, because a newer version of the package may be installed over this one while the server runs.
   await loadAll()
   const handling = await Handling.open(served, options, limits)
   return new ServerParts(served, options, { pages, limits, handling })
 }
 
-/** The parts of a server, and what they tell each other. */
+/** The parts of a server, and the connections between them. */
 class ServerParts implements Answering {
   readonly basePath: string
   readonly limits: Answering['limits']
@@ -169,7 +176,7 @@ class ServerParts implements Answering {
     }
   }
 
-  /** Count and log a request. A logger that throws must not fail the request. */
+  /** Count and log a request. Ignores errors of the logger, so that they do not fail the request. */
   log(record: RequestRecord): void {
     this.#metrics.count(record)
     const logger = this.#logger
@@ -193,7 +200,7 @@ function checkServed(caller: string, served: unknown): void {
   })
 }
 
-/** Return the statistics of the root; undefined if the engine is in another thread or process. */
+/** Return the statistics of the root, or undefined if the engine runs in another thread or process. */
 function statsOf(served: Served | Databases): ReturnType<NonNullable<Served['stats']>> | undefined {
   if (!('stats' in served)) return undefined
   try {

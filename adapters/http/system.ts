@@ -1,10 +1,10 @@
-/** Replies about the server itself, whatever its load. Every caller may ask whether the server is alive and ready. */
+/** Replies about the server itself. The limits on calls do not apply. `/healthz` and `/readyz` need no credentials. */
 import type { Operations } from '../../src/protocol/calls.js'
 import { type HttpReply, jsonReply } from './reply.js'
 
-/** The source of these replies. */
+/** The parts of the server that these replies describe. */
 export interface System {
-  /** Null: there are several roots, and none needs to be open. */
+  /** The operations of the namespace. Null for a server of databases, which may have no open database. */
   readonly operations: Operations | null
   isClosing(): boolean
   metrics(): string
@@ -31,15 +31,18 @@ const replies = new Map<string | null, (system: System, admit: Admit) => Promise
   ],
 ])
 
-/** Return the reply of a system route; null for any other route. `admit` throws for callers that may not read `/metrics`. */
+/**
+ * Return the reply of a system route, or null for any other route. `admit`: throws if the caller may not read
+ * `/metrics`.
+ */
 export function systemReply(route: string | null, system: System, admit: Admit): Promise<HttpReply> | null {
   return replies.get(route)?.(system, admit) ?? null
 }
 
-/** Time limit for `/readyz`, milliseconds: longer than any healthy root takes. */
+/** Time limit for the check of `/readyz`, milliseconds. A healthy root answers much faster. */
 const answerMs = 5_000
 
-/** Return whether the namespace answers a call. */
+/** Return whether the namespace answers a call within the time limit. */
 async function answers(operations: Operations | null): Promise<boolean> {
   if (operations === null) return true
   const patience = new AbortController()

@@ -1,4 +1,4 @@
-/** Reads the form in which a client sends rows: the header field Content-Type. */
+/** Determines the form in which a client sends rows, from the header field Content-Type. */
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import {
   arrowFile,
@@ -10,12 +10,12 @@ import {
   readMediaType,
 } from './media-types.js'
 
-/** The forms of an upload. `arrow`: an IPC stream or file. */
+/** The forms of an upload. `arrow`: an IPC stream or an IPC file. */
 export type UploadForm = 'arrow' | 'json' | 'ndjson' | 'csv'
 
 /**
- * Return the form of an upload. Without a content type, and for `application/octet-stream`, it is Arrow. Throws InvalidInput with status
- * 415 for other types.
+ * Return the form of an upload. The form is Arrow if there is no content type, or if it is `application/octet-stream`.
+ * Throws InvalidInput with status 415 for other types.
  */
 export function uploadForm(contentType: string | undefined): UploadForm {
   if (contentType === undefined || contentType.trim() === '') return 'arrow'
@@ -43,7 +43,7 @@ function formOf({ name, parameters }: MediaType): UploadForm | null {
 
 function unknownType(contentType: string): SheafError {
   const known = [arrowStream, arrowFile, jsonText, ...jsonLines, csvText].join(', ')
-  return invalidInput(`the rows have the content type ${quote(contentType)}`, {
+  return invalidInput(`rows with the content type ${quote(contentType)} are not supported`, {
     hint: `send one of ${known}; text is UTF-8, and CSV has a header row`,
     status: 415,
   })

@@ -1,6 +1,7 @@
 /**
- * Streams bytes between threads. The reader requests each piece with an empty message, and the next one when a piece has arrived. So both
- * threads work at the same time, with at most two pieces in transit. Pieces are transferred, not copied.
+ * Streams bytes between threads. The reader requests a piece with an empty message, and requests the next piece as soon
+ * as one has arrived. So both threads work concurrently, and at most two pieces are in transit. The memory of a piece
+ * is transferred, not copied.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { orAborted } from '../../src/primitives/abort.js'
@@ -10,13 +11,13 @@ import { packError, unpackError } from './messages.js'
 type Piece = { readonly bytes: Uint8Array } | { readonly error: ErrorBody } | null
 
 interface Offering {
-  /** Called with an error of the pieces, which the other thread gets as well. */
+  /** Called with an error that `pieces` throws. The other thread gets this error, too. */
   readonly onError?: (cause: unknown) => void
-  /** Called when the other thread has closed its port: it has everything, or wants no more. */
+  /** Called when the other thread has closed its port, because it has all pieces or needs no more. */
   readonly onClose?: () => void
 }
 
-/** Offer `pieces` on a port for the other thread. Closing the port there ends the pieces here. */
+/** Return a port from which another thread can read `pieces`. When that thread closes the port, `pieces` is closed. */
 export function offerBody(
   pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
   { onError, onClose }: Offering,
@@ -40,7 +41,10 @@ export function offerBody(
   return far
 }
 
-/** Read the pieces offered on `port`. Throws their error, and the reason of the signal: the end of the other thread is not visible here. */
+/**
+ * Read the pieces that another thread offers on `port`. Throws the error of the pieces, or the reason of the signal.
+ * The caller must abort the signal if the other thread ends, because the port does not show this.
+ */
 export async function* drawBody(port: MessagePort, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const ask = () => {
     const arrived = new Promise<Piece>(resolve => port.once('message', resolve))

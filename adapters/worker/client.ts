@@ -1,4 +1,4 @@
-/** Opens a namespace whose engines run in worker threads, as if the engine were in this thread. */
+/** Opens a namespace whose engines run in worker threads. Its API is the same as for an engine in this thread. */
 import { Worker } from 'node:worker_threads'
 import type { ConnectOptions } from '../../src/client/connect-options.js'
 import { connectFields } from '../../src/client/connect-options.js'
@@ -14,15 +14,18 @@ import { Directory } from './directory.js'
 import type { WorkerTask } from './engine-worker.js'
 import { type StartWorker, Team } from './team.js'
 
-/** The options of `connect` that are plain data. Stores, clocks, functions and tokenizers cannot be sent to another thread. */
+/**
+ * The options of `connect` that are plain data. Stores, clocks, functions and tokenizers are missing, because they
+ * cannot be sent to another thread.
+ */
 export interface ConnectWorkerOptions
   extends Pick<
     ConnectOptions,
     'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'int64' | 'signal'
   > {
   /**
-   * Number of worker threads, 1 to 64. The first writes; all read rows. Each has its own engine with its own `cacheBytes`. A `memory://`
-   * root allows only one. Default 1.
+   * Number of worker threads, 1 to 64. Default 1. The first worker does all writes; all workers read rows. Each worker
+   * has its own engine with its own `cacheBytes`. A `memory://` root allows only one worker.
    */
   readonly workers?: number
 }
@@ -40,14 +43,16 @@ export const connectWorkerShape = options<ConnectWorkerOptions>()({
   signal: signalField,
 })
 
-/** Prefix of roots in memory. Such a root is lost with its worker. */
+/** Prefix of the path of a root in memory. Such a root is lost when its worker ends. */
 const inMemory = 'memory://'
 
 /**
- * Open the namespace at `path` in new worker threads. Long answers are not copied on this side.
+ * Open the namespace at `path` in new worker threads. The memory of long answers is transferred to this thread, not
+ * copied.
  *
- * Throws what `connect` throws, and InvalidInput for `workers` out of range. When a worker dies, its calls reject with ServiceUnavailable,
- * writes with kind `commit-state-unknown`. The next call starts a new worker, or rejects with the reason why that is not possible.
+ * Throws the errors of `connect`, and InvalidInput if `workers` is out of range. When a worker dies, its calls reject
+ * with ServiceUnavailable. For a write, this error has the kind `commit-state-unknown`. The next call starts a new
+ * worker, or rejects with the error of the start.
  *
  * ```js
  * const ns = await connectWorker('./data', { workers: 4 })
@@ -70,7 +75,7 @@ export async function connectWorker(
   return openWorkers(path, parse(connectWorkerShape, given, 'connectWorker'), uploadBytesDefault)
 }
 
-/** As `connectWorker`. `uploadBytes`: budget of all uploads together while they are decoded, bytes. */
+/** Open a namespace like `connectWorker`. `uploadBytes`: memory limit for decoding all uploads together, bytes. */
 export async function openWorkers(
   path: string,
   { signal, workers = 1, int64, ...plainOptions }: ConnectWorkerOptions,
@@ -102,7 +107,10 @@ function fileNotFound(cause: unknown): SheafError {
   )
 }
 
-/** Return a function that starts workers. Only the first may write. A worker that replaces another must not create the root again. */
+/**
+ * Return a function that starts workers. Only worker 0 may write. A worker that replaces a dead one must not create the
+ * root, because the root existed before.
+ */
 function workerStarter(task: Omit<WorkerTask, 'sharing'>, workerCount: number): StartWorker {
   const { options } = task
   const directory = workerCount > 1 ? new Directory() : null
@@ -119,7 +127,7 @@ function workerStarter(task: Omit<WorkerTask, 'sharing'>, workerCount: number): 
     const file = threadFile('engine-worker.js', import.meta.url)
     if (file !== null) return new Worker(file, started)
     try {
-      // Bundlers look for this form of `new Worker`.
+      // Keep this expression: bundlers recognize only this form of `new Worker`.
       return new Worker(new URL('./engine-worker.js', import.meta.url), started)
     } catch (cause) {
       throw fileNotFound(cause)

@@ -1,44 +1,47 @@
 /**
- * Records which workers have which loaded data, in the thread that made the workers. Memory goes from worker to worker through here, and is
- * known as long as one of them references it. The first worker that asks loads; if that fails, or its thread ends, the next waiting one
- * does.
+ * Records which data the workers have loaded into shared memory. Runs in the thread that started the workers. The first
+ * worker that needs some data loads it; the other workers receive the same memory. An entry exists while at least one
+ * worker references the memory. If the load fails or the loading thread ends, the next waiting worker loads the data.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Shareable } from '../../src/table/sharing.js'
 import { weigh } from './shared-weight.js'
 
-/** From a worker. */
+/**
+ * A message from a worker. `want`: the worker needs the data. `loaded`: it has loaded the data. `failed`: its load
+ * failed.
+ */
 export type ToDirectory =
   | { readonly kind: 'want'; readonly key: string }
   | { readonly kind: 'loaded'; readonly key: string; readonly memory: Shareable }
   | { readonly kind: 'failed'; readonly key: string }
-  /** The worker no longer references memory that it loaded or received under this key. */
+  /** The worker no longer references the memory that it loaded or received under this key. */
   | { readonly kind: 'gone'; readonly key: string }
 
-/** `memory` absent: this worker is to load the data. */
+/** The answer to `want`. Without `memory`, the worker itself must load the data. */
 export interface FromDirectory {
   readonly key: string
   readonly memory?: Shareable
 }
 
 interface Known {
-  /** Null: `loader` is loading it. */
+  /** The shared memory. Null while `loader` loads the data. */
   memory: Shareable | null
   loader: MessagePort
   readonly waiting: MessagePort[]
-  /** By worker: how often it received the memory and has not reported it gone. */
+  /** For each worker, how many times it received the memory minus how many times it reported `gone`. */
   readonly references: Map<MessagePort, number>
 }
 
 export class Directory {
   readonly #known = new Map<string, Known>()
 
-  /** How many keys are loaded or loading. */
+  /** Number of keys whose data is loaded or being loaded. */
   get size(): number {
     return this.#known.size
   }
 
-  /** Return the port by which one more worker asks. The port closes with the worker's thread. */
+  /** Add a worker, and return the port for its messages. The port closes when the thread of the worker ends. */
   join(): MessagePort {
     const { port1: near, port2: far } = new MessageChannel()
     near.on('message', (message: ToDirectory) => this.#receive(near, message))
@@ -78,7 +81,7 @@ export class Directory {
     if (memory !== null && references.size === 0) this.#known.delete(key)
   }
 
-  /** Let the next waiting worker load: the last one has failed or ended. */
+  /** Let the next waiting worker load the data, because the last loader has failed or ended. */
   #next(key: string, known: Known): void {
     const next = known.waiting.shift()
     if (next === undefined) this.#known.delete(key)

@@ -1,4 +1,4 @@
-/** The entry of the worker thread: opens an engine, then answers calls for it. */
+/** The entry file of a worker thread. Opens an engine, then answers the calls of the program. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../src/errors.js'
 import { type ConnectOptions, connect } from '../../src/index.js'
@@ -10,9 +10,9 @@ import { PortSharing } from './sharing.js'
 export interface WorkerTask {
   readonly path: string
   readonly options: ConnectOptions
-  /** Budget of all uploads together while they are decoded, bytes. */
+  /** Memory limit for decoding all uploads together, bytes. */
   readonly uploadBytes: number
-  /** Present if there are several workers over this root. */
+  /** The connection to the directory of shared data. Present if several workers have this root open. */
   readonly sharing?: {
     readonly port: MessagePort
     readonly workerIndex: number

@@ -1,4 +1,7 @@
-/** The program's side of what a namespace can do in addition to its operations. The worker that writes does all of it. */
+/**
+ * Implements the features of a namespace that are not operations, in the thread of the program. The worker that writes
+ * runs all of them.
+ */
 import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
 import { type LocalFeatures, Namespace } from '../../src/index.js'
 import { operations } from '../../src/protocol/operations.js'
@@ -6,7 +9,11 @@ import { type Call, type Remote, remoteOperations } from '../calls.js'
 import type { AskOptions, WorkerLink } from './link.js'
 import type { Question, Questions, TransactionStep } from './messages.js'
 
-/** Make these features. `first` returns the worker that writes, a new one if it has died, or rejects with `signal.reason`. */
+/**
+ * Return the features of a namespace that are not operations. `place`: the name of the namespace in messages. `first`:
+ * returns the worker that writes, after it has started a new one if that worker has died; rejects with `signal.reason`
+ * if the signal aborts.
+ */
 export function featuresOver(place: string, root: Remote, first: FirstWorker): LocalFeatures {
   const writer = new Writer(place, root, first)
   return {
@@ -17,7 +24,7 @@ export function featuresOver(place: string, root: Remote, first: FirstWorker): L
     tableAt: (location, { signal } = {}) => root.run(() => writer.ask('tableAt', { location }, { signal })),
     stats() {
       throw unsupported(
-        'stats() is not available here: it answers at once, but its data is in another thread',
+        'stats() is not available here: it returns without waiting, but its data is in another thread',
         {
           hint: 'use a namespace opened by connect()',
         },
@@ -32,7 +39,7 @@ export function featuresOver(place: string, root: Remote, first: FirstWorker): L
 
 type FirstWorker = (signal: AbortSignal | undefined) => Promise<WorkerLink>
 
-/** The worker that writes, whichever it is at the time of a call. */
+/** The worker that writes. Each call uses the worker that has this role at the time of the call. */
 class Writer {
   readonly place: string
   readonly root: Remote
@@ -44,7 +51,7 @@ class Writer {
     this.#first = first
   }
 
-  /** Throws ServiceUnavailable once calls are refused. */
+  /** Return the worker that writes. Throws ServiceUnavailable after the namespace was closed. */
   async link(signal: AbortSignal | undefined): Promise<WorkerLink> {
     this.root.checkOpen()
     signal?.throwIfAborted()
@@ -62,11 +69,11 @@ class Writer {
 
 async function openSnapshot(writer: Writer, signal: AbortSignal | undefined): Promise<Namespace> {
   const worker = await writer.link(signal)
-  const held = new Held(worker, await worker.ask('snapshot', {}, { signal }))
+  const handle = new RemoteHandle(worker, await worker.ask('snapshot', {}, { signal }))
   let released: Promise<void> | undefined
-  return held.namespace(writer.place, () => {
-    held.end(new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed'))
-    released ??= release(held)
+  return handle.namespace(writer.place, () => {
+    handle.end(new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed'))
+    released ??= release(handle)
     return released
   })
 }
@@ -83,26 +90,29 @@ async function runTransaction<T>(
   })
   const { worker } = begun
   for (let step: TransactionStep = begun.step; typeof step === 'object'; ) {
-    const held = new Held(worker, step.held)
-    const done = await outcomeOf(work, held, place)
+    const handle = new RemoteHandle(worker, step.held)
+    const done = await outcomeOf(work, handle, place)
     const threw = 'error' in done ? codeOf(done.error) : undefined
-    const end = { held: held.number, threw, aborted: signal?.aborted === true }
-    const writes = threw === undefined && held.hasWritten
+    const end = { held: handle.number, threw, aborted: signal?.aborted === true }
+    const writes = threw === undefined && handle.hasWritten
     const tell = () => worker.ask('end', end, { signal, writes })
     try {
       step = await ('error' in done ? tell() : root.run(tell))
     } catch (cause) {
-      // The attempt is lost with its worker, so the error of the work is the one that counts.
+      // The attempt is lost together with its worker. Throw the error of the work, which the caller knows.
       if ('error' in done && !worker.isAlive) throw done.error
       throw cause
     }
     if (step === 'committed' && 'result' in done) return done.result
     if (step === 'thrown' && 'error' in done) throw done.error
   }
-  throw new SheafError(ErrorCode.Internal, 'a transaction ended in another way than its work')
+  throw new SheafError(ErrorCode.Internal, 'the end of a transaction does not match the end of its function')
 }
 
-/** Yield a number for each commit. Each look is a question of its own, so watching survives the worker, and needs no cleanup. */
+/**
+ * Yield the number of the newest slot whenever it changes. Each step is a separate question, so watching continues when
+ * a worker is replaced, and nothing remains to clean up.
+ */
 async function* watchCommits(writer: Writer, signal: AbortSignal | undefined): AsyncGenerator<number> {
   for (let than = -1; ; ) {
     than = await writer.ask('watch', { than }, { signal, waits: true })
@@ -110,8 +120,8 @@ async function* watchCommits(writer: Writer, signal: AbortSignal | undefined): A
   }
 }
 
-/** A snapshot or transaction attempt in a worker. */
-class Held {
+/** A snapshot or transaction attempt that a worker keeps open, identified by a number. */
+class RemoteHandle {
   readonly worker: WorkerLink
   readonly number: number
   /** Whether a write was sent to the worker. */
@@ -127,7 +137,7 @@ class Held {
     return new Namespace(remoteOperations(place, call => this.#send(call)).operations, close)
   }
 
-  /** Reject every later call with `reason`. */
+  /** Reject all later calls with `reason`. */
   end(reason: SheafError): void {
     this.#end ??= reason
   }
@@ -139,7 +149,7 @@ class Held {
   }
 }
 
-async function release({ worker, number }: Held): Promise<void> {
+async function release({ worker, number }: RemoteHandle): Promise<void> {
   try {
     await worker.ask('release', { held: number })
   } catch (cause) {
@@ -149,13 +159,17 @@ async function release({ worker, number }: Held): Promise<void> {
 
 async function outcomeOf<T>(
   work: (tx: Namespace) => Promise<T>,
-  held: Held,
+  handle: RemoteHandle,
   place: string,
 ): Promise<{ readonly result: T } | { readonly error: unknown }> {
   const end = () =>
-    held.end(invalidInput('this transaction is over', { hint: 'await all of its calls in it' }))
+    handle.end(
+      invalidInput('this transaction is over', {
+        hint: 'await all calls of a transaction inside its function',
+      }),
+    )
   try {
-    return { result: await work(held.namespace(place, async () => end())) }
+    return { result: await work(handle.namespace(place, async () => end())) }
   } catch (error) {
     return { error }
   } finally {

@@ -1,6 +1,7 @@
 /**
- * Sends short answers as columns: for few rows, writing an Arrow file here and reading it there takes half as long as finding the rows.
- * Long answers are sent as the file, whose memory is transferred, so the other side does not copy it.
+ * Converts short answers to columns, which are cloned for the other thread. For few rows, writing and reading an Arrow
+ * file would take half as much time as finding the rows. Long answers are sent as an Arrow file whose memory is
+ * transferred, so the other thread does not copy it.
  */
 import { bitmapBytes } from '../../src/arrow/bits.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
@@ -9,7 +10,7 @@ import type { Schema } from '../../src/arrow/types.js'
 import { ReadRows } from '../../src/client/arrow-rows.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 
-/** Below this size, cloning takes no longer than transferring. */
+/** Answers with fewer bytes are cloned, because cloning them takes no longer than transferring them. */
 const fewBytes = 32 * 1024
 
 /** An answer as data that can be cloned. */
@@ -19,7 +20,7 @@ export interface FewRows {
   readonly batches: readonly Batch[]
 }
 
-/** Return the rows of a reply if they take less than 32 KiB, else null. */
+/** Return the rows of a reply if they have less than 32 KiB, otherwise null. */
 export function fewRows(reply: ArrowReply): FewRows | null {
   if (!(reply instanceof ReadRows)) return null
   const { version, schema, batches } = reply
@@ -33,14 +34,14 @@ export function fewRows(reply: ArrowReply): FewRows | null {
   return { version, schema, batches: copied }
 }
 
-/** Return the reply for such rows. Its chunks are the same, byte for byte. */
+/** Convert rows back to a reply. Its chunks have the same bytes as those of the original reply. */
 export function replyOf({ version, schema, batches }: FewRows): ArrowReply {
   return new ReadRows(version, schema, batches)
 }
 
 /**
- * Copy the rows of a column and no more: cloning a view would clone all the memory behind it. A dictionary is copied once, so batches that
- * share a dictionary still share it.
+ * Copy only the rows of a column: cloning a view would clone all memory of its buffer. A dictionary is copied once, so
+ * batches that share a dictionary share the copy.
  */
 function exactCopy(column: Column, dictionaries: Map<Column, Column>): Column {
   const { type, length, nullCount, validity, values, offsets, children, dictionary } = column

@@ -1,80 +1,84 @@
-/** The worker's side of snapshots and transactions, which last over several calls. Each has a number that the calls name. */
+/**
+ * Keeps the snapshots and transactions of the program in the worker. Each has a number, which the calls of the program
+ * contain.
+ */
 import { assert, type ErrorCode, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
 import { type Deferred, deferred } from '../../src/primitives/deferred.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import type { EndOfWork, TransactionStep } from './messages.js'
 
-/** The object with a number: a snapshot, or an attempt of a transaction. */
-type Held =
+/** A snapshot, or an attempt of a transaction. */
+type Handle =
   | { readonly operations: Operations; readonly close: () => Promise<void> }
   | { readonly operations: Operations; readonly transaction: Transaction }
 
 export class Holdings {
   readonly #namespace: Pick<Namespace, 'operations' | 'snapshot' | 'transaction'>
-  readonly #held = new Map<number, Held>()
+  readonly #handles = new Map<number, Handle>()
   #last = 0
 
   constructor(namespace: Pick<Namespace, 'operations' | 'snapshot' | 'transaction'>) {
     this.#namespace = namespace
   }
 
-  /** Return the operations of the object with a number; without a number, those of the namespace. */
-  operationsOf(held: number | undefined): Operations {
-    return held === undefined ? this.#namespace.operations : this.#get(held).operations
+  /** Return the operations of the snapshot or attempt with this number. Undefined: the operations of the namespace. */
+  operationsOf(number: number | undefined): Operations {
+    return number === undefined ? this.#namespace.operations : this.#get(number).operations
   }
 
   async takeSnapshot(signal: AbortSignal): Promise<number> {
     const snapshot = await this.#namespace.snapshot({ signal })
-    return this.#hold({ operations: snapshot.operations, close: () => snapshot.close() })
+    return this.#add({ operations: snapshot.operations, close: () => snapshot.close() })
   }
 
   async release(number: number): Promise<void> {
-    const held = this.#take(number)
-    assert('close' in held, `${number} is the number of a snapshot`)
-    await held.close()
+    const handle = this.#take(number)
+    assert('close' in handle, `${number} is the number of a snapshot`)
+    await handle.close()
   }
 
   begin(signal: AbortSignal): Promise<TransactionStep> {
-    const transaction = new Transaction(this.#namespace, operations =>
-      this.#hold({ operations, transaction }),
-    )
+    const transaction = new Transaction(this.#namespace, operations => this.#add({ operations, transaction }))
     return transaction.run(signal)
   }
 
   async end({ held: number, threw }: EndOfWork, signal: AbortSignal): Promise<TransactionStep> {
-    const held = this.#take(number)
-    assert('transaction' in held, `${number} is the number of a transaction attempt`)
-    return held.transaction.goOn(threw, signal)
+    const handle = this.#take(number)
+    assert('transaction' in handle, `${number} is the number of a transaction attempt`)
+    return handle.transaction.goOn(threw, signal)
   }
 
-  #hold(held: Held): number {
+  #add(handle: Handle): number {
     const number = ++this.#last
-    this.#held.set(number, held)
+    this.#handles.set(number, handle)
     return number
   }
 
-  #get(number: number): Held {
-    const held = this.#held.get(number)
-    assert(held !== undefined, `${number} is a number in use`)
-    return held
+  #get(number: number): Handle {
+    const handle = this.#handles.get(number)
+    assert(handle !== undefined, `${number} is a number in use`)
+    return handle
   }
 
-  #take(number: number): Held {
-    const held = this.#get(number)
-    this.#held.delete(number)
-    return held
+  #take(number: number): Handle {
+    const handle = this.#get(number)
+    this.#handles.delete(number)
+    return handle
   }
 }
 
-/** A transaction whose work runs in another thread. */
+/** A transaction whose function runs in another thread, the thread of the program. */
 class Transaction {
   readonly #namespace: Pick<Namespace, 'transaction'>
   readonly #hold: (attempt: Operations) => number
   readonly #abort = new AbortController()
-  /** The next step, for which the program waits. */
+  /** The next step of the transaction. The program waits for it. */
   #step!: Deferred<TransactionStep>
-  /** The end of the work, for which the engine waits: the code of the error that the work threw. */
+  /**
+   * The end of the function of the current attempt. The engine waits for it. The value is the code of the error that
+   * the function threw, or undefined.
+   */
   #work!: Deferred<ErrorCode | undefined>
 
   constructor(namespace: Pick<Namespace, 'transaction'>, hold: (attempt: Operations) => number) {
@@ -109,7 +113,7 @@ class Transaction {
       this.#step.resolve({ held: this.#hold(tx.operations) })
       const threw = await this.#work.promise
       if (threw === undefined) return
-      // The code shows the engine whether it was a conflict. The program keeps the error itself.
+      // The engine needs the code to recognize a conflict. The program keeps the error itself.
       thrown = new SheafError(threw, 'the work of a transaction threw')
       throw thrown
     }

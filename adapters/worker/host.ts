@@ -1,4 +1,4 @@
-/** The worker's side: carries out the calls that come over a port. */
+/** Runs the calls that the program sends to a worker over a port. */
 import { MessagePort } from 'node:worker_threads'
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import type { Namespace, VerifyProgress } from '../../src/index.js'
@@ -25,7 +25,7 @@ type Hosted = Pick<
   'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'tableAt' | 'verify' | 'close'
 >
 
-/** How each question is answered. `id`: of the message. */
+/** The function that answers each kind of question. `id`: the id of the message with the question. */
 type Answers = {
   readonly [Q in Question]: (
     ask: Questions[Q]['ask'],
@@ -34,11 +34,15 @@ type Answers = {
   ) => Promise<Questions[Q]['answer']>
 }
 
-/** The reason of calls that were aborted on request. The program does not need it: it has the caller's own reason. */
+/**
+ * The reason with which calls are aborted at the request of the program. The program reports the reason of its own
+ * signal instead.
+ */
 const abortedOnRequest = new DOMException('the caller gave up', 'AbortError')
 
 /**
- * Answer calls on `port` until a message closes `namespace`. `uploadBytes`: budget of all uploads together while they are decoded, bytes.
+ * Answer the calls that arrive on `port`, until a message closes `namespace`. `uploadBytes`: memory limit for decoding
+ * all uploads together, bytes.
  */
 export function host(port: MessagePort, namespace: Hosted, uploadBytes: number): void {
   const hosting = new Hosting(port, namespace, uploadBytes)
@@ -46,13 +50,13 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
   hosting.post({ kind: 'open' })
 }
 
-/** A namespace, and the calls on it that are under way. */
+/** A namespace, and the running calls on it. */
 class Hosting {
   readonly #port: MessagePort
   readonly #namespace: Hosted
   readonly #holdings: Holdings
   readonly #uploads: UploadMemory
-  /** Calls that can be aborted. */
+  /** The controllers of running calls that can be aborted, by id of the call. */
   readonly #running = new Map<number, AbortController>()
 
   constructor(port: MessagePort, namespace: Hosted, uploadBytes: number) {
@@ -91,18 +95,19 @@ class Hosting {
     } catch (cause) {
       this.#fail(id, cause)
     } finally {
-      // A reply whose rest still streams stays abortable.
+      // If the reply has a rest that is still streamed, its call must stay abortable.
       if (signal !== undefined && !isBegun) this.#running.delete(id)
       memory?.close()
       if (body instanceof MessagePort) body.close()
     }
   }
 
-  /** Send the rows of a reply. Returns whether a rest follows. */
+  /** Send the rows of a reply. Returns whether the rest of the reply follows on another port. */
   #postRows(id: number, reply: ArrowReply): boolean {
     const rows = fewRows(reply)
     const { version, chunks, rest } = reply
-    // Chunks are views of columns in the engine's cache. Transferring one would take its memory from the engine, so chunks are copied.
+    // The chunks are views of columns in the cache of the engine. Copy them, because a transfer would remove their
+    // memory from the engine.
     if (rows !== null) this.post({ kind: 'rows', id, rows })
     else if (rest === undefined) {
       const whole = concatBytes(chunks)
@@ -174,7 +179,7 @@ class Hosting {
   async #close(): Promise<void> {
     await this.#namespace.close()
     this.post({ kind: 'closed' })
-    // The port of a worker's parent cannot be closed in Deno.
+    // In Deno, the port of a worker to its parent has no `close`.
     if ('close' in this.#port) this.#port.close()
     else process.exit()
   }

@@ -1,4 +1,4 @@
-/** The program's side of one worker: sends calls to it, and rejects them when it dies. */
+/** Connects the program to one worker: sends calls to the worker, and rejects the calls if the worker dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { concatBytes } from '../../src/arrow/concat-bytes.js'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
@@ -21,43 +21,47 @@ import {
   unpackError,
 } from './messages.js'
 
-/** How long a worker with nothing left to do may take to exit by itself, milliseconds. */
+/** Time for which a worker without further work may take to exit by itself, milliseconds. */
 const exitMs = 2_000
 
-/** Codes of the error of a worker whose file does not exist. */
+/** Error codes that mean that the file of the worker does not exist. */
 const missingFileCodes: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])
 
 /**
- * How a call fails if its worker dies. `nothing`: the plain error. `unknown`: a write whose outcome is unknown. `gone`: the snapshot or
- * transaction of the call is lost.
+ * The effect on a call if its worker dies. `nothing`: the call writes nothing, so its error needs no further
+ * information. `unknown`: the call is a write whose outcome is unknown. `gone`: the snapshot or transaction of the call
+ * is lost.
  */
 type Fate = 'nothing' | 'unknown' | 'gone'
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined
-  /** Whether the outcome is unknown if the worker dies meanwhile. Default false. */
+  /** Whether the question writes, so that its outcome is unknown if the worker dies. Default false. */
   readonly writes?: boolean
-  /** Whether the question waits for events, and so does not count as load. Default false. */
+  /** Whether the question only waits for events, and therefore does not count as load. Default false. */
   readonly waits?: boolean
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
 }
 
-/** A call or question without an answer yet. */
+/** A call or question that has no answer yet. */
 interface Pending {
   readonly signal: AbortSignal | undefined
   readonly fate: Fate
   readonly load: 0 | 1
   readonly onProgress?: AskOptions['onProgress']
-  /** What the caller's own code threw, if it did. It is more exact than the error that the worker sends back. */
+  /**
+   * The error that the code of the caller threw, if it did. It has more detail than the error that the worker sends
+   * back.
+   */
   callersError: { readonly cause: unknown } | undefined
   abort(): void
-  /** Removes the listener of the signal. */
+  /** Removes the abort listener of `signal`. */
   readonly forget: (() => void) | undefined
   resolve(reply: unknown): void
   reject(cause: unknown): void
 }
 
-/** A worker that runs `host`. It keeps the process alive only while a call or question is pending. */
+/** A worker thread that runs `host`. It keeps the process alive only while a call or question is pending. */
 export class WorkerLink {
   readonly #worker: Worker
   readonly #place: string
@@ -68,7 +72,7 @@ export class WorkerLink {
   #lastId = 0
   #load = 0
   #death: SheafError | undefined
-  /** One controller for each reply that still streams; aborting it ends the stream. */
+  /** One controller for each reply that is still streamed. Aborting the controller ends the stream. */
   readonly #streams = new Set<AbortController>()
 
   private constructor(worker: Worker, place: string) {
@@ -83,8 +87,8 @@ export class WorkerLink {
   }
 
   /**
-   * Resolves when the engine in the worker is open. If it cannot be opened, terminates the worker and rejects with the reason, or with
-   * `signal.reason`. `place` names the engine in messages.
+   * Wait until the engine in the worker is open. If the engine cannot be opened, terminates the worker and throws the
+   * error, or `signal.reason`. `place`: the name of the engine in messages.
    */
   static async open(worker: Worker, place: string, signal?: AbortSignal): Promise<WorkerLink> {
     const link = new WorkerLink(worker, place)
@@ -105,8 +109,8 @@ export class WorkerLink {
   }
 
   /**
-   * Wait until a worker with nothing left to do has exited, at most `exitMs`. Node 22 and later abort the process when `terminate` meets a
-   * worker that is about to exit.
+   * Wait until a worker without further work has exited, at most `exitMs`. Node 22 and later abort the process if
+   * `terminate` is called while a worker exits.
    */
   async #exited(): Promise<void> {
     const timer = setTimeout(this.#exit.resolve, exitMs)
@@ -118,12 +122,12 @@ export class WorkerLink {
     return this.#death === undefined
   }
 
-  /** Calls in progress. */
+  /** Number of calls in progress. */
   get load(): number {
     return this.#load
   }
 
-  /** Close the engine, and end the worker. Pending calls reject as if the worker had died, with ServiceUnavailable. */
+  /** Close the engine, and end the worker. Pending calls reject with ServiceUnavailable, as if the worker had died. */
   async close(): Promise<void> {
     if (this.#death === undefined) {
       this.#post({ kind: 'close' })
@@ -136,8 +140,8 @@ export class WorkerLink {
   }
 
   /**
-   * Send a call. Rejects with the reason if the worker has died or dies; the outcome of a write that was sent is then unknown. `held`: id
-   * of the snapshot or transaction attempt to which the call belongs.
+   * Send a call. Rejects if the worker has died or dies before it answers; the outcome of a write that was sent is then
+   * unknown. `held`: number of the snapshot or transaction attempt to which the call belongs. Default: none.
    */
   send(call: Call, held?: number): Promise<unknown> {
     const { options } = call
@@ -148,7 +152,7 @@ export class WorkerLink {
     })
   }
 
-  /** Send a question, which is not an operation. Rejects like a call. */
+  /** Send a question, which is not an operation. Rejects in the same cases as `send`. */
   ask<Q extends Question>(
     question: Q,
     ask: Questions[Q]['ask'],
@@ -193,7 +197,7 @@ export class WorkerLink {
     })
   }
 
-  /** Throws a DataCloneError if the options of the call cannot be cloned. */
+  /** Send the message of a call. Throws a DataCloneError if the options of the call cannot be cloned. */
   #postCall(id: number, pending: Pending, call: Call, held: number | undefined): void {
     const { name, request, options } = call
     const { signal, ...plainOptions } = options
@@ -240,7 +244,10 @@ export class WorkerLink {
     }
   }
 
-  /** Read the rest of a reply from `port`. It counts as load of this worker from the first read on. The signal ends it here and there. */
+  /**
+   * Return the rest of a reply, which is read from `port`. It counts as load of this worker from the first read on.
+   * When the signal of the call aborts, the rest ends in both threads.
+   */
   #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const end = new AbortController()
     let load = 0
@@ -271,7 +278,8 @@ export class WorkerLink {
     return {
       [Symbol.asyncIterator]: () => ({
         next: () => pieces.next(),
-        // Needed for a stream that was never read: a generator that has not begun does not run its `finally`.
+        // Without this, closing a stream that was never read would do nothing: a generator that has not begun does not
+        // run its `finally`.
         return() {
           leave()
           return pieces.return(undefined)
@@ -280,7 +288,10 @@ export class WorkerLink {
     }
   }
 
-  /** Report progress. If the caller's callback throws, the call ends with that error. */
+  /**
+   * Pass progress to the callback of the caller. If the callback throws, the call is aborted and rejects with that
+   * error.
+   */
   #progress(id: number, progress: VerifyProgress): void {
     const pending = this.#pending.get(id)
     if (pending === undefined || pending.callersError !== undefined) return
@@ -292,7 +303,7 @@ export class WorkerLink {
     }
   }
 
-  /** Remove a call from those pending. */
+  /** Remove a call from the pending calls, and return it. Returns undefined if the call is not pending. */
   #takePending(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     if (pending === undefined) return undefined
@@ -309,7 +320,7 @@ export class WorkerLink {
     this.#closing.resolve()
   }
 
-  /** Reject all pending calls, and every later one. */
+  /** Mark the worker as dead. Rejects all pending calls, and all later ones. */
   #end(message: string, cause?: unknown): void {
     if (this.#death !== undefined) return
     const hint = missingFileCodes.has((cause as NodeJS.ErrnoException | undefined)?.code)
@@ -323,7 +334,7 @@ export class WorkerLink {
     for (const stream of this.#streams) stream.abort(this.#death)
   }
 
-  /** Make the error of a call whose worker has died. */
+  /** Return the error for a call whose worker has died. `wasSent`: whether the call was sent to the worker. */
   #lost(fate: Fate, death: SheafError, wasSent: boolean): SheafError {
     const { message, cause } = death
     if (fate === 'gone') return goneWith(message, cause)
@@ -331,7 +342,10 @@ export class WorkerLink {
   }
 }
 
-/** Return the body in a form that can be transferred. The caller's memory is copied, not transferred. */
+/**
+ * Return the body of a call in a form that can be transferred. The memory of the caller is copied, because a transfer
+ * would remove it from the caller.
+ */
 function movable(
   body: ArrowBody | undefined,
   onError: (cause: unknown) => void,

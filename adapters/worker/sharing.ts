@@ -1,4 +1,7 @@
-/** The worker's side of shared loaded data: asks the directory for it, and reports what this thread no longer references. */
+/**
+ * Lets the engine of a worker share loaded data with other workers. Asks the directory for data, and tells it when this
+ * thread no longer references some data.
+ */
 import type { MessagePort } from 'node:worker_threads'
 import type { Shareable, Sharing } from '../../src/table/sharing.js'
 import type { FromDirectory, ToDirectory } from './directory.js'
@@ -11,9 +14,9 @@ export class PortSharing implements Sharing {
   readonly workerIndex: number
   readonly pins: boolean
   readonly #port: MessagePort
-  /** Questions without an answer yet. */
+  /** Requests to the directory that have no answer yet, by key. */
   readonly #asked = new Map<string, Answer>()
-  /** Loads in progress, shared by all callers here that want the same data at once. */
+  /** Requests in progress, by key. Callers in this thread that need the same data share one request. */
   readonly #loading = new Map<string, Promise<Shareable>>()
   readonly #referenced = new FinalizationRegistry<string>(key => this.#post({ kind: 'gone', key }))
 

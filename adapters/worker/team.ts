@@ -1,6 +1,6 @@
 /**
- * Several workers over one root that answer as one namespace. Each worker has an index. When a worker dies, the next call for its index
- * waits for a new worker, which opens the root again; that root has everything that was acknowledged.
+ * Presents several workers with the same root as one namespace. Each worker has an index. When a worker dies, the next
+ * call for its index starts a new worker. The new worker opens the root again, and sees all acknowledged commits.
  */
 import type { Worker } from 'node:worker_threads'
 import type { LocalFeatures } from '../../src/index.js'
@@ -12,21 +12,24 @@ import { type Call, type Remote, remoteOperations } from '../calls.js'
 import { featuresOver } from './features.js'
 import { WorkerLink } from './link.js'
 
-/** Starts the worker with an index. `again`: whether it replaces a worker that has died. */
+/** Starts the worker with this index. `again`: whether it replaces a worker that has died. */
 export type StartWorker = (index: number, again: boolean) => Worker
 
 export interface TeamOptions {
   /** Number of workers. Default 1. */
   readonly workers?: number
-  /** Whether what a worker has written outlives the worker, so that a new worker can replace it. Default true. */
+  /**
+   * Whether the root outlives the worker, so that a new worker can replace a dead one. Default true. False for a root
+   * in memory.
+   */
   readonly lasting?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Operations that read rows: each goes to the worker with the fewest calls in progress. All others go to the first worker. So one engine
- * commits, groups commits that come together, does the maintenance, and knows the progress of its jobs. A reading engine asks the log for
- * new commits, so all see what one has acknowledged.
+ * Operations that read rows. They go to the worker with the fewest calls in progress; all other operations go to the
+ * first worker. So one engine commits, groups concurrent commits, does the maintenance, and knows the progress of its
+ * jobs. An engine that reads checks the log for new commits, so all engines see what one engine has acknowledged.
  */
 const rowReads: ReadonlySet<OperationName> = new Set<OperationName>([
   'queryTable',
@@ -47,7 +50,7 @@ export class Team {
     this.features = featuresOver(place, this.#remote, signal => this.#members[0]!.started(signal))
   }
 
-  /** Open all workers. If an engine cannot be opened, ends all workers and throws its error, or `signal.reason`. */
+  /** Open all workers. If an engine cannot be opened, ends all workers and throws the error, or `signal.reason`. */
   static async open(place: string, startWorker: StartWorker, options: TeamOptions = {}): Promise<Team> {
     const { workers: count = 1, lasting = true, signal } = options
     const members = Array.from({ length: count }, (_, index) => {
@@ -57,7 +60,7 @@ export class Team {
     })
     const [first, ...others] = members as [TeamMember, ...TeamMember[]]
     try {
-      // The first engine creates the root if it does not exist.
+      // Start the first engine alone, because it creates the root if the root does not exist.
       await first.ensureStarted()
       await Promise.all(others.map(member => member.ensureStarted()))
     } catch (cause) {
@@ -71,7 +74,7 @@ export class Team {
     return this.#remote.operations
   }
 
-  /** Wait for calls that have begun, close the engines, and end the workers. */
+  /** Wait for running calls, close the engines, and end the workers. */
   async close(): Promise<void> {
     await this.#remote.drain()
     await Promise.all(this.#members.map(member => member.close()))
@@ -81,7 +84,10 @@ export class Team {
     return (rowReads.has(call.name) ? this.#leastLoaded() : this.#members[0]!).send(call)
   }
 
-  /** Return the member with the least load, of those with a live worker if there are any. Starts missing workers. */
+  /**
+   * Return the member with the least load. Members with a live worker are preferred. Starts the workers that are
+   * missing.
+   */
   #leastLoaded(): TeamMember {
     for (const member of this.#members) member.ensureStarted()
     return this.#members.reduce((least, member) => {
@@ -91,12 +97,12 @@ export class Team {
   }
 }
 
-/** The worker with one index: when it has died, the worker that replaces it. */
+/** The position of one worker in the team. It starts a new worker after the last one died. */
 class TeamMember {
   readonly #start: (again: boolean) => Promise<WorkerLink>
   readonly #lasting: boolean
   #link: WorkerLink | null = null
-  /** The start that is in progress, shared by all calls that wait for the worker. */
+  /** The start in progress. All calls that wait for the worker share it. */
   #starting: Promise<WorkerLink> | null = null
   #waiting = 0
 
@@ -105,17 +111,19 @@ class TeamMember {
     this.#lasting = lasting
   }
 
-  /** Whether there is a live worker. */
+  /** Whether this member has a live worker. */
   get isAlive(): boolean {
     return this.#link?.isAlive === true
   }
 
-  /** Calls in progress, those that wait for a worker included. */
+  /** Number of calls in progress, including calls that wait for a worker to start. */
   get load(): number {
     return this.#waiting + (this.#link?.load ?? 0)
   }
 
-  /** Return the worker, a new one if it has died. If a start fails, the next call tries again. */
+  /**
+   * Return the worker, after a new one has started if the last one died. If a start fails, the next call tries again.
+   */
   ensureStarted(): MaybePromise<WorkerLink> {
     const link = this.#link
     if (link !== null && (link.isAlive || !this.#lasting)) return link
@@ -145,7 +153,7 @@ class TeamMember {
     return link.send(call)
   }
 
-  /** Return the worker, or reject with `signal.reason`. */
+  /** Return the worker when it has started. Rejects with `signal.reason` if the signal aborts. */
   async started(signal: AbortSignal | undefined): Promise<WorkerLink> {
     this.#waiting++
     try {

@@ -1,4 +1,4 @@
-/** Streams answers: their first bytes are sent before all rows are found. */
+/** Streams the answers of queries. The first bytes can be sent before all rows are found. */
 import type { Batch } from '../arrow/column.js'
 import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
 import { batchBytes } from '../arrow/layout.js'
@@ -8,8 +8,9 @@ import type { ArrowReply } from '../protocol/calls.js'
 import type { Scan } from '../query/execute.js'
 
 /**
- * Answer a scan. The answer is complete if it has at most `streamAfter` bytes, or has dictionaries, which depend on
- * all rows. Otherwise it begins with the schema, and the batches follow as they are found. The bytes are the same.
+ * Return the answer to a scan. If the rows have at most `streamAfter` bytes, the answer is complete. It is also
+ * complete if the schema has dictionaries, because a dictionary depends on all rows. Otherwise the answer begins with
+ * the schema, and its batches follow when they are found. The bytes are the same in all cases.
  */
 export async function answered(
   version: number,
@@ -23,7 +24,7 @@ export async function answered(
   return { version, chunks: sender.begin(), rest: rest(first, batches, sender) }
 }
 
-/** Collect batches until they have more than `maxBytes` bytes. Returns whether these are all batches. */
+/** Collect batches until they have more than `maxBytes` bytes. Returns whether the stream has no more batches. */
 async function gather(batches: TaskStream<Batch>, into: Batch[], maxBytes: number): Promise<boolean> {
   try {
     for (let bytes = 0; bytes <= maxBytes; ) {
@@ -61,7 +62,7 @@ async function* rest(
 function* chunksOf(batch: Batch, sender: IpcFileSender): Generator<Uint8Array> {
   const chunks = sender.write(batch)
   while (chunks.length > 0) yield chunks.shift()!
-  // A consumer holds each chunk until the next one arrives. The empty chunk releases the batch while the next is
-  // computed.
+  // A consumer keeps a chunk in memory until the next one arrives. Yield an empty chunk, so that the batch is released
+  // while the next batch is computed.
   yield nothing
 }

@@ -1,4 +1,4 @@
-/** Backfills: the request that fills columns from their definitions, and its job. */
+/** Handles requests for backfills, which fill columns from their definitions, and runs the backfill jobs. */
 import type { CatalogJobRun } from '../catalog/log-types.js'
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TxnOp } from '../catalog/ops.js'
@@ -23,11 +23,11 @@ import { findFunction, functionKey } from '../write/functions.js'
 import { StagedColumns } from '../write/stage-columns.js'
 import { commitJob, tableOf } from './job-attempts.js'
 
-/** The work of a backfill job. */
+/** The specification of a backfill job. The log stores it. */
 export interface BackfillSpec {
-  /** Ids of fields that one definition fills. */
+  /** Ids of the fields to fill. One definition computes all of them. */
   readonly fields: readonly number[]
-  /** SQL predicate of the rows to fill; absent: all rows. */
+  /** SQL predicate of the rows to fill. Default: all rows. */
   readonly where?: string
   readonly concurrency?: number
 }
@@ -45,12 +45,14 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
   const chain = findField(schema, column)
   const field = schema.fields.find(({ id }) => id === chain.at(-1)!.id)
   if (field === undefined || definitionOf(field) === null) {
-    throw invalidInput(`column ${quote(column)} has no definition to fill it from`, {
-      hint: 'add it as a computed or a virtual column, or set its values by an update',
+    throw invalidInput(`column ${quote(column)} has no definition from which it could be filled`, {
+      hint: 'add it as a computed or virtual column, or set its values with an update',
     })
   }
   if (read_version !== undefined && read_version !== versionOf(head)) {
-    throw unsupported(`columns are filled from the newest version, which is ${versionOf(head)}`)
+    throw unsupported(
+      `read_version must be ${versionOf(head)}, because columns are filled only from the newest version; got ${read_version}`,
+    )
   }
   if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
   if (where !== undefined) bindTableFilter(where, schema, undefined, engine.clock)
@@ -73,8 +75,9 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
 }
 
 /**
- * Return the operation that queues the backfill of new columns with `auto_backfill`, if this process has their
- * function. Throws `InvalidInput` for several functions: a commit queues only one job.
+ * Return the operation that queues the backfill of new columns with `auto_backfill`. Returns null if there are none, or
+ * if this process does not have their function. Throws `InvalidInput` if they use different functions, because a commit
+ * can queue only one job.
  */
 export function automaticBackfill(engine: Engine, table: string, added: TableSchema): JobQueuedOp | null {
   const automatic = added.fields.filter(field => {
@@ -89,14 +92,14 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
     throw invalidInput(
       `${quote(field.name)} and ${quote(other.name)} both have auto_backfill, but use different functions`,
       {
-        hint: 'add the columns of each function in a call of their own',
+        hint: 'add the columns of each function in a separate call',
       },
     )
   }
   return backfillOp(engine, table, field, { fields: fields.map(({ id }) => id) })
 }
 
-/** Return the operation that queues a backfill; null if this process does not have the function. */
+/** Return the operation that queues a backfill, or null if this process does not have the function. */
 function backfillOp(
   engine: Engine,
   table: string,
@@ -113,10 +116,14 @@ function backfillOp(
 function unknownFunction(field: TableField): SheafError {
   const definition = definitionOf(field)!
   const { udf_name, udf_version } = definition.kind === 'virtual' ? definition.column : {}
-  const name = udf_name === undefined ? 'which has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
-  return unsupported(`column ${quote(field.name)} is filled by a function that is not known here: ${name}`, {
-    hint: 'register it: connect(path, { functions: [{ name, version, call }] })',
-  })
+  const name =
+    udf_name === undefined ? 'the column has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
+  return unsupported(
+    `column ${quote(field.name)} is filled by a function that this process does not have: ${name}`,
+    {
+      hint: 'register it: connect(path, { functions: [{ name, version, call }] })',
+    },
+  )
 }
 
 function functionKeyOf(name: string, version: string | undefined): string {
@@ -129,7 +136,10 @@ function asJson(spec: BackfillSpec): Json {
 
 // ---- the job
 
-/** Run a backfill: compute the columns and commit them. Runs again if the table has changed. */
+/**
+ * Run a backfill job: compute the columns and commit them. If the table changes before the commit, the job computes
+ * them again.
+ */
 export function backfill(engine: Engine, job: CatalogJobRun): Promise<void> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
@@ -169,7 +179,7 @@ export function backfill(engine: Engine, job: CatalogJobRun): Promise<void> {
   })
 }
 
-/** Return an operation that records the result on the job. */
+/** Return an operation that records the result of the job in the log. */
 function resultOf({ id }: CatalogJobRun, rows: number, source: number, published?: number): TxnOp {
   const set = {
     rows_assigned: String(rows),

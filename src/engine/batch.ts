@@ -45,25 +45,25 @@ export const completeTableUpload: Handler<Engine, 'completeTableUpload'> = (engi
   })
 }
 
-/** Most operations of a batch. They are decided and applied in one synchronous step. */
+/** Maximum number of operations in a batch. They are decided and applied in one synchronous step. */
 const operationsMax = 10_000
 
-/** The facts from outside the state that an operation of a batch needs. They are read before the commit. */
+/** The facts that an operation of a batch needs and that are not part of the state. They are read before the commit. */
 interface Prepared {
-  /** The table of a new version; undefined if no table had the name. */
+  /** For a new version: its table. Undefined if no table has the name. */
   readonly table?: TableHead | undefined
   readonly staged?: StagedManifest | null
-  /** The uuid of a declared table. */
+  /** For a declaration: the UUID of the new table. */
   readonly uuid?: string
   readonly folder?: string
-  /** The completion of an upload. */
+  /** For the completion of an upload: the prepared change. */
   readonly completion?: Completion
 }
 
-/** Commit operations as one entry of the log. Each operation sees the effects of those before it. */
+/** Commit operations as one entry of the log. Each operation sees the effects of the operations before it. */
 async function commitBatch<R>(
   engine: Engine,
-  /** The request's field with the operations, for messages; null: the request is a single operation. */
+  /** The name of the request field with the operations, for messages. Null: the request is a single operation. */
   field: string | null,
   operations: readonly BatchOperation[],
   options: HandlerOptions,
@@ -71,12 +71,13 @@ async function commitBatch<R>(
 ): Promise<R> {
   const { signal } = options
   if (operations.length > operationsMax) {
-    throw invalidInput(`${field} has ${operations.length} elements, more than ${operationsMax}`, {
+    throw invalidInput(`${field} has ${operations.length} elements; at most ${operationsMax} are allowed`, {
       hint: 'split them into several commits',
     })
   }
-  // A single version gets its final name before its slot. Turns keep such commits of this process from coming between
-  // the slot and the names of this batch.
+  // Calls of this process on one table run one after the other (`inTurn`). Otherwise the commit of a single version,
+  // which renames its manifest before it writes its slot, could take a version number between the slot of this batch
+  // and the renaming of its manifests.
   const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
     const changed = create_table_version ?? complete_upload
     return changed === undefined ? [] : [changed.id]
@@ -97,7 +98,7 @@ async function commitBatch<R>(
   return result
 }
 
-/** Try a batch once. Returns null if another commit outdated the completion of an upload. */
+/** Try to commit a batch once. Returns null if another commit outdated the completion of an upload. */
 async function tryBatch<R>(
   engine: Engine,
   field: string | null,
@@ -148,16 +149,17 @@ async function tryBatch<R>(
     if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
     return outcome.reply
   } catch (error) {
-    // If naming fails, the next call for the table reports it. This caller needs to know why the batch failed.
+    // Ignore an error of the renaming, because the next call for the table reports it. This caller must learn why the
+    // batch failed.
     await finaliseAll(engine, prepared, error).catch(() => {})
     throw error
   }
 }
 
 /**
- * Give the manifests of a committed batch their final names. The batch is answered after that. Throws
- * `ConcurrentModification` if a Lance engine took one of the version numbers, and `commit-state-unknown` if naming
- * fails.
+ * Give the manifests of a committed batch their final names. The reply is sent after that. Throws
+ * `ConcurrentModification` if a Lance engine took one of the version numbers, and ServiceUnavailable of kind
+ * `commit-state-unknown` if the renaming fails.
  */
 async function finaliseCommitted(engine: Engine, { transactionId, entry }: CatalogCommitted): Promise<void> {
   try {
@@ -165,7 +167,7 @@ async function finaliseCommitted(engine: Engine, { transactionId, entry }: Catal
   } catch (cause) {
     const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
     const hint =
-      'look at the tables, which gives them their names; or send the call again under an idempotency key'
+      'describe the tables, which gives the manifests their names; or send the call again with an idempotency key'
     throw new SheafError(ErrorCode.ServiceUnavailable, message, {
       kind: 'commit-state-unknown',
       transactionId,
@@ -204,7 +206,7 @@ async function prepareOperation(
 
 function decideOperation(
   engine: Engine,
-  /** `state` includes the effects of earlier operations of the batch; `before` does not. */
+  /** `state`: includes the effects of earlier operations of the batch. `before`: the state without them. */
   state: CatalogState,
   before: CatalogState,
   operation: BatchOperation,
@@ -254,18 +256,21 @@ function stagedFor(
   if (table?.uuid === head.uuid) return staged ?? null
   if (parseManifestName(manifest_path)?.staging == null) return null
   if (table !== undefined) {
-    const message = `table ${idText(head.id)} was replaced by another while its version was being committed`
+    const message = `table ${idText(head.id)} was replaced by another table while its version was being committed`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
   throw invalidInput(
-    `no manifest can have been staged as ${quote(manifest_path)}: table ${idText(head.id)} is declared by the same batch`,
+    `the staged manifest ${quote(manifest_path)} cannot exist: the same batch declares table ${idText(head.id)}`,
     {
       hint: 'declare the table first, stage the manifest at the location of the reply, then create the version',
     },
   )
 }
 
-/** Name pending manifests after a conflict, so that the caller can read the version that won. */
+/**
+ * Give pending manifests their final names after a conflict, so that the caller can read the version that was committed
+ * first.
+ */
 async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error: unknown): Promise<void> {
   if (!(error instanceof SheafError) || error.status !== 409) return
   for (const { table } of prepared) {
@@ -282,7 +287,7 @@ async function withOperationIndex<T>(field: string | null, index: number, run: (
   }
 }
 
-/** Return the error with the index of its operation in the message. */
+/** Return an error with the index of its operation in the message. Other errors are returned unchanged. */
 function atOperation(field: string | null, index: number, error: unknown): unknown {
   if (!(error instanceof SheafError) || field === null) return error
   const { code, status, kind, hint, at, cause } = error

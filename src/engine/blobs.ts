@@ -1,4 +1,4 @@
-/** Reads blobs by row id. */
+/** Reads the bytes of blobs by row id. */
 import { isBlob, isLegacyBlob } from '../arrow/blob.js'
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
@@ -19,16 +19,17 @@ import { openTable } from '../root/open-table.js'
 import { answered } from './answered.js'
 import { queryTable } from './query.js'
 
-/** Bytes of blobs per batch of the answer; a larger blob is a batch of its own. */
+/** Maximum bytes of blobs per batch of the answer. A larger blob is a batch of its own. */
 const batchBytes = 32 << 20
 
 const binary = { kind: 'binary', large: true } as const
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
 /**
- * Return a row for each row id, in the order asked for: the bytes (null for a null blob), and `_size`, the size of
- * the whole blob. Throws `InvalidInput` for a column without blobs and for ids without a row. Throws `Unsupported`
- * for a blob at a URI: the server opens no address that is stored in a row.
+ * Return one row for each requested row id, in the order of the request. Its columns are the bytes of the blob (null
+ * for a null blob), and `_size`, the size of the whole blob. Throws `InvalidInput` for a column without blobs, and for
+ * an id without a row. Throws `Unsupported` for a blob at a URI: the server never opens an address that is stored in a
+ * row.
  */
 export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine, request, options) => {
   const { id, column, row_ids: rowIds, offset = 0, length = Number.POSITIVE_INFINITY } = request
@@ -51,9 +52,9 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
       const rowId = Number((found.columns[2]!.values as BigUint64Array)[row]!)
       if (bit(found.columns[1]!, row)) {
         throw unsupported(
-          `the blob of row ${rowId} in ${quote(column)} lies at a URI, which the server does not open`,
+          `the blob of row ${rowId} in ${quote(column)} is stored at a URI, and the server does not open URIs`,
           {
-            hint: 'read the URI from the descriptor (blob_uri), and open it where its credentials are',
+            hint: 'read the URI from the descriptor (blob_uri), and open it in a program that has the credentials',
           },
         )
       }
@@ -90,7 +91,10 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   return answered(version, { schema, batches: batches() }, options.streamAfter ?? Number.POSITIVE_INFINITY)
 }
 
-/** Find the blob column that a request names. */
+/**
+ * Find the blob column of a request. `isLegacy`: whether the column has the older blob type, which contains only the
+ * bytes. Throws `InvalidInput` if the column has no blobs.
+ */
 function blobAt(
   column: string,
   schema: Schema,
@@ -99,7 +103,7 @@ function blobAt(
   const field = fieldAt(path, schema)
   const isLegacy = isLegacyBlob(field)
   if (!isLegacy && !isBlob(field)) {
-    throw invalidInput(`column ${quote(column)} is not a blob column: it is ${typeName(type)}`)
+    throw invalidInput(`column ${quote(column)} is not a blob column: it has the type ${typeName(type)}`)
   }
   return { path, isLegacy }
 }
@@ -118,7 +122,10 @@ function fieldAt(path: readonly string[], schema: Schema): Field {
   return field!
 }
 
-/** Evaluates expressions for rows of one version, by row id. `_rowid` is the last column. */
+/**
+ * Evaluates expressions for rows of one version. The rows are chosen by row id. The last column of a result is
+ * `_rowid`.
+ */
 class RowExpressions {
   readonly #engine: Engine
   readonly #table: Pick<Request<'queryTable'>, 'id' | 'version'>
@@ -151,7 +158,10 @@ function bit({ values }: Column, row: number): boolean {
   return (((values as Uint8Array)[row >>> 3]! >>> (row & 7)) & 1) === 1
 }
 
-/** Build a batch of blobs. `found`: blobs with their row ids; the answer has bytes `offset` to `offset + length` of each. */
+/**
+ * Build a batch of the answer. `found`: blobs with their row ids. The batch has the bytes from `offset` up to `offset +
+ * length` of each blob.
+ */
 function blobBatch(
   schema: Schema,
   rowIds: readonly number[],
@@ -174,7 +184,7 @@ function blobBatch(
   return { schema, length: rowIds.length, columns: [cut(column, offset, length), size] }
 }
 
-/** Cut bytes `offset` to `offset + length` out of each value. */
+/** Return the bytes from `offset` up to `offset + length` of each value. */
 function cut(column: Column, offset: number, length: number): Column {
   if (offset === 0 && length === Number.POSITIVE_INFINITY) return column
   const before = column.offsets!

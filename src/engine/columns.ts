@@ -1,4 +1,7 @@
-/** Handlers of the operations that change a table's schema. Each creates a version, decided on the newest one. */
+/**
+ * Handlers of the operations that change the schema of a table. Each operation creates a version that follows the
+ * newest one.
+ */
 import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { quote, schemaMismatch, unsupported } from '../errors.js'
@@ -95,7 +98,7 @@ export const alterTableDropColumns: Handler<Engine, 'alterTableDropColumns'> = a
   })
 }
 
-/** Return the change to another schema, with the columns that must be rewritten. */
+/** Return the change to the new schema, with the columns whose values must be rewritten. */
 async function reshape(
   engine: Engine,
   { head, reader }: Pick<OpenTable, 'head' | 'reader'>,
@@ -120,7 +123,7 @@ async function checkAbsent(
   const rows = await countMatching(reader, bindTableFilter(condition, reader.schema, undefined, clock), pacer)
   if (rows === 0) return
   throw schemaMismatch(`column ${quote(path)} is null in ${rows} ${rows === 1 ? 'row' : 'rows'}`, {
-    hint: `update or delete them first: ${condition}`,
+    hint: `update or delete these rows first: ${condition}`,
   })
 }
 
@@ -155,20 +158,20 @@ export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetada
 
 // ---- shared
 
-/** Return `schema` with the table's next schema id. It has no new field. */
+/** Return `schema` with the next schema id of the table. The schema must not have new fields. */
 function successor(head: TableHead, schema: TableSchema): NumberedSchema {
   return { schema: { ...schema, id: head.schemaId + 1 }, nextField: head.next.field }
 }
 
-/** The schema change on one version. */
+/** The change of a schema, computed on one version. */
 interface SchemaChange extends Pick<ChangeParts, 'columns' | 'fields'> {
   readonly schema: NumberedSchema
-  /** A job to queue in the same commit. */
+  /** A job to queue in the same commit. Default: none. */
   readonly job?: JobQueuedOp | null
 }
 
 interface SchemaEdit<A, R> {
-  /** Compute the change on a version. Runs again for each newer version that is committed first. */
+  /** Compute the change on the newest version. Runs again if another commit creates a newer version first. */
   readonly work: (open: OpenTable, pacer: Pacer) => Promise<SchemaChange & { readonly answer?: A }>
   readonly reply: (version: { readonly version: number; readonly transaction_id: string }, answer: A) => R
 }
@@ -194,9 +197,12 @@ async function changeSchema<A, R>(
       decide(state, { answer, job = null, ...parts }, { firstBlob, transactionId }) {
         const head = find(state)
         if (job !== null && state.jobs.has(transactionId)) {
-          throw unsupported('a transaction queues one job, and this one has queued it', {
-            hint: 'add columns with auto_backfill one transaction each',
-          })
+          throw unsupported(
+            'a transaction can queue only one job, and this transaction has already queued a job',
+            {
+              hint: 'use a separate transaction for each call that adds columns with auto_backfill',
+            },
+          )
         }
         const { change, blobs } = buildChange(head, { kind: 'schema', ...parts }, firstBlob)
         const version = { version: change.v, transaction_id: transactionId }

@@ -1,7 +1,7 @@
 /**
- * Completes an upload in parts. One entry of the log has the change with its rows and the end of the upload. The
- * change is computed on one state, and decided on the state that the entry follows. If the two states differ in
- * something relevant, it is computed again.
+ * Completes an upload in parts. One entry of the log contains the change with the rows of the upload, and the end of
+ * the upload. The change is computed on one state, and committed on a state that may be newer. If the difference
+ * matters, the change is computed again.
  */
 import type { Batch } from '../arrow/column.js'
 import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
@@ -30,25 +30,28 @@ import type { Draft } from '../write/stage.js'
 import { mergeRules } from './edit-rows.js'
 import { findTableOf, openUpload, schemaFor, wasDropped } from './uploads.js'
 
-/** The effect of an upload on the state that it was computed on. */
+/** The completion of an upload, prepared on one state. */
 export interface Completion {
-  /** The path of the table. Calls of this process take turns by it. */
+  /** The path of the table. Calls of this process that change the table wait for each other in a queue of this path. */
   readonly id: readonly string[]
   /**
-   * Decide the completion. `now`: the state including earlier operations of the entry; `before`: the state without
-   * them. Returns null if it must be computed again.
+   * Decide the completion on the newest state. `now`: the state with the effects of earlier operations of the same
+   * entry. `before`: the state without them. Returns null if the completion must be prepared again.
    */
   decide(now: CatalogState, before: CatalogState, at: ProposalPosition): Decision<CompleteUploadReply> | null
 }
 
-/** Rows of merges by upload. They stay in memory until the commit, so that repeated attempts read them only once. */
+/**
+ * The rows of merges, by upload. They stay in memory until the commit, so that repeated attempts do not read them
+ * again.
+ */
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
 
 /**
- * Compute the completion of an upload. Throws:
+ * Prepare the completion of an upload. Throws:
  * - `TableNotFound` if its table was dropped;
- * - `TransactionNotFound` if there is no such upload;
- * - `InvalidInput` if it was aborted, or would overwrite the table without any part;
+ * - `TransactionNotFound` if the upload does not exist;
+ * - `InvalidInput` if the upload was aborted, or if it has no parts and would delete rows of the table;
  * - `InvalidTableState` if the columns of the table have changed.
  */
 export async function prepareCompletion(
@@ -68,9 +71,12 @@ export async function prepareCompletion(
   const parts = chosenParts(upload, request.parts)
   const mode = upload.mode ?? 'append'
   if (parts.length === 0 && (mode === 'overwrite' || deletesOthers(upload))) {
-    throw invalidInput(`the upload ${upload_id} has no parts: table ${idText(id)} would lose its rows`, {
-      hint: 'if that is meant, add a part without rows; else abort the upload',
-    })
+    throw invalidInput(
+      `the upload ${upload_id} has no parts: completing it would delete the rows of table ${idText(id)}`,
+      {
+        hint: 'if this is intended, add a part without rows; otherwise abort the upload',
+      },
+    )
   }
   const schema = await schemaFor(engine, head, upload, signal)
   const work = await computeChange(engine, head, { upload, mode, schema, parts }, options, merges)
@@ -83,7 +89,7 @@ export async function prepareCompletion(
       checkWritable(head)
       if (openUpload(now, head, upload_id) !== upload || head.schemaId !== schema.id) return null
       if (work.mark !== null && head.mark !== work.mark) {
-        // An earlier operation of the same entry changed the table. Every further attempt would fail in the same way.
+        // If an earlier operation of the same entry changed the table, all further attempts would fail in the same way.
         if (before.tables.get(head.uuid)?.mark === work.mark) throw changedBefore(head)
         return null
       }
@@ -110,15 +116,15 @@ export async function prepareCompletion(
   }
 }
 
-/** Return whether the upload is a merge that deletes rows without a matching source row. */
+/** Return whether the upload is a merge that deletes the rows of the table without a match in the upload. */
 function deletesOthers({ merge }: Upload): boolean {
   const request = (merge ?? {}) as unknown as Partial<Request<'mergeInsertIntoTable'>>
   return request.when_not_matched_by_source_delete === true
 }
 
 /**
- * Return the reply with which the upload was completed, even if its table was dropped since; null if it was not
- * completed.
+ * Return the recorded reply of a completed upload, also if its table was dropped later. Returns null if the upload was
+ * not completed.
  */
 function completedBefore(
   state: CatalogState,
@@ -143,20 +149,20 @@ function chosenParts(upload: Upload, names: readonly string[] | undefined): read
 }
 
 interface ComputedChange {
-  /** The newest version that it was computed on; null: it applies to every version. */
+  /** The version on which the change was computed. Null: the change fits every version. */
   readonly mark: number | null
-  /** The change; null: nothing changes. */
+  /** The change. Null: the upload changes nothing. */
   readonly parts: ChangeParts | null
   readonly inserted: number
   readonly updated: number
   readonly deleted: number
 }
 
-/** An upload that is being completed. */
+/** An upload that is being completed, and what its change is computed from. */
 interface Completing {
   readonly upload: Upload
   readonly mode: UploadMode
-  /** The schema of the table. */
+  /** The newest schema of the table. */
   readonly schema: TableSchema
   readonly parts: readonly UploadPart[]
 }
@@ -220,7 +226,7 @@ async function readMerge(
   return new RowMerge(source, rules, schema, maintained)
 }
 
-/** Yield the rows in the files of parts, in their stored order. */
+/** Yield the rows in the files of the parts, in stored order. */
 async function* rowsOf(
   engine: Engine,
   head: TableHead,
@@ -245,7 +251,7 @@ async function* rowsOf(
 }
 
 function changedBefore({ id }: TableHead): SheafError {
-  return invalidInput(`table ${idText(id)} is changed by an earlier operation of the same batch`, {
+  return invalidInput(`an earlier operation of the same batch changes table ${idText(id)}`, {
     hint: 'in one batch, complete several uploads of one table only if all of them append',
   })
 }

@@ -1,4 +1,4 @@
-/** Opens a root: its store, its log, its state, and the operations on them. */
+/** Opens a root: its store, its log and its state. Returns a namespace with the operations on the root. */
 import { availableParallelism, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { type ConnectOptions, connectShape } from '../client/connect-options.js'
@@ -27,9 +27,11 @@ import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
 
 /**
- * Open the database at `path`: a local directory; `memory://` for a database in memory that ends with the connection;
- * or `memory://name` for a database in memory that all connections of this process to that name share until the
- * process ends. Several processes may open the same directory.
+ * Open the database at `path`. Several processes may open the same directory. `path` is one of:
+ * - a local directory;
+ * - `memory://`: a database in memory that is deleted when the connection is closed;
+ * - `memory://name`: a database in memory that exists until the process ends. All connections of this process to the
+ *   same name share it.
  *
  * Throws:
  * - `NamespaceNotFound` if the directory does not exist and `create` is false;
@@ -67,7 +69,7 @@ export async function connect(
   } = options
   const writesNothing = readOnly && options.sharing?.pins !== true
   const store = options.store ?? (await openStore(path, { create, readOnly: writesNothing, clock }))
-  // Sheaf's own stores test themselves when they are opened, or need no test.
+  // Test only stores of the caller: Sheaf's own stores test themselves when they are opened, or need no test.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
@@ -89,7 +91,7 @@ export async function connect(
     tokenizers,
     sharing: options.sharing,
   }
-  // Each engine that shares memory runs on its own thread.
+  // Prepare the kernels for several threads. Each engine that shares memory runs on its own thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.workerCount)
   const engine = await OpenedRoot.open(store, settings, signal)
   const operations = bindOperations(engine, readOnly ? readsOnly(readOnlyError) : undefined)
@@ -112,7 +114,10 @@ export async function connect(
   return new Namespace(operations, () => engine.close(), features, options.int64)
 }
 
-/** A container may allow less memory than the machine has. Without a limit, Node reports 0 or a huge number. */
+/**
+ * Return the default size of the cache in bytes. A container may allow less memory than the machine has. Without such a
+ * limit, Node reports 0 or a very large number.
+ */
 function defaultBudget(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return Math.min(1024 ** 3, Math.floor(memory / 4))
@@ -134,7 +139,9 @@ async function openStore(
   checkRootPath(path)
   if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
-    throw invalidInput(`no store for ${quote(path)}`, { hint: 'use a local directory or memory://' })
+    throw invalidInput(`paths like ${quote(path)} are not supported`, {
+      hint: 'use a local directory or memory://',
+    })
   }
   return FileStore.open(path, options)
 }

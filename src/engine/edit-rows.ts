@@ -75,7 +75,7 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
       const { filter, isOfRow, values } = bound(schema)
       const rows = await matched.find(reader, filter, pacer)
       const target = stageTarget(engine, head)
-      // If values depend on the position of a row among all rows, the next attempt must compute them again.
+      // Values that depend on the position of a row among all rows must be computed again by each attempt.
       const writer = isOfRow ? rewritten : new RewrittenRows()
       const moved = await writer.stage(reader, arrowSchema(schema), rows, values, target, pacer)
       const { dead, drop, count } = await stageDeletions(rows, target, pacer.signal)
@@ -98,10 +98,10 @@ export const mergeInsertIntoTable: Handler<Engine, 'mergeInsertIntoTable'> = asy
 ) => {
   const { timeout } = request
   if (timeout === undefined) return mergeRows(engine, request, body, options)
-  // Not status 503: clients retry on it, longer than the caller wanted to wait.
+  // Use 408 and not 503: after 503, clients repeat the call, and would wait longer than their caller wanted.
   const over = new SheafError(ErrorCode.ServiceUnavailable, `merge insert timed out after ${timeout}`, {
     status: 408,
-    hint: 'nothing was changed; give it more time, or merge fewer rows at once',
+    hint: 'nothing was changed; set a longer timeout, or merge fewer rows per call',
   })
   const { signal, end } = deadline(engine.clock, durationMs(timeout), over, options.signal)
   try {
@@ -133,7 +133,7 @@ async function mergeRows(
   const source = await MergeSource.read(rows, schema, on, seedOf(engine.clock), new Pacer(signal))
   const merge = new RowMerge(source, rules, layout.schema, maintained)
   let attempts = 0
-  // The rows were converted for this table, even if another table has its name now.
+  // Require the same table, because the rows were converted for it. Another table may have its name now.
   return editRows(
     engine,
     id,
@@ -160,7 +160,10 @@ async function mergeRows(
   )
 }
 
-/** Return the rules of a merge request. Throws `InvalidInput` for a merge that would do nothing, or for unused conditions. */
+/**
+ * Return the rules of a merge request. Throws `InvalidInput` for a merge that would do nothing, and for conditions or
+ * parameters that would have no effect.
+ */
 export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' | 'on'>): MergeRules {
   const {
     when_matched_update_all: update = false,
@@ -178,7 +181,7 @@ export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' |
   if (updateIf !== undefined && !update) throw conditionWithoutAction('when_matched_update_all')
   if (removeIf !== undefined && !remove) throw conditionWithoutAction('when_not_matched_by_source_delete')
   if (parameters !== undefined && updateIf === undefined && removeIf === undefined) {
-    throw invalidInput('parameters are given, but no condition that could take them')
+    throw invalidInput('parameters are given, but the request has no condition that uses them')
   }
   return { update, updateIf, insert, remove, removeIf, parameters: parametersOf(parameters) }
 }
@@ -188,25 +191,27 @@ function conditionWithoutAction(field: string): SheafError {
 }
 
 function changedSchema(id: readonly string[]): SheafError {
-  const message = `table ${idText(id)} was given another schema while rows were being merged`
+  const message = `table ${idText(id)} got another schema while rows were being merged`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }
 
 // ---- shared
 
-/** The result of an edit on one version. */
+/** An edit, computed on one version. */
 interface Edited<C> {
   readonly edit: Pick<ChangeParts, 'dead' | 'drop' | 'moved' | 'drafts'>
   readonly counts: C
-  /** Whether the edit is still valid after a later change. Default: it never is. */
+  /**
+   * Returns whether the edit is still valid after a later change. Default: an edit is never valid after a later change.
+   */
   readonly outlives?: (recent: RecentChange) => boolean
 }
 
 interface RowEdit<C, R> {
   readonly kind: ChangeKind
-  /** Properties to merge into those of the table. */
+  /** Properties to set on the table. */
   readonly properties?: Properties | undefined
-  /** Compute the edit on a version. Runs again for each newer version that is committed first. */
+  /** Compute the edit on the newest version. Runs again if another commit creates a newer version first. */
   readonly work: (open: OpenTable, pacer: Pacer) => Promise<Edited<C>>
   readonly reply: (outcome: Outcome<C>) => R
 }
@@ -214,14 +219,14 @@ interface RowEdit<C, R> {
 interface Outcome<C> {
   readonly version: number
   readonly transaction_id: string
-  /** Properties of the table after the edit. */
+  /** All properties of the table after the edit. */
   readonly props: Properties
   readonly counts: C
 }
 
 /**
- * Commit an edit on the version that it was computed on. An edit without effect creates no version: the reply has the
- * newest version, and the transaction that created it (rule A-110).
+ * Commit an edit that was computed on the newest version. An edit without effect creates no version: the reply contains
+ * the newest version, and the transaction that created it (rule A-110).
  */
 async function editRows<C, R>(
   engine: Engine,
@@ -250,7 +255,7 @@ async function editRows<C, R>(
       id,
       find,
       prepare,
-      // A change of indexes does not change rows.
+      // A change of indexes does not change rows, so the edit is still valid after it.
       outlives: (prepared, recent) => recent.change.kind === 'index' || prepared.outlives?.(recent) === true,
       decide(state, { edit, counts, made, fields }, { firstBlob, transactionId }) {
         const head = find(state)

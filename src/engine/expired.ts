@@ -1,4 +1,4 @@
-/** Distinguishes versions that expired while they were read from versions that are damaged. */
+/** Distinguishes versions that expired during a read from damaged versions. */
 
 import { ErrorCode, SheafError } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
@@ -6,8 +6,9 @@ import { idText } from '../protocol/identifiers.js'
 import type { Root } from '../root/engine.js'
 
 /**
- * Explain a read error by the newest state: `TableVersionNotFound` if the version has expired, `TableNotFound` if the
- * table was dropped, `ConcurrentModification` if the version was never committed. Otherwise returns `error`.
+ * Return the error that explains why a read failed, according to the newest state. `TableVersionNotFound`: the version
+ * has expired. `TableNotFound`: the table was dropped. `ConcurrentModification`: the version was never committed. In
+ * other cases, returns `error`.
  */
 export async function explainLoss(
   root: Root,
@@ -26,11 +27,11 @@ export async function explainLoss(
   if (hasNumber(head.live, version)) return error
   const name = idText(head.id)
   if (version > head.mark) {
-    const message = `rows for table ${name} were not committed in time: garbage collection may have deleted their files`
+    const message = `rows of table ${name} were not committed in time, so garbage collection may have deleted their files`
     return new SheafError(ErrorCode.ConcurrentModification, message, { ...options, hint: 'try again' })
   }
   const message = `version ${version} of table ${name} has expired while it was read`
   const hint =
-    'read a newer version; a tag keeps one, and maintenance.keepVersionsMs says for how long others stay'
+    'read a newer version; to keep a version, tag it, or set maintenance.keepVersionsMs to a longer time'
   return new SheafError(ErrorCode.TableVersionNotFound, message, { ...options, hint })
 }

@@ -1,4 +1,4 @@
-/** The table of handlers: one per operation. Operations without a handler throw `Unsupported`. */
+/** The table of handlers, one for each operation. An operation without a handler throws `Unsupported`. */
 import type { CatalogEntry } from '../catalog/log-types.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
@@ -54,7 +54,7 @@ type WriteHandlers = typeof writeHandlers
 
 const importWriteHandlers = lazyImport(() => import('./write-handlers.js'))
 
-/** Return a handler of `write-handlers.js`, which is loaded with the first call of any of them. */
+/** Return a handler of `write-handlers.js`. The module is loaded at the first call of any of its handlers. */
 function lazyWriteHandler<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
   const call: AnyHandler = async (...args) =>
     whenResolved(importWriteHandlers(), handlers => (handlers[name] as AnyHandler)(...args))
@@ -146,10 +146,10 @@ const handlers: Handlers<Engine> = {
   getTableLsmStats,
 }
 
-/** Checks a call before its handler runs. Throws to refuse the call. */
+/** Checks a call before its handler runs. Throws an error to refuse the call. */
 type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
 
-/** Bind the operations to a root. With a guard, calls skip the replay of idempotency keys. */
+/** Bind the operations to a root. `guard`: checks each call. Calls with a guard do not replay idempotency keys. */
 export function bindOperations(engine: Engine, guard?: Guard): Operations {
   if (guard === undefined) return bindHandlers(replayingHandlers, engine)
   const guarded = Object.entries(handlers).map(([name, handler]) => {
@@ -172,13 +172,18 @@ export function readsOnly(refusal: () => SheafError): Guard {
 
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
 
-/** Replay the recorded reply if a call with the same idempotency key was committed before (rule A-166). */
+/**
+ * Wrap a handler: if a call with the same idempotency key was committed before, return the recorded reply (rule A-166).
+ */
 function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
   return async (engine, ...rest) => {
     const options = rest.at(-1) as HandlerOptions
     const { callKey } = options
     if (callKey === undefined) return handler(engine, ...rest)
-    /** Throws `AlreadyCommitted` if the key was used. Reads the rows first if only they can tell two calls apart. */
+    /**
+     * Throws `AlreadyCommitted` if a call with this key was committed. If the rows decide whether two calls are the
+     * same, reads the rows first.
+     */
     const checkReplay = async () => {
       checkKey(engine.root.state, callKey)
       if (!callKey.waitsForRows || engine.root.state.keys.get(callKey.key) === undefined) return
@@ -190,7 +195,7 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
       await engine.root.refresh(options.signal)
       await checkReplay()
       return await handler(engine, ...rest).catch(async error => {
-        // A repetition of this call may have committed first, and made this one fail.
+        // A repeated call with the same key may have been committed first, which made this call fail.
         if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkReplay()
         throw error
       })
@@ -205,7 +210,7 @@ function replaying(name: OperationName, handler: AnyHandler): AnyHandler {
   }
 }
 
-/** Register a write as running, for garbage collection in this process. */
+/** Wrap a write handler, so that garbage collection in this process knows the running write. */
 function registered(handler: AnyHandler): AnyHandler {
   return (engine, ...rest) => engine.retained.underWay.run(engine.root.head, () => handler(engine, ...rest))
 }
@@ -219,7 +224,7 @@ const replayingHandlers = Object.fromEntries(
   }),
 ) as unknown as Handlers<Engine>
 
-/** List the operations with and without a handler. */
+/** Return the operations that have a handler, and those that have none. */
 export function servedOperations(): {
   readonly served: readonly OperationName[]
   readonly unsupported: readonly OperationName[]

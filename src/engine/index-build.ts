@@ -1,4 +1,4 @@
-/** The job that builds an index. */
+/** Runs the job that builds an index. */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import type { IndexSpec } from '../catalog/index-builds.js'
@@ -24,12 +24,12 @@ import { buildSegments } from '../write/build-index.js'
 import { commitJob, tableOf } from './job-attempts.js'
 
 /**
- * Build the index over the rows of the newest version, and commit it. A later merge of segments indexes rows that are
- * added or moved meanwhile.
+ * Build the index over the rows of the newest version, and commit it. Rows that are added or moved during the build
+ * stay unindexed until an index merge adds them.
  *
- * At the commit, the column must still exist. Rows that were left out because they were deleted must still be deleted:
- * a restore brings rows back, and then the index is built again. Other changes do not matter, because the row mapping
- * of a segment says which of its rows count.
+ * At the commit, the column must still exist. Deleted rows that the index left out must still be deleted: if a restore
+ * has made them live again, the index is built again. Other changes do not matter, because the row mapping of a segment
+ * determines which of its rows are used.
  */
 export async function buildIndex(engine: Engine, job: CatalogJobRun): Promise<void> {
   let built = await build(engine, job)
@@ -55,7 +55,7 @@ export async function buildIndex(engine: Engine, job: CatalogJobRun): Promise<vo
 
 interface BuiltIndex {
   readonly index: TableIndex
-  /** The rows that were live when the index was built; null if it includes deleted rows. */
+  /** The live rows at the time of the build. Null if the index also contains deleted rows. */
   readonly liveRows: LiveRows | null
 }
 
@@ -94,7 +94,7 @@ async function liveRowsOf(reader: TableReader, pacer: Pacer): Promise<LiveRows> 
   return liveRows
 }
 
-/** Return whether rows are live that were deleted before. */
+/** Return whether rows that were deleted in `before` are live now. */
 async function wereRestored(before: LiveRows | null, reader: TableReader, pacer: Pacer): Promise<boolean> {
   if (before === null) return false
   for (const fragment of reader.layout.fragments) {
@@ -111,7 +111,7 @@ function mayHaveRestored({ versions }: Engine, before: TableHead, now: TableHead
   return since === null || since.some(({ change }) => change.restore !== undefined)
 }
 
-/** Throws `InvalidInput` if the field was dropped, or no longer has vectors or texts as the index needs. */
+/** Check that the field still exists and has a type that the index supports. Throws `InvalidInput`. */
 function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
   const node = findFieldById(schema, field)?.at(-1)
   if (node === undefined) {
@@ -119,7 +119,9 @@ function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void
   }
   const type = typeOf(node)
   if (acceptsType[familyOf(kind)](type)) return
-  throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
+  throw invalidInput(
+    `the column of index ${quote(name)} got the type ${typeName(type)} before it was indexed`,
+  )
 }
 
 const acceptsType: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {

@@ -1,4 +1,4 @@
-/** The recall of a vector index, as its segments measured it when they were built. */
+/** Reads the recall of a vector index, which each segment measured when it was built. */
 import { corrupted } from '../errors.js'
 import type { SectionFile } from '../indexes/sections/section-file.js'
 import type { Recalls, SegmentFacts } from '../indexes/vector/segment.js'
@@ -8,9 +8,11 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { openSectionFile } from '../table/section-file.js'
 
 /**
- * Return recall@10 of an untuned search, by kind of query: the mean over the segments, weighted by rows. A segment
- * that measures every row has recall 1. Null for an index without segments, for other indexes, and for a kind of
- * query that a segment did not measure.
+ * Return the recall@10 of a search with default parameters, by kind of query. The value is the mean over the segments,
+ * weighted by their number of vectors. A segment that measures the distance of every row has recall 1.
+ *
+ * A value is null if the index has no segments or is not a vector index, and for a kind of query that a segment did not
+ * measure.
  */
 export async function recallsOf(
   store: BlobStore,
@@ -31,12 +33,17 @@ export async function recallsOf(
   }
 }
 
-/** A segment without any recall measures every row. A segment with `recall` only is older than the other kinds. */
+/**
+ * Return the recall of one segment. A segment without any recall measures the distance of every row. A segment with
+ * only `recall` was built before the other kinds of queries were measured.
+ */
 function recallOf({ recall, recalls }: RecallFacts, kind: 'between' | 'excluded'): number | null | undefined {
   return recalls === undefined && recall === null ? 1 : recalls?.[kind]
 }
 
-/** Return the weighted mean; null without vectors, or if a value is missing. */
+/**
+ * Return the mean weighted by the number of vectors. Returns null if there are no vectors, or if a value is missing.
+ */
 function meanOf(
   all: readonly RecallFacts[],
   recallIn: (facts: RecallFacts) => number | null | undefined,
@@ -56,10 +63,13 @@ const unknown: Recalls = { rows: null, between: null, excluded: null }
 
 type RecallFacts = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
 
-/** For lists of vectors, recall is unknown: the file has the recall of searches for single vectors. */
+/**
+ * Return the facts about a segment. For lists of vectors the recall is unknown, because the file has only the recall of
+ * searches for single vectors.
+ */
 function factsOf({ name, footer: { head } }: SectionFile): RecallFacts {
   const { facts, lists } = head as { readonly facts?: RecallFacts; readonly lists?: number }
   if (lists !== undefined) return { vectors: lists, recall: null, recalls: unknown }
   if (facts !== undefined) return facts
-  throw corrupted(`${name} does not say what is known of the segment`)
+  throw corrupted(`${name} has no facts about its segment`)
 }

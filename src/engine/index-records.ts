@@ -1,6 +1,6 @@
 /**
- * Records of indexes in replies: the indexes of a version; without a version in the request, also builds that are
- * queued, running or failed.
+ * Builds the records of indexes in replies. If the request has no version, the records include builds that are queued,
+ * running or failed.
  */
 import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
@@ -77,21 +77,21 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
 
 // ---- listed indexes
 
-/** The meaning of an index name: an index, a build that is queued or running, or a failed build. */
+/** The state of one index name: an index, a build that is queued or running, or a failed build. */
 export interface Shown {
-  /** The newest definition of that name. If a build failed, the definition of the existing index. */
+  /** The newest definition with this name. If a build failed, it is the definition of the existing index. */
   readonly spec: IndexSpec
-  /** The index; null before it is built. */
+  /** The index. Null until it is built. */
   readonly index: TableIndex | null
-  /** The open job that builds it. */
+  /** The queued or running job that builds the index. Null if there is none. */
   readonly build: { readonly job: string; readonly isRunning: boolean } | null
-  /** Why the newest build failed. */
+  /** The reason why the newest build failed. Null if it did not fail. */
   readonly reason: string | null
 }
 
 /**
- * List the indexes of a version by name; with a state, also open and failed builds. If an index is being replaced,
- * the list shows the new definition, although the old index still answers queries.
+ * List the indexes of a version by name. `state`: adds queued, running and failed builds; null: only indexes. If an
+ * index is being replaced, the list shows the new definition, although queries still use the old index.
  */
 export function shownIndexes({ table, indexes }: Layout, state: CatalogState | null): readonly Shown[] {
   const shown = new Map<string, Shown>()
@@ -124,10 +124,10 @@ export function findIndex(head: TableHead, listed: readonly Shown[], name: strin
 
 type IndexRecord = Reply<'listTableIndices'>['indexes'][number]
 
-/** Version of the segment format. */
+/** Version of the format of index segments, as replies report it. */
 const formatVersion = 1
 
-/** The names of the detail messages in Lance manifests. */
+/** The names of the detail messages of these indexes in Lance manifests. */
 const typeUrls: Readonly<Record<ScalarKind | TextKind, string>> = {
   BTREE: '/lance.table.BTreeIndexDetails',
   BITMAP: '/lance.table.BitmapIndexDetails',
@@ -165,13 +165,13 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
   }
 }
 
-/** Return the path of the indexed column; empty if the column was dropped before it was indexed. */
+/** Return the path of the indexed column. Empty if the column was dropped before it was indexed. */
 function columnsOf({ schema }: Layout, field: number): readonly string[] {
   const chain = findFieldById(schema, field)
   return chain === null ? [] : [pathText(chain)]
 }
 
-/** Count the live rows that an index covers, and derive its status. */
+/** Count the live rows that an index covers, and determine the status of the index. */
 async function coverageOf(
   { source }: Engine,
   { layout, reader }: OpenTable,
@@ -180,7 +180,7 @@ async function coverageOf(
 ): Promise<{
   readonly counts: Pick<IndexRecord, 'num_indexed_rows' | 'num_unindexed_rows'>
   readonly status: IndexRecord['status']
-  /** Why the build failed, or why the index does not cover rows that its segments have. */
+  /** The reason why the build failed, or why the index does not cover rows that are in its segments. */
   readonly reason: string | null
 }> {
   const rows = countRows(layout)

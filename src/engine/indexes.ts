@@ -1,4 +1,4 @@
-/** Handlers of the operations that create and drop indexes. The job that builds an index is in engine/index-build. */
+/** Handlers of the operations that create and drop indexes. engine/index-build.ts has the job that builds an index. */
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
@@ -37,8 +37,8 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
 // ---- create
 
 /**
- * Queue a job that builds an index. An index whose build is queued or running counts as an existing index.
- * If the request has the same definition, the reply names the job of that build.
+ * Queue a job that builds an index. An index whose build is queued or running counts as an existing index. If the
+ * request has the same definition, the reply contains the id of the job of that build.
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const { id, column, index_type: type } = request
@@ -67,7 +67,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           before.spec.field === field &&
           isSameDefinition(before.spec.vector, vector) &&
           isSameText(before.spec.text, text)
-        // Clients of LanceDB expect an error even if the definition is equal.
+        // Clients of LanceDB expect an error even if the existing index has the same definition.
         if (before !== undefined && request.replace === false && options.dialect === 'lance')
           throw alreadyExists(head, layout, before.spec)
         if (isSame && before.build !== null) {
@@ -100,14 +100,14 @@ function knownKind(type: IndexType): IndexKind {
   if (isVectorKind(type) || isTextKind(type)) return type
   if (Object.hasOwn(probesOfKind, type)) return type as ScalarKind
   throw unsupported(`indexes of type ${type} are not supported yet`, {
-    hint: `there are ${[...Object.keys(probesOfKind), textKind, ...vectorKinds].join(', ')}`,
+    hint: `use one of ${[...Object.keys(probesOfKind), textKind, ...vectorKinds].join(', ')}`,
   })
 }
 
 /**
- * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors it is
- * IVF_HNSW_SQ if the graph takes at most half of the cache, because then the graph stays in memory. For more vectors it
- * is IVF_PQ, because a search reads only some of its lists.
+ * Return the default kind of index for a column: BTREE, or LABEL_LIST for lists of labels. For vectors, the default is
+ * IVF_HNSW_SQ if its graph takes at most half of the cache, because the graph then stays in memory. Otherwise the
+ * default is IVF_PQ, because a search then reads only some of its lists.
  */
 function defaultKind(
   layout: Layout,
@@ -123,15 +123,18 @@ function defaultKind(
   return memory.canHold(countRows(layout) * rowBytes(graph, vectors.size)) ? graph.kind : 'IVF_PQ'
 }
 
-/** Return the name of the index's tokenizer if it is a custom tokenizer of this process. */
+/**
+ * Return the name of the tokenizer of the index if it is a custom tokenizer of this process. Otherwise returns
+ * undefined.
+ */
 function registeredIn({ source }: Engine, text: TextOptions | undefined): string | undefined {
   return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
 }
 
-/** Check the options. Throws `InvalidInput` for options of vector or text indexes if `kind` does not support them. */
+/** Check that the request has no option that `kind` does not support. Throws `InvalidInput`. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
   const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
-  // Some clients send the distance type for scalar indexes, too (A-084).
+  // The distance type of a scalar index is ignored, because some clients always send it (A-084).
   const isRelevant = (field: keyof CreateIndexRequest) =>
     isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
   const vectorField = isVectorKind(kind) ? undefined : vectorFields.find(isRelevant)
@@ -144,8 +147,8 @@ function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
 }
 
 /**
- * Return the indexed field, and the definition of a vector or text index. Throws `ColumnNotFound` for an unknown
- * column, and `InvalidInput` for a column whose type does not fit.
+ * Return the id of the field to index, and the definition of a vector or text index. Throws `ColumnNotFound` for an
+ * unknown column, and `InvalidInput` if the kind of index does not support the type of the column.
  */
 function indexableField(
   layout: Layout,
@@ -170,24 +173,18 @@ function indexableField(
   // A list of fixed size is a vector, not a list of labels (A-079).
   const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
   if (fits(kind)) return { field }
-  throw invalidInput(
-    `column ${quote(column)} is of type ${typeName(type)}: a ${kind} index cannot be built on it`,
-    {
-      hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
-    },
-  )
+  throw invalidInput(`a ${kind} index does not support column ${quote(column)} of type ${typeName(type)}`, {
+    hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
+  })
 }
 
 function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
-  if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
-  if (vectorType(type) !== null) return `indexes of vectors are ${vectorKinds.join(', ')}`
-  return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of such values'
+  if (kinds.length > 0) return `use ${kinds.join(' or ')}`
+  if (vectorType(type) !== null) return `use an index for vectors: ${vectorKinds.join(', ')}`
+  return 'BTREE and BITMAP support values that have an order, LABEL_LIST supports lists of such values'
 }
 
-/**
- * Return the path of a column. Only names that contain dots or backticks are quoted in backticks, as clients of
- * LanceDB expect.
- */
+/** Return the path of a column. Like in LanceDB, only names with dots or backticks are quoted, in backticks. */
 function pathOf({ schema }: Layout, column: string): string {
   return findField(schema, column)
     .map(({ name }) => (/[.`]/.test(name) ? inBackticks(name) : name))
@@ -195,8 +192,8 @@ function pathOf({ schema }: Layout, column: string): string {
 }
 
 /**
- * Return the default name `{column}_idx`. Append a number if an index of another column or of another family has this
- * name (A-082).
+ * Return the default name of an index, `{column}_idx`. A number is appended if an index of another column or of another
+ * family has this name (A-082).
  */
 function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
   const base = `${column}_idx`
@@ -213,14 +210,17 @@ function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field 
   const what = chain === null ? kind : `${kind} on ${quote(pathText(chain))}`
   return new SheafError(
     ErrorCode.IndexAlreadyExists,
-    `table ${idText(head.id)} has an index ${quote(name)} already: ${what}`,
-    { hint: 'replace it (replace: true), or give this one another name' },
+    `table ${idText(head.id)} already has an index ${quote(name)}: ${what}`,
+    { hint: 'replace the index (replace: true), or choose another name' },
   )
 }
 
 // ---- drop
 
-/** Drop an index. Also cancels a running build and removes a failed build. Each case creates a version. */
+/**
+ * Drop an index. If its build is queued or running, the build is canceled. The record of a failed build is removed. The
+ * operation creates a version in each case.
+ */
 export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
   const { id, index_name: name } = request
   const find = tableFinder(id, options)
@@ -251,7 +251,10 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
 
 // ---- shared
 
-/** Return a function that finds a table. It checks that Sheaf stores the table's rows and that the table has a version. */
+/**
+ * Return a function that finds the table in a state. It throws if the rows of the table are not stored by Sheaf, or if
+ * the table has no version.
+ */
 function tableFinder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
   return state => {
     const head = findTable(state, id, options.table)

@@ -1,4 +1,4 @@
-/** Shared by jobs that change a table: repeated attempts, and finding the table. */
+/** Helpers for jobs that change a table. */
 import type { CatalogJobRun } from '../catalog/log-types.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, SheafError } from '../errors.js'
@@ -6,8 +6,8 @@ import { commitOptimistically } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 
 /**
- * Prepare the result of a job and commit it, until no other commit came between. `attempt` does both once, and returns
- * null if another commit changed what the result depends on. Calls never wait for a job.
+ * Run `attempt` until it commits. `attempt` prepares the result of the job and commits it once. It returns null if
+ * another commit changed data on which the result depends. The attempts never delay other commits.
  */
 export async function commitJob(
   engine: Engine,
@@ -24,7 +24,10 @@ export async function commitJob(
   })
 }
 
-/** Find the table of a job. `purpose`: for the message. Throws `TableNotFound` if the table was dropped. */
+/**
+ * Find the table of a job. `purpose`: the work in the message, for example `indexed`. Throws `TableNotFound` if the
+ * table was dropped.
+ */
 export function tableOf(state: CatalogState, { table }: CatalogJobRun, purpose: string): TableHead {
   const head = table === null ? undefined : state.tables.get(table)
   if (head !== undefined) return head

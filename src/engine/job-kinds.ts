@@ -1,4 +1,4 @@
-/** The kinds of jobs in the log. The code of a kind is loaded with its first job. */
+/** The kinds of jobs that a process runs. The code of a kind is loaded when its first job runs. */
 import { indexJob, indexJobOf } from '../catalog/index-builds.js'
 import type { CatalogJobKind } from '../catalog/log-types.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
@@ -11,7 +11,10 @@ const importBackfill = lazyImport(() => import('./backfill.js'))
 const importIndexBuild = lazyImport(() => import('./index-build.js'))
 const importViewRefresh = lazyImport(() => import('./view-refresh.js'))
 
-/** List the kinds of jobs. A process without a function or tokenizer leaves its jobs to processes that have it. */
+/**
+ * Return the kinds of jobs that this process can run. Jobs that need a function or tokenizer have a kind of their own.
+ * A process without this function or tokenizer leaves them to other processes.
+ */
 export function jobKinds(
   engine: Engine,
   functions: readonly ColumnFunction[],

@@ -1,4 +1,7 @@
-/** Handlers of the operations on jobs. Job ids are transaction ids; replies use the terms of LanceDB's job API. */
+/**
+ * Handlers of the operations on jobs. The id of a job is the id of the transaction that queued it. Replies use the
+ * terms of LanceDB's job API.
+ */
 import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
 import type { Properties } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -21,10 +24,13 @@ import type { RefreshSpec } from '../root/refresh-request.js'
 import type { BackfillSpec } from './backfill.js'
 import { entryOf, queuedIn, unknownTransaction } from './transactions.js'
 
-/** Most jobs per page, also without a limit: each job is looked up in the log. */
+/** Maximum number of jobs per page, also for requests without a limit, because each job is read from the log. */
 const pageMax = 1000
 
-/** Ids begin with their slot number. Padding makes the order of keys the order of time. */
+/**
+ * The order of the list of jobs. An id begins with its slot number. The padding makes the order of the keys the order
+ * of time.
+ */
 const listing: Listing<string> = { name: 'jobs', key: id => id.padStart(idLength, '0'), descending: true }
 const idLength = 48
 
@@ -44,7 +50,7 @@ export const listJobs: Handler<Engine, 'listJobs'> = async (engine, request, { s
   return { jobs, ...next }
 }
 
-/** Return the ids of open jobs, and of ended jobs that are not forgotten yet. */
+/** Return the ids of open jobs, and of ended jobs whose record still exists. */
 function idsIn({ jobs, notes }: CatalogState): string[] {
   const ids: string[] = []
   for (const [id] of jobs) ids.push(id)
@@ -54,7 +60,7 @@ function idsIn({ jobs, notes }: CatalogState): string[] {
 
 type ListedJob = Reply<'listJobs'>['jobs'][number]
 
-/** Return a job as listed; null if the log no longer has its beginning. */
+/** Return the list entry of a job, or null if the log no longer has the entry that queued it. */
 async function listedJob(
   engine: Engine,
   state: CatalogState,
@@ -99,7 +105,7 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
   }
 }
 
-/** Return the progress of a job in the form of replies. */
+/** Convert the progress of a job to its form in replies. */
 export function progressJson({
   perSecond,
   secondsLeft,
@@ -109,7 +115,7 @@ export function progressJson({
   return { ...steps, per_second: perSecond, seconds_left: secondsLeft }
 }
 
-/** Return the result that a job recorded when it ended; null for jobs that record none. */
+/** Return the result that a job recorded when it ended, or null if jobs of this kind record no result. */
 function resultOf(
   family: string,
   { rows_assigned, mode, rows_written, source_version, published_version }: Properties,
@@ -117,7 +123,7 @@ function resultOf(
   if (family === backfillJob) {
     return {
       rows_assigned: Number(rows_assigned),
-      // A row that cannot be filled fails the whole job.
+      // No rows have failed, because a row that cannot be filled fails the whole job.
       rows_failed: 0,
       rows_remaining: 0,
       source_version: Number(source_version),
@@ -145,8 +151,8 @@ export const cancelJob: Handler<Engine, 'cancelJob'> = async (engine, request, o
 }
 
 /**
- * Return the entry that queued a job, and its time. Throws `TransactionNotFound` if the id is not that of a job, or
- * the job was forgotten.
+ * Return the operation that queued a job, and its time. Throws `TransactionNotFound` if the id is not the id of a job,
+ * or if the record of the job was removed.
  */
 async function queuedJob(
   engine: Engine,
@@ -169,14 +175,14 @@ const jobStates: Readonly<Record<TransactionStatus, JobState>> = {
   Canceled: 'CANCELLED',
 }
 
-/** The job types are named after the routes that start such jobs. */
+/** The types of jobs in replies. They are the names of the routes that start these jobs. */
 const jobTypes: Readonly<Record<string, string>> = {
   [indexJob]: 'create_index',
   [backfillJob]: 'backfill_column',
   [refreshJob]: 'refresh',
 }
 
-/** Return the kind of a job without the suffix that names a function or tokenizer. */
+/** Return the kind of a job without its suffix, which is the name of a function or tokenizer. */
 function familyOf({ kind }: JobQueuedOp): string {
   return kind.split(':', 1)[0]!
 }
@@ -185,7 +191,10 @@ function typeOf(queued: JobQueuedOp): string {
   return jobTypes[familyOf(queued)] ?? queued.kind
 }
 
-/** Return what the job does, in the terms of the call that queued it. Leaves out columns that were dropped. */
+/**
+ * Return a description of the work of the job, with the field names of the call that queued it. Columns that were
+ * dropped are left out.
+ */
 async function specOf(
   engine: Engine,
   state: CatalogState,

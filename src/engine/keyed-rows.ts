@@ -1,4 +1,6 @@
-/** Digests the rows of calls with an idempotency key. The digest is part of the call's fingerprint. */
+/**
+ * Computes digests of the rows in calls with an idempotency key. The digest is a part of the fingerprint of the call.
+ */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
@@ -19,8 +21,8 @@ import { RowsDigest } from '../write/rows-digest.js'
 type Batches = AsyncIterable<Batch> | Iterable<Batch>
 
 /**
- * Return the same batches, converted to their table's types before. If the call has a key, the digest of the batches
- * is added to its fingerprint after the last one. `about`: further data of the digest.
+ * Return the same batches, which must already have the types of the table. If the call has a key, the digest of the
+ * batches is added to the fingerprint of the call after the last batch. `about`: further data for the digest.
  */
 export function keyedRows(batches: Batches, { callKey, signal }: HandlerOptions, about = ''): Batches {
   return callKey === undefined ? batches : withDigest(batches, callKey, about, signal)
@@ -41,19 +43,24 @@ async function* withDigest(
   callKey.endRows(digest.finish(about))
 }
 
-/** Return the types of all columns of a new table, including columns without values. */
+/**
+ * Return the types of all columns of a new table for the digest, because rows do not show the types of columns without
+ * values.
+ */
 export function aboutNewTable(schema: Schema): string {
   return canonicalJson(schemaToJson(schema, 'lance'))
 }
 
-/** Return the column names of a merge: a column of nulls sets nulls, a missing column sets nothing. */
+/**
+ * Return the column names of a merge for the digest: a column of nulls sets nulls, but a missing column sets nothing.
+ */
 export function aboutMerge({ fields }: Schema): string {
   return canonicalJson(fields.map(({ name }) => name).sort())
 }
 
 /**
- * Read the rows of a call whose key was committed before, only for their digest. They are converted to the types of
- * the version that the first call created. A column that does not fit keeps its type.
+ * Read the rows of a call whose key was committed before. The rows are used only for their digest. They are converted
+ * to the types of the version that the first call created. A column that cannot be converted keeps its type.
  */
 export async function readRepeatedRows(
   engine: Engine,
@@ -77,8 +84,8 @@ export async function readRepeatedRows(
 }
 
 /**
- * Return the columns of the version that the first call with this key created. If that version was deleted, return
- * the columns of the newest version. Null if there is no table.
+ * Return the schema of the version that the first call with this key created. If this version was deleted, return the
+ * schema of the newest version. Returns null if there is no table.
  */
 async function schemaOfFirstCall(
   engine: Engine,

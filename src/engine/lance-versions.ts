@@ -1,12 +1,13 @@
 /**
- * Keeps the log and the location of a Lance engine's table consistent.
+ * Keeps the log consistent with the files of tables whose rows a Lance engine stores.
  *
- * - A manifest with a final name is a commit, whichever process wrote it. Before the catalog answers for a table, it
- *   looks for the manifest of the next version, and records all that follow. It lists the folder if the newest known
- *   version is missing, or if a call asks for a version beyond the next.
- * - Versions of a batch get their final names after their slot is committed. If an engine took such a name first, the
- *   log gives the version number to the engine.
- * - Read-only roots, snapshots and transactions record nothing: they answer from the log.
+ * - A manifest with a final name is a commit, whichever process wrote it. Before Sheaf answers a call about a table, it
+ *   looks for the manifest of the next version. If this manifest exists, Sheaf records it and the following ones in the
+ *   log. Sheaf lists the folder only if the newest known manifest is missing, or if a call needs a version beyond the
+ *   next one.
+ * - Versions of a batch get their final names after the slot of the batch is committed. If an engine took one of these
+ *   names first, the version number belongs to the engine, and Sheaf records this in the log.
+ * - Read-only roots, snapshots and transactions record nothing. They answer from the log.
  */
 import type { CatalogEntry } from '../catalog/log-types.js'
 import { findTable, mayHaveManifests } from '../catalog/lookup.js'
@@ -19,13 +20,13 @@ import { idText } from '../protocol/identifiers.js'
 import { commit } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 
-/** Most versions that one entry records. */
+/** Maximum number of versions that one entry of the log records. */
 const recordedAtOnce = 1000
 
 /**
- * Find a table by name (`findTable`), and record all versions at its location. `requestedVersion`: a version that the caller
- * wants to read or create. If the location cannot be read, throws the store's error, and names the newest version of
- * the log.
+ * Find a table by name (`findTable`), and record new versions at its location. `requestedVersion`: the version that the
+ * caller wants to read or create. If the location cannot be read, throws the error of the store; its message contains
+ * the newest version in the log.
  */
 export async function findCurrent(
   engine: Engine,
@@ -36,7 +37,7 @@ export async function findCurrent(
   return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, requestedVersion)
 }
 
-/** Like `findCurrent`, for a table that was found a moment ago. */
+/** Record new versions at the location of a table that was just found. See `findCurrent` for the parameters. */
 export async function current(
   engine: Engine,
   head: TableHead,
@@ -57,7 +58,7 @@ export async function current(
   }
 }
 
-/** Return the manifests of versions that the log does not have. */
+/** Return the manifests of versions that are not in the log yet. */
 function newManifests(
   engine: Engine,
   head: TableHead,
@@ -75,7 +76,7 @@ function newManifests(
   })
 }
 
-/** List the manifests of versions above those in the log. */
+/** Return the manifests of all versions above the newest version in the log. */
 export function manifestsAbove(
   engine: Engine,
   head: TableHead,
@@ -84,7 +85,10 @@ export function manifestsAbove(
   return atLocation(head, signal, () => engine.versions.lance.above(head, head.mark, recordedAtOnce, signal))
 }
 
-/** Read the location of a table. If it cannot be read, the error names the newest version of the log. */
+/**
+ * Run `read`, which reads the location of a table. If it fails, the message of the error contains the newest version in
+ * the log.
+ */
 async function atLocation<T>(
   head: TableHead,
   signal: AbortSignal | undefined,
@@ -107,8 +111,8 @@ async function atLocation<T>(
 }
 
 /**
- * Give the newest version of a table its final name, and all versions of the same commit, so that callers can open
- * the versions of a reply. Earlier versions have final names, because every commit does this first. Returns the table
+ * Give the newest version of a table its final name, and also the other versions of the same commit, so that callers
+ * can open them. Earlier versions already have final names, because every commit does this first. Returns the table
  * after that.
  */
 async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableHead> {
@@ -116,7 +120,7 @@ async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSig
     const latest = latestOf(now)
     if (now.kind !== 'lance' || latest === undefined || engine.versions.lance.isFinal(now, latest)) return now
     const newest = await engine.versions.history.find(now.uuid, latest, signal)
-    // An entry that was committed since has taken the version back.
+    // A later entry has removed this version from the table.
     if (newest === null && engine.versions.adopts) continue
     const taken = newest && (await finaliseTogether(engine, now, newest, signal))
     if (taken === null) return now
@@ -128,12 +132,15 @@ async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSig
   }
 }
 
-/** Return whether a table is unchanged; otherwise it must be looked up again. */
+/** Return whether a table is unchanged. If it is not, the caller must look it up again. */
 function isAsKnown(state: CatalogState, known: TableHead): boolean {
   return state.tables.get(known.uuid) === known
 }
 
-/** Return the first version of the newest commit whose name an engine took; null if all have their names. */
+/**
+ * Give all versions of the newest commit their final names. Returns the first version whose name an engine took, or
+ * null if there is none.
+ */
 async function finaliseTogether(
   engine: Engine,
   head: TableHead,
@@ -157,12 +164,12 @@ async function finaliseTogether(
 function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ServiceUnavailable,
-    `version ${version} of table ${idText(head.id)} got another manifest from a Lance engine, which the log does not have yet`,
-    { hint: 'list the versions in a process with write access, which records it' },
+    `version ${version} of table ${idText(head.id)} has another manifest, which a Lance engine wrote and which is not in the log yet`,
+    { hint: 'list the versions in a process with write access: this records the version' },
   )
 }
 
-/** Give the manifests of the versions that an entry created their final names. */
+/** Give the final names to the manifests of the versions that an entry created. */
 export async function finaliseEntry(engine: Engine, entry: CatalogEntry): Promise<void> {
   for (const { t } of stagedIn(entry)) {
     const head = engine.root.state.tables.get(t)
@@ -171,8 +178,8 @@ export async function finaliseEntry(engine: Engine, entry: CatalogEntry): Promis
 }
 
 /**
- * Throws `ConcurrentModification` if a Lance engine took a version number of a batch's entry. The message names the
- * tables that the batch did change.
+ * Throw `ConcurrentModification` if a Lance engine took a version number of the entry of a batch. The message contains
+ * the tables that the batch changed.
  */
 export async function checkNamed(engine: Engine, entry: CatalogEntry, transactionId: string): Promise<void> {
   const taken = new Map<string, number>()
@@ -187,12 +194,12 @@ export async function checkNamed(engine: Engine, entry: CatalogEntry, transactio
   const changed = [...names.values()].join(', ')
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `while this batch was committed, a Lance engine wrote ${takenVersions} without the catalog, and keeps that number; ${
-      changed === '' ? 'the batch changed no other table' : `the batch did change table ${changed}`
+    `while this batch was committed, a Lance engine wrote ${takenVersions} without the catalog, so the number belongs to the engine; ${
+      changed === '' ? 'the batch changed no other table' : `the batch changed table ${changed}`
     }`,
     {
       transactionId,
-      hint: 'make the next version of the table on top of that of the engine; do not send the whole batch again',
+      hint: 'create the next version of the table on the version of the engine; do not send the whole batch again',
     },
   )
 }
@@ -201,7 +208,7 @@ function stagedIn({ ops }: CatalogEntry): readonly VersionOp[] {
   return ops.flatMap(op => (op.op === 'version' && op.manifest.staged !== undefined ? op : []))
 }
 
-/** Return the names of the tables that an entry changed, by uuid. */
+/** Return the names of the tables that an entry changed, by UUID. */
 function namesIn({ tables, detached }: CatalogState, { ops }: CatalogEntry): Map<string, string> {
   const detachedHeads = new Map([...detached].map(([, head]) => [head.uuid, head]))
   const names = new Map<string, string>()

@@ -1,4 +1,7 @@
-/** Handlers of requests from LanceDB clients that need no work here. They only check that the named objects exist. */
+/**
+ * Handlers of requests of LanceDB clients for which Sheaf has nothing to do. They only check that the table, index or
+ * columns exist.
+ */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import { findField } from '../manifest/field-node.js'
 import type { Handler } from '../protocol/calls.js'

@@ -1,4 +1,4 @@
-/** Handlers of the namespace operations. */
+/** Handlers of the operations on namespaces. */
 import { namespaceNamesIn } from '../catalog/listing.js'
 import { findNamespace } from '../catalog/lookup.js'
 import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespaces.js'

@@ -1,4 +1,4 @@
-/** An opened root: builds the parts that handlers, jobs and maintenance work on, and closes them. */
+/** Implements an open root. Creates and closes the objects that handlers, jobs and maintenance use. */
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogJobKind, CatalogJobRunner } from '../catalog/log-types.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
@@ -52,13 +52,13 @@ export interface RootOptions {
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
   readonly sharing?: Sharing | undefined
-  /** Threads that build one vector index. Default 1. */
+  /** Number of threads that build one vector index. Default 1. */
   readonly buildThreads?: number
-  /** Kinds of jobs in addition to the built-in kinds. */
+  /** Kinds of jobs in addition to the built-in kinds. Default none. */
   readonly jobKinds?: readonly CatalogJobKind[]
 }
 
-/** See the head of this file. */
+/** An open root, as handlers, jobs and maintenance see it. */
 export class OpenedRoot implements Engine {
   readonly location: string
   readonly store: BlobStore
@@ -144,8 +144,8 @@ export class OpenedRoot implements Engine {
   }
 
   /**
-   * Open the newest checkpoint, replay the log after it, and build everything that works on the root. Throws what
-   * `Committer.open` throws.
+   * Open a root: read the newest checkpoint, replay the log after it, and create the objects that work on the root.
+   * Throws the errors of `Committer.open`.
    */
   static async open(baseStore: BlobStore, options: RootOptions, signal?: AbortSignal): Promise<OpenedRoot> {
     const { clock, create, readOnly, warn } = options
@@ -162,7 +162,9 @@ export class OpenedRoot implements Engine {
     return new OpenedRoot(store, memory, log, layouts, options)
   }
 
-  /** Readers and jobs that kept the last garbage collection from deleting files that are old enough. */
+  /**
+   * Return the readers and jobs because of which the last garbage collection did not delete files that are old enough.
+   */
   held(): readonly Holder[] {
     return this.#sweep.held
   }
@@ -238,7 +240,7 @@ export class OpenedRoot implements Engine {
     })
   }
 
-  /** List the maintenance tasks, in the order in which they run. */
+  /** Return the maintenance tasks in the order in which they run. */
   #tasks(
     { committer, checkpoints, history, log }: RootLog,
     layouts: LayoutStore,
@@ -255,9 +257,9 @@ export class OpenedRoot implements Engine {
       new StoredLayouts(layouts, () => committer.state),
       new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
       this.#sweep,
-      // Runs after garbage collection, which sets the watermark that drops must respect.
+      // Must run after garbage collection, which sets the GC watermark that drops depend on.
       new Drops({ committer, store, clock, pins, report }),
-      // Runs after expiry and garbage collection, so that the checkpoint no longer contains what they removed.
+      // Must run after expiry and garbage collection, so that the checkpoint does not contain what they removed.
       this.#checkpointing,
       new Trim({
         committer,

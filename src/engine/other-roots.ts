@@ -1,10 +1,10 @@
-/** Detects other roots above or below a location: databases may be nested. */
+/** Detects other roots that contain a location or lie below it. Databases may be nested. */
 import { invalidInput, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /**
- * Refuse a table location inside or around another root: dropping the table would delete files of that root. A root
- * is recognized by its log. Throws `InvalidInput`.
+ * Check that a table location is not inside another root and does not contain one, because dropping the table would
+ * delete files of that root. A root is recognized by its log. Throws `InvalidInput`.
  */
 export async function checkOtherRoots(
   store: BlobStore,
@@ -23,7 +23,10 @@ export async function checkOtherRoots(
 }
 
 function otherRoot(folder: string, root: string) {
-  return invalidInput(`location ${quote(folder)} is inside or around another database: ${quote(root)}`, {
-    hint: 'leave location out, or choose another folder of the root',
-  })
+  return invalidInput(
+    `location ${quote(folder)} is inside another database or contains one: ${quote(root)}`,
+    {
+      hint: 'leave location out, or choose another folder of the root',
+    },
+  )
 }

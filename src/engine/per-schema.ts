@@ -1,7 +1,10 @@
-/** Caches what a call derives from a table's schema. */
+/** Caches values that a call derives from the schema of a table. */
 import type { TableSchema } from '../manifest/table-schema.js'
 
-/** Return a function that binds once per schema, as long as the schema stays the same. */
+/**
+ * Return a function that calls `bind` for a schema and caches the last result. `bind` runs again only when the id of
+ * the schema differs.
+ */
 export function perSchema<T>(bind: (schema: TableSchema) => T): (schema: TableSchema) => T {
   let last: { readonly id: number; readonly bound: T } | null = null
   return schema => {

@@ -50,7 +50,10 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   )
 }
 
-/** Clients of LanceDB read blobs as descriptors, and fetch the bytes that they need (`fetchTableBlobs`). */
+/**
+ * Replace the blobs of a scan by descriptors. Clients of LanceDB read descriptors, and fetch only the bytes that they
+ * need (`fetchTableBlobs`).
+ */
 function withDescriptors({ schema, batches }: Scan): Scan {
   const described = describedSchema(schema)
   if (described === schema) return { schema, batches }
@@ -100,7 +103,10 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
   return countMatching(reader, filter, pacer)
 }
 
-/** Plan a query. `guess`: see `narrowedToEnds`. */
+/**
+ * Plan a query. `guess`: whether to assume that enough rows match the filter, instead of counting them (see
+ * `narrowedToEnds`).
+ */
 function planIn(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
@@ -119,13 +125,16 @@ function planIn(
 }
 
 interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
-  /** The version to compare with, for `differs_from`. */
+  /** The version to compare with (`differs_from`). Null: the query compares no versions. */
   readonly other: TableReader | null
-  /** Text indexes that are queued or being built. Searches use their analyzer as soon as they are requested. */
+  /**
+   * Text indexes whose build is queued or running. Searches use the analyzer of an index as soon as its build is
+   * queued.
+   */
   readonly awaitedTexts: readonly TextIndex[]
 }
 
-/** Open the version that is asked for, and the version to compare with. */
+/** Open the version that the request reads, and the version to compare with. */
 async function openVersions(
   engine: Engine,
   id: readonly string[],
@@ -137,7 +146,7 @@ async function openVersions(
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
   const awaitedTexts = open.version === latestOf(head) ? textIndexesInBuild(state, open) : []
-  // Both versions are opened from one state: a second look-up could find another table.
+  // Open both versions from one state, because a second look-up of the name could find another table.
   const other =
     differs_from === undefined
       ? null
@@ -145,7 +154,10 @@ async function openVersions(
   return { reader: open.reader, version: open.version, awaitedTexts, other }
 }
 
-/** Return text indexes that are being built. Replacements are left out: until they are built, the old index answers. */
+/**
+ * Return the text indexes whose build is queued or running. Replacements of existing indexes are left out, because
+ * queries use the old index until the build ends.
+ */
 function textIndexesInBuild(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
   return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
     const chain = text === undefined ? null : findFieldById(layout.schema, field)

@@ -1,13 +1,14 @@
 /**
- * Handlers of read sessions: any number of readers, on any server of the root, read one version of a table.
+ * Handlers of read sessions. In a session, any number of readers read one version of a table, through any server of the
+ * root.
  *
- * - A session has no state of its own; its tokens contain the request. The server that created the session pins the
- *   slot in which it began. Each server that reads a slice pins the slot, too. A server removes its pin when no
- *   request has come for a while.
- * - A pin keeps everything that the root had at that slot readable. The version may expire, and the table may be
- *   dropped.
- * - Without a pin, the session still works, unless garbage collection has deleted its files.
- * - Slices are ranges of live rows of the version, so all servers agree on them. Each reader filters its own rows.
+ * - A session has no stored state: its tokens contain the request. The server that creates the session pins the slot in
+ *   which it began. Each server that reads a slice pins this slot, too. A server removes its pin when it gets no
+ *   request of the session for some time.
+ * - A pin keeps the whole root readable as it was at that slot, even if the version expires or the table is dropped.
+ * - Without a pin, the session works until garbage collection deletes its files.
+ * - A slice is a range of the live rows of the version, so all servers read the same rows for it. The server applies
+ *   the filter when it reads a slice.
  */
 import { createHash } from 'node:crypto'
 import { describedBatch, describedSchema } from '../arrow/blob.js'
@@ -35,9 +36,9 @@ import { locationOf, readerOf } from '../root/open-table.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 
-/** Most sessions that one process holds. */
+/** Maximum number of sessions that one process keeps pinned. */
 const sessionsMax = 1000
-/** Most bytes of all tokens of a session. */
+/** Maximum total length of the tokens of a session, in characters. */
 const tokensMax = 16 * 1024 * 1024
 
 /** The query of a session. */
@@ -56,7 +57,7 @@ interface Session {
   readonly location: string
   readonly version: number
   readonly query: SessionQuery
-  /** The time that expressions see, the same in all slices. */
+  /** The value of the current time for expressions. It is the same in all slices. */
   readonly now: number
 }
 
@@ -86,7 +87,7 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
   const session = clock.uuid()
   for (;;) {
     await root.refresh(signal)
-    // Read both at once: a commit may change the root during an await.
+    // Read the state and the slot together, because a commit may change them during an `await`.
     const { state, head: slot } = root
     const beginNow = () => begin(engine, request, { state, slot, session }, options)
     try {
@@ -99,7 +100,7 @@ export const createTableReadSession: Handler<Engine, 'createTableReadSession'> =
       await sessions.end(session)
       throw error
     }
-    // Garbage collection may have read the pins before this pin was written, so begin again.
+    // Garbage collection may have listed the pins before this pin was written, so begin again with a newer slot.
     await sessions.end(session)
   }
 }
@@ -120,8 +121,8 @@ async function begin(
   const head = findTable(state, id, table)
   checkRows(head)
   if (await isOfGroups({ columns })) {
-    throw invalidInput('a read session returns rows, and the request selects aggregates', {
-      hint: 'aggregate with queryTable, or on the rows that the session returns',
+    throw invalidInput('a read session returns rows, but the request selects aggregates', {
+      hint: 'use queryTable for aggregates, or compute them from the rows of the session',
     })
   }
   const version = versionOf(head, request.tag === undefined ? request.version : tagOf(head, request.tag))
@@ -158,7 +159,7 @@ async function begin(
   }
 }
 
-/** Return the file ranges of each slice, with paths as callers see them. */
+/** Return the file ranges of each slice. Their paths are those that callers can open. */
 async function rangesWithPaths(
   engine: Engine,
   { location }: Session,
@@ -169,9 +170,12 @@ async function rangesWithPaths(
 ): Promise<readonly (readonly SliceRange[])[]> {
   const fields = storedFieldsOf(plan, reader)
   if (fields === null) {
-    throw invalidInput('files contain only columns of the table, and the request selects something else', {
-      hint: 'name columns only, without expressions; or read without files',
-    })
+    throw invalidInput(
+      'with files, a session can return only columns of the table, but the request selects expressions',
+      {
+        hint: 'select only columns, or leave out files',
+      },
+    )
   }
   const folder = locationOf(engine, { location })
   const all = await fileRangesOf(reader, slices, fields, pacer)
@@ -184,12 +188,12 @@ async function rangesWithPaths(
   )
 }
 
-/** Check the total size of the tokens. Each token contains the whole query. */
+/** Check the total length of the tokens, because each token contains the whole query. Throws `InvalidInput`. */
 function checkTokens(each: number, count: number): void {
   if (each * count <= tokensMax) return
   throw invalidInput(
     `${count} slices have tokens of ${each} characters each, more than ${tokensMax} together`,
-    { hint: 'ask for fewer slices, or with a shorter filter' },
+    { hint: 'ask for fewer slices, or use a shorter filter' },
   )
 }
 
@@ -197,10 +201,11 @@ function checkTokens(each: number, count: number): void {
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
   const { token, after, max_bytes: maxBytes } = request
-  // The session may have begun in a slot that this process has not read.
+  // Read the newest slots first, because the session may have begun in a slot that this process has not read.
   await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
-  if (slice.from === undefined) throw invalidInput('the token is that of a session, not of a slice')
+  if (slice.from === undefined)
+    throw invalidInput('the token belongs to a session, but a slice token is needed')
   const from = after === undefined ? slice.from : positionIn(slice, after)
   return whilePinned(engine, slice, options, async () => {
     const { signal, dialect, streamAfter = Number.POSITIVE_INFINITY } = options
@@ -214,26 +219,32 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
   })
 }
 
-/** Check a cursor from a reader, and return its position. It must come from the metadata of a batch of this slice. */
+/**
+ * Check a cursor that a reader sent, and return its position. Throws `InvalidInput` if the cursor does not come from
+ * the metadata of a batch of this slice.
+ */
 function positionIn(slice: SliceToken, after: string): number {
   const [, digits] = /^(\d{1,16})-/.exec(after) ?? []
   const position = Number(digits)
   if (position >= slice.from && position <= slice.to && after === cursorAt(slice, position)) return position
-  throw invalidInput(`after is ${quote(after)}, which no message of this slice has as ${afterKey}`, {
-    hint: 'send it unchanged, with the token of its slice',
-  })
+  throw invalidInput(
+    `after must be a value of ${afterKey} in the metadata of this slice, got ${quote(after)}`,
+    {
+      hint: 'send the value unchanged, together with the token of its slice',
+    },
+  )
 }
 
 /**
- * Return the cursor for a position in a slice. Only a server can make one: the digest covers the session id, which
- * readers do not see.
+ * Return the cursor for a position in a slice. Only a server can create it, because its digest depends on the session
+ * id, which readers do not know.
  */
 export function cursorAt({ session, from, to }: SliceToken, position: number): string {
   const digest = createHash('sha256').update([session, from, to, position].join(' ')).digest('base64url')
   return `${position}-${digest.slice(0, 12)}`
 }
 
-/** Return the first batches that together have at least `maxBytes` bytes. */
+/** Return the first batches of a stream, until together they have at least `maxBytes` bytes. */
 async function takeBytes(batches: TaskStream<Batch>, maxBytes: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
@@ -246,8 +257,8 @@ async function takeBytes(batches: TaskStream<Batch>, maxBytes: number): Promise<
 }
 
 /**
- * Replace positions by cursors in the metadata of batches. `touch`: called for each batch, so that the session stays
- * open.
+ * Replace the positions in the metadata of batches by cursors. `touch`: called for each batch, so that the server keeps
+ * its pin.
  */
 function* withCursors(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
   for (const batch of batches) {
@@ -274,7 +285,7 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 // ---- shared
 
-/** Open a token. Throws `InvalidInput` if it belongs to another table than the call names. */
+/** Return the content of a token. Throws `InvalidInput` if the token is not for the table of the call. */
 async function openedToken<T extends Session>(
   { retained, root }: Engine,
   token: string,
@@ -283,16 +294,16 @@ async function openedToken<T extends Session>(
 ): Promise<T> {
   signal?.throwIfAborted()
   const content = (await retained.tokens.open(token)) as T
-  // The caller may read the table of the call. The token must be for this table, by its name now or when the session
-  // began.
+  // The caller is allowed to read the table of the call. So the token must be for this table, by the name that the
+  // table has now or had when the session began.
   const isNamed = content.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === content.uuid
   if (table === undefined ? isNamed : content.uuid === table) return content
-  throw invalidInput(`the token is one of table ${idText(content.id)}, and the call names ${idText(id)}`)
+  throw invalidInput(`the token is for table ${idText(content.id)}, but the call is for table ${idText(id)}`)
 }
 
 /**
- * Run `work` while a pin keeps what the session reads. Throws `TableVersionNotFound` if files were deleted because no
- * process held the session.
+ * Run `work` while a pin protects the files of the session. Throws `TableVersionNotFound` if files were deleted because
+ * no process had a pin.
  */
 async function whilePinned<T>(
   { root, retained }: Engine,
@@ -306,15 +317,16 @@ async function whilePinned<T>(
     } catch (cause) {
       signal?.throwIfAborted()
       const { sweep } = await root.refresh(signal)
-      // The watermark may be newer than the session. While its files exist, the error has another cause.
+      // The files were deleted only if the GC watermark is above the slot of the session. Otherwise the error has
+      // another cause.
       if (sweep.floor <= slot || !isLoss(cause)) throw cause
-      const message = `version ${version} of table ${idText(id)}, which the session reads, was deleted: no server used the session for too long`
+      const message = `version ${version} of table ${idText(id)}, which the session reads, was deleted, because no server used the session for too long`
       throw new SheafError(ErrorCode.TableVersionNotFound, message, { hint: 'begin a new session', cause })
     }
   })
 }
 
-/** Errors of reads that miss a file or a version. */
+/** Codes of the errors of reads that find no file or no version. */
 const lossCodes: ReadonlySet<number> = new Set([
   ErrorCode.Internal,
   ErrorCode.TableNotFound,
@@ -331,7 +343,7 @@ async function planSession(engine: Engine, { query, now }: Session, reader: Tabl
   return planQuery(request, reader.schema, bind, { ...engine.clock, now: () => now })
 }
 
-/** Clients of LanceDB read blobs as descriptors. */
+/** Replace the blobs of a scan by descriptors for clients of LanceDB. */
 function withDescriptors({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
   const plain = dialect === 'lance' ? describedSchema(schema) : schema
   if (plain === schema) return { schema, batches }

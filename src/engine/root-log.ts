@@ -1,6 +1,6 @@
 /**
- * The log of an opened root, and everything that is read from it: the state, old slots, packs, and the history of
- * versions. A root is opened from its newest checkpoint, or from slot 0.
+ * Opens the log of a root and reads everything that comes from it: the state, old slots, packs, and the history of
+ * versions. A root is opened from its newest checkpoint, or from slot 0 if it has none.
  */
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogCommitter } from '../catalog/log-types.js'
@@ -25,24 +25,27 @@ import type { BlobStore } from '../storage/blob-store.js'
 
 interface RootLogOptions {
   readonly clock: Clock
-  /** Write slot 0 if the log is empty. */
+  /** Whether to write slot 0 if the log is empty. */
   readonly create: boolean
   readonly readOnly: boolean
   readonly memory: Memory
   readonly warn: Warn
-  /** Called once for each damaged file that is rebuilt. */
+  /** Called for a damaged file whose content is rebuilt from the log. */
   readonly onDamaged: (key: string, error: SheafError) => void
 }
 
-/** Notified after the state has changed. Must not throw. */
+/** Gets notified after the state has changed. Its methods must not throw. */
 interface LogListener {
-  /** A slot was applied. */
+  /** Called after a slot was applied. */
   applied(): void
-  /** The committer continues from a checkpoint: slots before it were not applied. */
+  /**
+   * Called after the committer has loaded a newer checkpoint. The slots before this checkpoint were not applied one by
+   * one.
+   */
   reopened(checkpoint: Checkpoint<CatalogState>): void
 }
 
-/** See the head of this file. */
+/** The log of an open root. */
 export class RootLog {
   readonly log: BlobLog
   readonly checkpoints: Checkpoints<CatalogState>
@@ -51,7 +54,7 @@ export class RootLog {
   readonly history: History
   readonly tail = new Tail()
   readonly recent = new RecentChanges()
-  /** The checkpoint from which the root was opened last; null: it was opened from slot 0. */
+  /** The checkpoint from which the state was loaded last. Null: the state was loaded from slot 0. */
   opened: Checkpoint<CatalogState> | null
   #committer: CatalogCommitter | null = null
   #listener: LogListener | null = null
@@ -79,13 +82,13 @@ export class RootLog {
     this.history = new History(store, pages, this.slots, memory, findPages, onDamaged)
   }
 
-  /** Open the newest checkpoint and replay the log after it. Throws what `Committer.open` throws. */
+  /** Open the newest checkpoint and replay the log after it. Throws the errors of `Committer.open`. */
   static async open(store: BlobStore, options: RootLogOptions, signal?: AbortSignal): Promise<RootLog> {
     const { clock, create, readOnly, warn } = options
     const skipped = new Map<string, SheafError>()
     const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
       skipped.set(key, error)
-      warn(`${key} is skipped: the root is opened from an older checkpoint, or from its log`, error)
+      warn(`${key} cannot be used: the root is opened from an older checkpoint, or from its log`, error)
     })
     const log = new BlobLog(store)
     const first = await log.read(0, signal)
@@ -115,7 +118,7 @@ export class RootLog {
     return this.#committer
   }
 
-  /** Notify `listener` of changes from now on. */
+  /** Notify `listener` of all later changes. Replaces the previous listener. */
   notify(listener: LogListener): void {
     this.#listener = listener
   }
@@ -135,9 +138,9 @@ export class RootLog {
     this.#listener?.reopened(checkpoint)
   }
 
-  /** Return the note of the newest checkpoint that the log names, and read its packs from now on. */
+  /** Return the note of the newest counting checkpoint, and use its packs from now on. Null if there is none. */
   async #findNote() {
-    // If the log cannot be read, use the newest state that was read before.
+    // If the log cannot be read, use the newest state that is already known.
     await this.committer.refresh().catch(() => {})
     const note = await keptNote(this.checkpoints, this.committer.state)
     if (note !== null) this.packs.adopt(packsOf(note))
@@ -146,13 +149,13 @@ export class RootLog {
 }
 
 /**
- * Return the error for a log whose first slots were trimmed, but that has no usable checkpoint. Lists why each one
- * failed.
+ * Return the error for a log whose first slots were trimmed but which has no usable checkpoint. Its message says why
+ * each checkpoint cannot be used.
  */
 function withoutCheckpoint(cause: SlotMissing, skipped: ReadonlyMap<string, SheafError>): SheafError {
   const found = [...skipped.values()].map(({ message }) => message)
-  const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
-  return corrupted(`${cause.message}, and no checkpoint replaces it: ${why}`, {
+  const why = found.length > 0 ? found.join('; ') : '_ckpt/ has no checkpoint'
+  return corrupted(`${cause.message}, and there is no usable checkpoint: ${why}`, {
     hint: 'restore the files of _ckpt/ from a backup',
     cause,
   })

@@ -55,19 +55,19 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
         },
       )
     } catch (error) {
-      // Another call created the table first, so it exists.
+      // If another call created the table in the meantime, return this table.
       const now = mayExist && error instanceof SheafError && error.status === 409 ? await existing() : null
       if (now === null) throw error
       return now
     }
   }
-  // The creator of a table stages rows in the folder of a new uuid. The next call in the queue must find the created
-  // table.
+  // The first call stages its rows in the folder of a new UUID. So concurrent calls wait for each other, and the next
+  // call finds the created table.
   const isNew = tableNamed(await engine.root.refresh(options.signal), id) === undefined
   return isNew ? engine.writers.creating(id, create, options.signal) : create()
 }
 
-/** The result of a creation or replacement. */
+/** The result of a call that created or replaced a table. */
 interface Created {
   readonly head: TableHead
   readonly version: number
@@ -78,7 +78,7 @@ interface Created {
 
 async function createOrReplace<R>(
   engine: Engine,
-  /** `table`: uuid that the named table must have. With mode `Create`, the table must have no version. */
+  /** `table`: the UUID that the table with this name must have. With mode `Create`, the table must have no version. */
   request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'> & { readonly table?: string },
   read: () => Promise<IncomingRows>,
   options: HandlerOptions,
@@ -94,7 +94,8 @@ async function createOrReplace<R>(
   const { schema: incoming, batches } = await read()
   const schema = schemaOfTable(incoming)
   const target = before ?? newTable(uuid, id, properties)
-  // The first rows of a declared table do not create a table: if the call is repeated, it meets an existing table.
+  // Add the types to the digest only if the call creates the table. When a first insert into a declared table is
+  // repeated, the table exists, so the types are those of the table.
   const about = request.table === undefined ? aboutNewTable(schema) : undefined
   const rows = keyedRows(conformBatches(batches, schema), options, about)
   const staged = await stage(engine, target, schema, rows, options.signal)
@@ -107,8 +108,7 @@ async function createOrReplace<R>(
         throw request.table === undefined ? alreadyExists(id) : changedMeanwhile(id)
       }
       if (isThere && mode === 'ExistOk') throw changedMeanwhile(id)
-      // The staged rows are in the folder of the table that existed, or of the uuid that was chosen, when the call
-      // began.
+      // The rows were staged in the folder of this UUID, so the name must still have the same table.
       if (head?.uuid !== before?.uuid) throw changedMeanwhile(id)
       if (head !== undefined) checkWritable(head)
       return head
@@ -171,7 +171,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     checkFits(rows.schema, maintained.incoming)
   } catch (error) {
     if (mode !== 'Overwrite' || options.dialect !== 'lance') throw error
-    // In LanceDB, an overwrite replaces the columns, too.
+    // In LanceDB, an overwrite replaces the columns as well as the rows.
     const target = { id, mode, table: head.uuid }
     return createOrReplace(engine, target, async () => incoming, options, insertedReply)
   }
@@ -204,7 +204,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     }
   }
   if (mode === 'Overwrite') {
-    // An overwrite must know every fragment that it drops.
+    // An overwrite must list all fragments of the newest version, because it drops them.
     const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
       id,
       find,
@@ -216,7 +216,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     }
     return (await commitOnNewest(engine, work, options)).reply
   }
-  // An append may follow any version, as long as its rows fit the schema.
+  // An append may follow any version if its rows fit the schema of this version.
   let schemaId: number | null = before.id
   const append: Decide<Reply<'insertIntoTable'>, null> = (state, at) => {
     const now = find(state)
@@ -241,8 +241,8 @@ function insertedReply({ rows, version, transaction_id }: Created): Reply<'inser
 }
 
 /**
- * Insert the first rows of a declared table, which decide its columns. Concurrent first inserts take turns; all but
- * the first append.
+ * Insert the first rows of a declared table. They determine its columns. Concurrent first inserts wait for each other;
+ * the first one creates the columns, and the others append.
  */
 function insertFirst(
   engine: Engine,
@@ -279,7 +279,7 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
     prepare: async open => (await openVersion(engine, open!.head, version, options.signal)).layout,
     decide(state, old, { firstBlob, transactionId }) {
       const head = find(state)
-      // Schema ids are never reused, so the restored schema gets a new id.
+      // The restored schema gets a new id, because schema ids are never reused.
       const schema = { schema: { ...old.schema, id: head.schemaId + 1 }, nextField: head.next.field }
       const restore = { version, fragments: old.fragments.length }
       const parts = { kind: 'restore' as const, restore, schema }
@@ -307,6 +307,6 @@ function alreadyExists(id: readonly string[]): SheafError {
 }
 
 function changedMeanwhile(id: readonly string[]): SheafError {
-  const message = `table ${idText(id)} was dropped, replaced or given another schema while rows were being written`
+  const message = `table ${idText(id)} was dropped or replaced, or got another schema, while rows were being written`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }

@@ -1,4 +1,4 @@
-/** Snapshots: a read-only root with all tables, tags and versions as of one slot. */
+/** Implements snapshots. A snapshot is a read-only view of the whole root at one slot. */
 import type { CatalogState } from '../catalog/state.js'
 import { Namespace } from '../client/namespace.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
@@ -7,7 +7,10 @@ import type { Engine, Root } from '../root/engine.js'
 import { holdNewest } from '../root/hold-newest.js'
 import { bindOperations, readsOnly } from './handlers.js'
 
-/** Open a snapshot of the newest state. A pin keeps its files until it is closed; after that, it refuses calls. */
+/**
+ * Open a snapshot of the newest state. A pin protects its files until the snapshot is closed. A closed snapshot refuses
+ * calls.
+ */
 export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
   const { state, head, release } = await holdNewest(engine, signal)
   return frozen(engine, new FrozenRoot(state, head), release)
@@ -52,7 +55,7 @@ class FrozenRoot implements Root {
 }
 
 function readOnlyError(): SheafError {
-  return new SheafError(ErrorCode.PermissionDenied, 'a snapshot never changes', {
-    hint: 'write through the namespace it was taken of',
+  return new SheafError(ErrorCode.PermissionDenied, 'a snapshot is read-only', {
+    hint: 'write through the namespace from which the snapshot was taken',
   })
 }

@@ -1,11 +1,11 @@
-/** Finds the table at a location. */
+/** Finds the table that is stored at a location. */
 import { ownLocation } from '../catalog/state.js'
 import type { Engine } from '../root/engine.js'
 import { folderAt } from '../root/locations.js'
 
 /**
- * Return the id of the table at `location`; for a deregistered table, the last id that it had; null if no table is
- * known there. Throws `InvalidInput` if `location` is not a location of this root.
+ * Return the id of the table at `location`. For a deregistered table, this is the last id that it had. Returns null if
+ * the location has no known table. Throws `InvalidInput` if `location` is not a location in this root.
  */
 export async function tableAt(
   engine: Engine,

@@ -1,4 +1,4 @@
-/** Handlers of the operations on tables as catalog entries. */
+/** Handlers of the operations on tables that do not read or write rows. */
 import { schemaToJson } from '../arrow/schema-json.js'
 import { tableNamesIn, tablePaths } from '../catalog/listing.js'
 import {
@@ -68,7 +68,7 @@ const idsByDelimiter = new WeakMap<
   Map<string | undefined, readonly TableId[]>
 >()
 
-/** Return the identifiers of all tables. They are sorted once per delimiter and set of names. */
+/** Return the identifiers of all tables, sorted. The result is cached per set of names and delimiter. */
 function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
   const paths = tablePaths(state)
   const known = idsByDelimiter.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
@@ -107,7 +107,7 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
     uuid: head.uuid,
     ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
   }
-  // Clients with the Lance dialect need a schema; without one they report a broken server.
+  // Clients with the Lance dialect need a schema. Without one, they report a broken server.
   if (options.dialect === 'lance') checkRows(head)
   if (latestOf(head) === undefined && requestedVersion === undefined) return entry
   const isDetailed = request.load_detailed_metadata === true
@@ -115,8 +115,8 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
 }
 
 /**
- * Describe a version. For a table whose rows another engine stores, only the number is known. Statistics are computed
- * only on request.
+ * Describe a version. If another engine stores the rows of the table, only the version number is known. `isDetailed`:
+ * whether to compute statistics.
  */
 async function describeVersion(
   engine: Engine,
@@ -150,7 +150,7 @@ function describeSchema(
   return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
 }
 
-/** Fragments with fewer rows count as small, as in LanceDB. */
+/** Fragments with fewer rows are counted as small, as in LanceDB. */
 const smallFragmentRows = 100_000
 
 export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
@@ -197,7 +197,7 @@ export const declareTable: Handler<Engine, 'declareTable'> = async (engine, requ
   return reply
 }
 
-/** Return the reply to a declaration. Local stores need no storage options. */
+/** Return the reply for a declared table. Local stores need no storage options. */
 export function declared(
   engine: Engine,
   folder: string,
@@ -212,13 +212,13 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   const { id, mode = 'Create', properties = {} } = request
   const folder = folderAt(engine.location, request.location)
   const before = await engine.root.refresh(options.signal)
-  // For known locations of this root the log is authoritative, whatever files exist there.
+  // For known locations the log is authoritative, whatever files exist there.
   const isKnown =
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
   const detached = before.detached.get(folder)
-  // Versions that an engine wrote while the table was deregistered.
+  // The versions that a Lance engine wrote while the table was deregistered.
   const laterManifests =
     detached && mayHaveManifests(detached) ? await manifestsAbove(engine, detached, options.signal) : []
   const uuid = engine.clock.uuid()
@@ -247,9 +247,9 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
 }
 
 /**
- * Return the versions that a Lance engine left at a location, ascending, all of one naming scheme. Throws
- * `InvalidInput` if there are none, or if the newest is not a Lance manifest: manifests that Sheaf derives have such
- * names, too.
+ * Return the versions that a Lance engine left at a location, in ascending order. All have the same naming scheme.
+ * Throws `InvalidInput` if there are none, or if the newest manifest is not a Lance manifest: manifests of Sheaf have
+ * the same form of names.
  */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
   const manifests = await engine.versions.lance.list({ uuid: '', location: folder }, signal)
@@ -262,7 +262,7 @@ async function findVersions(engine: Engine, folder: string, signal?: AbortSignal
   )
   if (newest === null) {
     throw invalidInput(`there is no table at location ${quote(folder)}`, {
-      hint: 'declare a table to create one there',
+      hint: 'to create a table there, declare it with this location',
     })
   }
   const { key, size, version } = newest
@@ -303,7 +303,7 @@ export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, o
   return reply
 }
 
-/** Return the reply about a table that was dropped or deregistered. */
+/** Return the reply for a table that was dropped or deregistered. */
 export function departed(engine: Engine, head: TableHead, transaction_id: string): Reply<'deregisterTable'> {
   return { id: head.id, location: locationOf(engine, head), properties: head.props, transaction_id }
 }

@@ -1,4 +1,4 @@
-/** Handlers of the tag operations. */
+/** Handlers of the operations on tags. */
 import { sortedNames } from '../catalog/listing.js'
 import { findTable, tagOf } from '../catalog/lookup.js'
 import type { TagOp } from '../catalog/ops.js'
@@ -20,7 +20,8 @@ export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, re
   const tags: [string, Reply<'listTableTags'>['tags'][string]][] = []
   for (const name of items) {
     const version = head.tags.get(name)!
-    // Manifests of tables whose rows Sheaf stores are derived, and may be missing. Their size is reported as 0.
+    // The size is known only for tables of a Lance engine. Sheaf derives the manifests of its own tables later, so
+    // their size is reported as 0.
     const record = head.kind === 'sheaf' ? null : await recordOf(engine, head, version, options.signal)
     tags.push([name, { version, manifestSize: record?.manifest?.size ?? 0 }])
   }

@@ -1,11 +1,11 @@
 /**
- * Runs several operations as one commit. Until then, only the transaction itself sees their effects.
+ * Runs several operations as one commit. Before the commit, only the transaction itself sees their effects.
  *
- * The operations run on a draft: the newest state, plus the effects of earlier operations. To the handlers, a draft
- * looks like a root. Their commits are applied to the draft; their blobs are in a slot that only the draft has. At
- * the end, everything is proposed as one entry. The entry is refused if anything that the operations read has
- * changed; then all of them run again. So transactions are serializable: a transaction is decided on exactly the
- * state that its entry follows.
+ * The operations run on a draft: the newest state plus the effects of earlier operations of the transaction. Handlers
+ * use the draft like a root. Their commits are applied to the draft, and their blobs go to a slot that exists only in
+ * the draft. At the end, all operations are proposed as one entry. If another commit changed something that the
+ * operations read, the entry is refused, and all operations run again. So transactions are serializable: everything
+ * that a transaction read is unchanged in the state that its entry follows.
  */
 import { applyOps } from '../catalog/apply.js'
 import { CommitTooLate } from '../catalog/creation-slots.js'
@@ -32,9 +32,9 @@ import { TableWriters } from '../root/table-writers.js'
 import { bindOperations } from './handlers.js'
 
 /**
- * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs
- * again from its beginning. From the second attempt on, transactions of this process take turns. Other calls of this
- * process back off from the tables that the previous attempt read. Throws `ConcurrentModification` after 20 attempts.
+ * Run `work` on a draft, and commit the result. If another commit changed something that `work` read, `work` runs again
+ * from its beginning. From the second attempt on, transactions of this process wait for each other, and other calls of
+ * this process back off from the tables that the last attempt read. Throws `ConcurrentModification` after 20 attempts.
  */
 export function runTransaction<T>(
   engine: Engine,
@@ -49,7 +49,7 @@ export function runTransaction<T>(
   }
   const runUntilCommitted = async () => {
     const { result } = await commitOptimistically(engine, attempt, {
-      subject: 'what the transaction read',
+      subject: 'data that the transaction read',
       tables: () => draft?.tables() ?? [],
       signal,
       urgentAttempt: 2,
@@ -60,7 +60,9 @@ export function runTransaction<T>(
   return engine.running.transactions.run(runUntilCommitted)
 }
 
-/** Run `work` on a draft, and commit the result. Returns null if another commit changed something that `work` read. */
+/**
+ * Run `work` on a draft once, and commit the result. Returns null if another commit changed something that `work` read.
+ */
 async function attemptOn<T>(
   engine: Engine,
   draft: Draft,
@@ -72,17 +74,19 @@ async function attemptOn<T>(
     draft.checkNoRunningWrites()
     return (await draft.commitAll(signal)) ? { result } : null
   } catch (error) {
-    // The conflict may be with another commit. If the draft no longer holds, a new attempt may succeed.
+    // The conflict may come from another commit. If data that the draft read has changed, a new attempt may succeed.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
-    if (now !== null && !draft.holdsOn(now)) return null
+    if (now !== null && !draft.isUnchangedIn(now)) return null
     throw error
   } finally {
     draft.close()
   }
 }
 
-/** Operations that are not supported in a transaction: they change more than the state, or wait for other processes. */
+/**
+ * Operations that a transaction does not support, because they change more than the state, or wait for other processes.
+ */
 const unsupportedOperations: ReadonlySet<OperationName> = new Set<OperationName>([
   'registerTable',
   'createTableVersion',
@@ -104,28 +108,31 @@ const unsupportedOperations: ReadonlySet<OperationName> = new Set<OperationName>
   'refreshMaterializedView',
 ])
 
-/** Slot numbers that no log reaches. Each draft has its own, so that cache entries of one draft serve no other. */
+/**
+ * The next slot number for a draft. No log reaches these numbers. Each draft has its own number, so that it cannot use
+ * cache entries of another draft.
+ */
 let nextDraftSlot = 2 ** 52
 
-/** A state that only its transaction sees. */
+/** The uncommitted state of one transaction. */
 class Draft implements Root {
-  /** The newest slot of the base state: files of the transaction have this creation slot. */
+  /** The newest slot of the base state. Files that the transaction writes have this creation slot. */
   readonly head: number
-  /** The slot number under which readers of the draft's versions find its entries and blobs. */
+  /** The slot number that stands for the draft's own entries and blobs when its versions are read. */
   readonly #number = nextDraftSlot++
   readonly #engine: Engine
   readonly #base: CatalogState
   readonly #txn: string
   readonly #slot: DraftSlot
-  /** Checks of whether a state still has unchanged what the operations read. Keyed by the object read. */
+  /** For each object that the operations read: a function that returns whether the object is unchanged in a state. */
   readonly #reads = new Map<string, (state: CatalogState) => boolean>()
-  /** Uuids of the tables that were read. */
+  /** UUIDs of the tables that the operations read. */
   readonly #tables = new Set<string>()
-  /** Features that readers of the entry must know. */
+  /** Names of need features, which a reader of the entry must know. */
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
-  /** Writes that have begun and not returned. */
+  /** Number of writes that are running. */
   #writing = 0
   #isOver = false
 
@@ -144,7 +151,10 @@ class Draft implements Root {
 
   async refresh(signal?: AbortSignal): Promise<CatalogState> {
     signal?.throwIfAborted()
-    if (this.#isOver) throw invalidInput('this transaction is over', { hint: 'await all of its calls in it' })
+    if (this.#isOver)
+      throw invalidInput('this transaction is over', {
+        hint: 'await all calls of a transaction inside its function',
+      })
     return this.#state
   }
 
@@ -153,7 +163,7 @@ class Draft implements Root {
   async commit(propose: CatalogPropose<null>, options: CommitOptions = {}): Promise<CatalogCommitted | null> {
     await this.refresh(options.signal)
     if (options.idempotency !== undefined) {
-      throw invalidInput('a call inside of a transaction takes no idempotencyKey')
+      throw invalidInput('idempotencyKey cannot be used inside of a transaction')
     }
     const entry = this.#slot.entries.length
     const at = { slot: this.#number, entry, ts: Math.floor(this.#engine.clock.now()) }
@@ -168,14 +178,14 @@ class Draft implements Root {
     this.#slot.blobs.push(...blobs)
     for (const feature of need) this.#need.add(feature)
     for (const op of ops) {
-      // A job that this transaction ends must not have ended before the commit.
+      // If the transaction ends a job, this job must still be open at the commit.
       if (op.op === 'job')
         this.#noteRead(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
     }
     return { txn: this.#txn, transactionId, at, entry: newEntry, state: this.#state }
   }
 
-  /** Return the draft as a namespace. It can be used until `close`. */
+  /** Return the draft as a namespace. It can be used until `close` is called. */
   namespace(): Namespace {
     const { versions, source, clock } = this.#engine
     const { slots, history, layouts } = versions
@@ -204,11 +214,11 @@ class Draft implements Root {
             if (change === undefined) return layouts.at(table, version, signal)
             return this.#manifestAfter(change, before => engine.versions.layouts.at(table, before, signal))
           },
-          // The final commit may give schema ids of the draft to other schemas.
+          // Do not look up a schema by its id, because the final commit may give ids of the draft to other schemas.
           schemaOf: async (table, _id, version, signal) =>
             (await engine.versions.layouts.at(table, version, signal)).schema,
         },
-        // Only calls of this transaction can conflict here.
+        // Return no changes: within a draft, only calls of the same transaction can conflict.
         recent: { between: () => null },
       },
       source: { ...source, slots: ownSlots },
@@ -218,14 +228,14 @@ class Draft implements Root {
     const checkCall = (name: OperationName, request: unknown, options: HandlerOptions) => {
       if (unsupportedOperations.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
       if ((request as NamedObjects).upload_id !== undefined) {
-        throw unsupported('a part of an upload cannot be added in a transaction')
+        throw unsupported('a part of an upload cannot be added inside a transaction')
       }
       this.#noteReads(name, request as NamedObjects, options)
     }
     return new Namespace(this.#countingWrites(bindOperations(engine, checkCall)), async () => this.close())
   }
 
-  /** Wrap the operations, so that running writes are counted. */
+  /** Wrap the operations, so that the number of running writes is known. */
   #countingWrites(target: Operations): Operations {
     const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
     const counted = calls.map(([name, call]) => {
@@ -243,23 +253,26 @@ class Draft implements Root {
     return Object.fromEntries(counted) as Operations
   }
 
-  /** Throws `InvalidInput` if a write is still running when the work ends: it would not be part of the transaction. */
+  /**
+   * Check that no write is running when the function of the transaction ends, because such a write would not be part of
+   * the transaction. Throws `InvalidInput`.
+   */
   checkNoRunningWrites(): void {
     if (this.#writing === 0) return
     throw invalidInput(
-      'the work of the transaction ended while a write was still running: nothing was changed',
+      'the function of the transaction ended while a write was still running, so nothing was changed',
       {
-        hint: 'await all of its calls in it',
+        hint: 'await all calls of a transaction inside its function',
       },
     )
   }
 
-  /** Commit everything as one entry. Returns false if something that the operations read has changed. */
+  /** Commit all operations as one entry. Returns false if something that the operations read has changed. */
   async commitAll(signal: AbortSignal | undefined): Promise<boolean> {
     const { entries, blobs } = this.#slot
     if (entries.length === 0) return true
     const propose: CatalogPropose<null> = (state, { firstBlob }) => {
-      if (!this.holdsOn(state)) return null
+      if (!this.isUnchangedIn(state)) return null
       const ops = entries.flatMap(entry => entry.ops)
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
       const all = [...moved, ...this.#intermediateVersions()]
@@ -276,13 +289,13 @@ class Draft implements Root {
     }
   }
 
-  /** Return whether a state has everything that was read unchanged. */
-  holdsOn(state: CatalogState): boolean {
-    for (const holds of this.#reads.values()) if (!holds(state)) return false
+  /** Return whether everything that the operations read is unchanged in a state. */
+  isUnchangedIn(state: CatalogState): boolean {
+    for (const isUnchanged of this.#reads.values()) if (!isUnchanged(state)) return false
     return true
   }
 
-  /** Return the uuids of the tables that were read. */
+  /** Return the UUIDs of the tables that the operations read. */
   tables(): readonly string[] {
     return [...this.#tables]
   }
@@ -291,7 +304,10 @@ class Draft implements Root {
     this.#isOver = true
   }
 
-  /** Return operations that expire intermediate versions: only the transaction saw them, unless it tagged one. */
+  /**
+   * Return operations that expire the intermediate versions of the transaction. No other caller has seen them. Versions
+   * that the transaction tagged are kept.
+   */
   #intermediateVersions(): readonly CatalogOp[] {
     const versionsByTable = new Map<string, number[]>()
     for (const { t, v } of this.#slot.changes())
@@ -307,7 +323,7 @@ class Draft implements Root {
     return ops
   }
 
-  /** Note the table or namespace of an operation: it must be unchanged when the transaction is committed. */
+  /** Record the table or namespace that an operation reads. It must be unchanged when the transaction is committed. */
   #noteReads(name: OperationName, request: NamedObjects, { table }: HandlerOptions): void {
     const { target } = operations[name]
     const { id = [], new_table_name } = request
@@ -352,7 +368,7 @@ class Draft implements Root {
   }
 }
 
-/** The fields of requests that name objects. */
+/** The fields of requests that contain names of objects. */
 interface NamedObjects {
   readonly id?: readonly string[]
   readonly upload_id?: string
@@ -361,7 +377,7 @@ interface NamedObjects {
   readonly to_root?: boolean
 }
 
-/** The entries and blobs of a draft, in the form of a slot, for readers of its versions. */
+/** The entries and blobs of a draft in the form of a slot, so that the versions of the draft can be read. */
 class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
   readonly entries: CatalogEntry[] = []
   readonly blobs: Uint8Array[] = []

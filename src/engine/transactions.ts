@@ -1,4 +1,4 @@
-/** Handlers of the operations on transactions: finished commits, and jobs. */
+/** Handlers of the operations on transactions. A transaction is a commit or a job. */
 import type { CatalogEntry } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import { decideAlterTransaction, viewTransaction } from '../catalog/transactions.js'
@@ -10,7 +10,7 @@ import type { Handler } from '../protocol/calls.js'
 import { commit } from '../root/commit.js'
 import type { Engine } from '../root/engine.js'
 
-/** Properties that Sheaf sets. All others are set by callers. */
+/** Names of the properties that Sheaf sets. Callers set all other properties. */
 const computed = new Set([
   'uuid',
   'operation',
@@ -57,7 +57,7 @@ export const alterTransaction: Handler<Engine, 'alterTransaction'> = async (engi
   return reply
 }
 
-/** Return the facts about a transaction, from its entry or job. Throws `TransactionNotFound` for an unknown id. */
+/** Return the facts about a transaction from its entry and its job. Throws `TransactionNotFound` for an unknown id. */
 async function factsOf(
   engine: Engine,
   state: CatalogState,
@@ -65,7 +65,7 @@ async function factsOf(
   signal: AbortSignal | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { ts, entry } = await entryOf(engine, id, signal)
-  // The outcome of an old job is forgotten. It must not look like a successful commit.
+  // The record of an old job is removed. Without this check, the job would look like a successful commit.
   const isJob = queuedIn(entry) !== undefined
   if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
   return {
@@ -77,8 +77,8 @@ async function factsOf(
 }
 
 /**
- * Return the entry of a transaction, and the time of its commit. Throws `TransactionNotFound` if the id is unknown,
- * or its slot was trimmed.
+ * Return the entry of a transaction, and the time of its commit. Throws `TransactionNotFound` if the id is unknown or
+ * its slot was trimmed.
  */
 export async function entryOf(
   engine: Engine,
@@ -96,7 +96,7 @@ export async function entryOf(
   return { ts: header.ts, entry }
 }
 
-/** Return the operation with which the entry queues a job. */
+/** Return the operation of an entry that queues a job. Undefined if the entry queues no job. */
 export function queuedIn({ ops }: CatalogEntry): JobQueuedOp | undefined {
   for (const op of ops) {
     if (op.op === 'job' && op.state === 'Queued' && op.id === undefined) return op
@@ -111,7 +111,7 @@ function factsOfEntry({ ops }: CatalogEntry): Record<string, string> {
     if (!('t' in op) || op.t === undefined) continue
     facts.table ??= op.t
     if (op.t !== facts.table || (op.op !== 'change' && op.op !== 'version')) continue
-    // If there are several versions of one table, the last one is the result.
+    // If the entry has several versions of one table, the last one is the result.
     facts.version = String(op.v)
     if (op.op === 'change') facts.read_version ??= String(op.base)
   }
@@ -133,9 +133,9 @@ async function factsOfJob(
   return { done: String(done), total: String(total), phase }
 }
 
-/** Return the error for a transaction id that is unknown or forgotten. */
+/** Return the error for a transaction id that is unknown or whose record was removed. */
 export function unknownTransaction(id: string): SheafError {
-  return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
-    hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',
+  return new SheafError(ErrorCode.TransactionNotFound, `there is no transaction ${quote(id)}`, {
+    hint: 'use an id that a call returned; the records of old transactions and jobs are removed',
   })
 }

@@ -1,6 +1,6 @@
 /**
- * Handlers of uploads in parts: begin an upload, add a part, describe, abort. catalog/uploads has their state in the
- * log; engine/complete-upload completes them.
+ * Handlers of uploads in parts: begin an upload, add a part, describe and abort an upload. catalog/uploads has the
+ * state of uploads in the log. engine/complete-upload completes an upload.
  */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
@@ -40,10 +40,16 @@ import { mergeRules } from './edit-rows.js'
 const modes = { Append: 'append', Overwrite: 'overwrite', Merge: 'merge' } as const
 const modeNames = { append: 'Append', overwrite: 'Overwrite', merge: 'Merge' } as const
 
-/** Most parts of an upload. The entry that completes an upload lists all of them, and an entry may have 8 MiB. */
+/**
+ * Maximum number of parts of an upload. The entry that completes the upload lists all parts, and an entry has at most 8
+ * MiB.
+ */
 const partsMax = 10_000
 const partIdLengthMax = 128
-/** Attempts to begin an upload, if garbage collection ends a new upload before its pin is written. */
+/**
+ * Maximum number of attempts to begin an upload. An attempt fails if garbage collection ends the new upload before its
+ * pin is written.
+ */
 const attemptsMax = 5
 
 // ---- begin
@@ -83,22 +89,25 @@ export const createTableUpload: Handler<Engine, 'createTableUpload'> = async (en
   }
 }
 
-/** Refuse declared tables: the rows of an upload must fit existing columns. */
+/**
+ * Check that the table has columns, because the rows of an upload must fit them. Throws `InvalidTableState` for a
+ * declared table.
+ */
 function checkUploadable(head: TableHead): void {
   checkWritable(head)
   if (head.kind !== 'declared') return
   throw new SheafError(
     ErrorCode.InvalidTableState,
-    `table ${idText(head.id)} is only declared: an upload in parts needs its columns`,
+    `table ${idText(head.id)} is only declared: it has no columns yet, which an upload in parts needs`,
     { hint: 'create the table with its columns first, with or without rows' },
   )
 }
 
-/** Throw the errors of the merge that are already known when the upload begins. */
+/** Check the merge of an upload. Throws the errors that are already known when the upload begins. */
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   const columns = arrowSchema(schema)
   for (const key of request.on) mergeKey(key, columns)
-  // Parts may have fewer columns than the table.
+  // Check the conditions with all columns of the table. The parts are not known yet, and may have fewer columns.
   mergeConditions(mergeRules(request), columns, schema)
 }
 
@@ -117,7 +126,7 @@ function checkOpenUploads({ uploads }: CatalogState, by: string, limit: number):
 
 // ---- add a part
 
-/** Handle an insert whose rows are a part of an upload. */
+/** Handle an insert that is one part of an upload. */
 export async function addPart(
   engine: Engine,
   request: Request<'insertIntoTable'> & { readonly upload_id: string; readonly upload_part_id: string },
@@ -127,7 +136,7 @@ export async function addPart(
   const { id, upload_id, upload_part_id: part } = request
   const { signal, table } = options
   if (part.length > partIdLengthMax) {
-    throw invalidInput(`upload_part_id has ${part.length} characters, more than ${partIdLengthMax}`)
+    throw invalidInput(`upload_part_id has ${part.length} characters; at most ${partIdLengthMax} are allowed`)
   }
   const find = (state: CatalogState) => {
     const head = findTableOf(state, upload_id, id, table)
@@ -136,7 +145,7 @@ export async function addPart(
     const mode = modeOfPart(upload, request.mode)
     if (upload.parts.size === partsMax && !upload.parts.has(part)) {
       throw invalidInput(`the upload ${upload_id} has ${partsMax} parts, which is the limit`, {
-        hint: 'bring more rows in each part',
+        hint: 'put more rows into each part',
       })
     }
     return { head, upload, mode }
@@ -145,7 +154,7 @@ export async function addPart(
   return withUploadsPinned(engine, [upload_id], async () => {
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
-    // If columns change while the part is read, the completion of the upload detects it.
+    // If columns of the table change while the part is read, the completion of the upload detects this.
     const now = await schemaFor(engine, head, { ...upload, mode }, signal)
     const { drafts, rows, fields } = await stagePart(engine, head, { upload, mode, now }, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
@@ -178,8 +187,8 @@ export async function addPart(
 }
 
 /**
- * Return the mode of a part. A part without a mode has that of its upload, or appends. Throws `InvalidInput` if parts
- * of one upload have different modes.
+ * Return the mode of a part. A part without a mode has the mode of its upload, or appends. Throws `InvalidInput` if the
+ * upload has parts with another mode.
  */
 function modeOfPart(upload: Upload, given: 'Append' | 'Overwrite' | undefined): UploadMode {
   const mode = given === undefined ? (upload.mode ?? 'append') : modes[given]
@@ -189,14 +198,14 @@ function modeOfPart(upload: Upload, given: 'Append' | 'Overwrite' | undefined): 
 
 function modeMismatch({ id, mode }: Upload, given: UploadMode): SheafError {
   return invalidInput(
-    `the part has mode ${modeNames[given]}, and the upload ${id} has mode ${modeNames[mode!]}: all its parts have the same one`,
+    `the part has mode ${modeNames[given]}, but the upload ${id} has mode ${modeNames[mode!]}: all parts must have the same mode`,
   )
 }
 
 interface StagedPart {
   readonly drafts: readonly Draft[]
   readonly rows: number
-  /** Ids of the columns that a part of a merge has. */
+  /** Ids of the columns that the part has. Only for merges. */
   readonly fields?: readonly number[]
 }
 
@@ -228,15 +237,17 @@ async function stagePart(
   }
 }
 
-/** Throws `ColumnNotFound` if a part has a column that was added to the table after the upload began. */
+/** Check that a part has no column that was added to the table after the upload began. Throws `ColumnNotFound`. */
 function checkNoLaterColumns({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
   const isIn = (name: string, { fields }: TableSchema) => fields.some(field => field.name === name)
   const added = incoming.fields.find(({ name }) => isIn(name, now) && !isIn(name, schema))
   if (added === undefined) return
   throw new SheafError(
     ErrorCode.ColumnNotFound,
-    `the upload ${id} takes no column ${quote(added.name)}, which its table got after the upload began`,
-    { hint: 'leave the column out, then it is null in these rows; or abort the upload, and begin a new one' },
+    `the upload ${id} does not accept column ${quote(added.name)}, which was added to its table after the upload began`,
+    {
+      hint: 'leave out the column, so that it is null in these rows; or abort the upload, and begin a new one',
+    },
   )
 }
 
@@ -245,7 +256,10 @@ function partFile({ rows, content, zones }: Draft, fields: readonly number[]): P
   return { rows, file, bytes, crc, ...(zones.size > 0 && { zones: zonesByField(zones, fields) }) }
 }
 
-/** A merge leaves missing columns unchanged, so all parts must have the same columns. */
+/**
+ * Check that all parts of a merge have the same columns, because a merge does not change columns that its rows do not
+ * have. Throws `InvalidInput`.
+ */
 function checkSameColumns(upload: Upload, part: string, fields: readonly number[]): void {
   const other = [...upload.parts].map(([, each]) => each).find(each => each.name !== part)
   if (other === undefined || other.fields!.join() === fields.join()) return
@@ -255,20 +269,20 @@ function checkSameColumns(upload: Upload, part: string, fields: readonly number[
       .map(({ name }) => quote(name))
       .join(', ')
   throw invalidInput(
-    `the part ${quote(part)} brings the columns ${names(fields)}, the part ${quote(other.name)} ${names(other.fields!)}`,
-    { hint: 'all parts of a merge bring the same columns' },
+    `the part ${quote(part)} has the columns ${names(fields)}, but the part ${quote(other.name)} has ${names(other.fields!)}`,
+    { hint: 'send the same columns in all parts of a merge' },
   )
 }
 
 function checkLimits(engine: Engine, { id }: Upload, { uploadLimits }: HandlerOptions): void {
   if (uploadLimits === undefined || engine.retained.uploads.pinnedMs(id) <= uploadLimits.ageMs) return
   const hours = Math.round(uploadLimits.ageMs / 36_000) / 100
-  throw invalidInput(`the upload ${id} is open for more than ${hours} hours, and takes no more parts`, {
+  throw invalidInput(`the upload ${id} is open for more than ${hours} hours, so it accepts no more parts`, {
     hint: 'complete or abort it',
   })
 }
 
-/** Check the limit for the bytes of all open uploads of a caller. */
+/** Check the limit on the bytes of all open uploads of a caller. Throws `InvalidInput` with status 413. */
 function checkBytes(
   { uploads }: CatalogState,
   upload: Upload,
@@ -280,7 +294,7 @@ function checkBytes(
   let all = bytes - sizeOf(upload.parts.get(part)?.files ?? []).bytes
   for (const [, each] of uploads) if (each.by === upload.by) all += each.bytes
   if (all <= uploadLimits.bytes) return
-  const message = `with this part, the open uploads of the caller have ${all} bytes, more than ${uploadLimits.bytes}`
+  const message = `with this part, the open uploads of the caller have ${all} bytes; at most ${uploadLimits.bytes} are allowed`
   throw invalidInput(message, { status: 413, hint: 'complete or abort some of them' })
 }
 
@@ -317,7 +331,7 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
 // ---- abort
 
 /**
- * Abort an upload, even if its table was dropped. Garbage collection deletes the files later, because a running
+ * Abort an upload, also if its table was dropped. Garbage collection deletes the files later, because a running
  * completion of the upload may still read them.
  */
 export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engine, request, options) => {
@@ -348,7 +362,7 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
 
 // ---- shared
 
-/** Run `work` while pins keep the files of these uploads. */
+/** Run `work` while pins protect the files of these uploads. */
 export function withUploadsPinned<T>(
   engine: Engine,
   ids: readonly string[],
@@ -362,8 +376,8 @@ export function withUploadsPinned<T>(
 }
 
 /**
- * Return the table that a request for an upload names. Throws `TableNotFound` if it does not exist, or if the table
- * of the upload was dropped.
+ * Return the table of a request about an upload. Throws `TableNotFound` if the table does not exist, or if the table of
+ * the upload was dropped.
  */
 export function findTableOf(
   state: CatalogState,
@@ -375,17 +389,17 @@ export function findTableOf(
   if (tableUuid === undefined || !wasDropped(state, tableUuid)) return findTable(state, id, table)
   throw new SheafError(
     ErrorCode.TableNotFound,
-    `the table that the upload ${upload} goes to was dropped after the upload began`,
-    { hint: 'abort the upload, and begin a new one to another table' },
+    `the table of the upload ${upload} was dropped after the upload began`,
+    { hint: 'abort the upload, and begin a new upload to another table' },
   )
 }
 
-/** Return whether a table was dropped for good. A deregistered table can be registered again. */
+/** Return whether a table was dropped. A deregistered table was not dropped, because it can be registered again. */
 export function wasDropped({ tables, detached }: CatalogState, uuid: string): boolean {
   return !tables.has(uuid) && ![...detached].some(([, head]) => head.uuid === uuid)
 }
 
-/** Return the current schema of the table. Throws `InvalidTableState` if rows of the upload no longer fit it. */
+/** Return the newest schema of the table. Throws `InvalidTableState` if the rows of the upload no longer fit it. */
 export async function schemaFor(
   engine: Engine,
   head: TableHead,
@@ -398,36 +412,39 @@ export async function schemaFor(
   if (fits) return now
   throw new SheafError(
     ErrorCode.InvalidTableState,
-    `table ${idText(head.id)} has other columns than when the upload ${id} began`,
+    `the columns of table ${idText(head.id)} have changed since the upload ${id} began`,
     { hint: 'abort it, and upload the rows again' },
   )
 }
 
-/** Return an open upload. Throws `TransactionNotFound` if there is no such upload, and `InvalidInput` if it has ended. */
+/**
+ * Return an open upload. Throws `TransactionNotFound` if the table has no such upload, and `InvalidInput` if the upload
+ * has ended.
+ */
 export function openUpload(state: CatalogState, head: TableHead, id: string): Upload {
   const upload = state.uploads.get(id)
   if (upload?.table === head.uuid) return upload
   const ended = state.endedUploads.get(id)
   if (ended?.table === head.uuid) throw hasEnded(id, ended)
   throw new SheafError(ErrorCode.TransactionNotFound, `table ${idText(head.id)} has no upload ${quote(id)}`, {
-    hint: upload === undefined ? 'begin a new one' : 'it is an upload to another table',
+    hint: upload === undefined ? 'begin a new upload' : 'it is an upload to another table',
   })
 }
 
 function hasEnded(id: string, { outcome }: EndedUpload): SheafError {
   if (outcome === 'lost') return uploadExpired(id)
-  return invalidInput(`the upload ${id} was ${outcome} before`, { hint: 'begin a new one' })
+  return invalidInput(`the upload ${id} was already ${outcome}`, { hint: 'begin a new upload' })
 }
 
 function uploadExpired(id: string): SheafError {
   return new SheafError(
     ErrorCode.TransactionNotFound,
-    `the upload ${id} has expired: no process used it for too long, and its files may be deleted`,
-    { hint: 'begin a new one, and upload all parts again' },
+    `the upload ${id} has expired, because no process used it for too long; its files may be deleted`,
+    { hint: 'begin a new upload, and upload all parts again' },
   )
 }
 
 function changedMeanwhile(id: readonly string[]): SheafError {
-  const message = `table ${idText(id)} was replaced or given another schema while the upload began`
+  const message = `table ${idText(id)} was replaced or got another schema while the upload began`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }

@@ -1,4 +1,4 @@
-/** Checks the definition of a vector index against its kind and column (rules A-079, A-084, A-088). */
+/** Checks and creates the definition of a vector index (rules A-079, A-084, A-088). */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, type SheafError } from '../errors.js'
@@ -8,7 +8,7 @@ import type { VectorDefinition } from '../manifest/table-index.js'
 import type { CreateIndexRequest } from '../protocol/index-shapes.js'
 import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
 
-/** The request fields that only vector indexes have. */
+/** The request fields that only vector indexes support. */
 export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
   'distance_type',
   ...Object.values(wireNames),
@@ -25,7 +25,7 @@ const commonParameters: readonly ParameterName[] = [
 ]
 const graphParameters: readonly ParameterName[] = ['m', 'efConstruction']
 
-/** The parameters that each kind has. */
+/** The parameters that each kind of index supports. */
 const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
   IVF_FLAT: commonParameters,
   IVF_SQ: [...commonParameters, 'bits'],
@@ -36,7 +36,7 @@ const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
   IVF_HNSW_PQ: [...commonParameters, ...graphParameters, 'subVectors', 'bits'],
 }
 
-/** Allowed bits per code. A single value may be given, and has no effect. */
+/** Allowed numbers of bits per code. If only one number is allowed, a request may contain it, but it has no effect. */
 const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
   IVF_FLAT: [],
   IVF_SQ: [8],
@@ -48,8 +48,8 @@ const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
 }
 
 /**
- * Return the definition of a vector index. Throws `InvalidInput` for options that do not fit together. `column`: type
- * of the column. `rows`: live rows of the table.
+ * Return the definition of a vector index. `column`: the type of the column. `rows`: the number of live rows of the
+ * table. Throws `InvalidInput` for options that do not fit the kind, the column, or each other.
  */
 export function vectorDefinition(
   kind: VectorKind,
@@ -72,16 +72,16 @@ export function vectorDefinition(
   const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
   if (num_partitions !== undefined && target_partition_size !== undefined) {
     throw invalidInput(
-      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) are alternatives`,
-      { hint: 'give one of them' },
+      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) cannot both be set`,
+      { hint: 'set only one of them' },
     )
   }
-  // A table without rows may get that many.
+  // Not checked for a table without rows, because it may get this many rows later.
   if (num_partitions !== undefined && rows > 0 && num_partitions > rows && !isOfLists) {
     throw invalidInput(
       `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
       {
-        hint: 'leave it out: then it follows from the number of rows',
+        hint: 'leave it out: the default depends on the number of rows',
       },
     )
   }
@@ -99,7 +99,10 @@ export function vectorDefinition(
   return { metric, ...Object.fromEntries(used.map(name => [name, request[wireNames[name]]])) }
 }
 
-/** Return the greatest divisor of `size` up to `count`, and the least from `count` on. */
+/**
+ * Return the divisors of `size` that are nearest to `count`: the greatest one up to `count`, and the smallest one from
+ * `count` on.
+ */
 function divisorsNear(count: number, size: number): readonly number[] {
   let below = Math.min(count, size)
   while (size % below !== 0) below--
@@ -108,28 +111,28 @@ function divisorsNear(count: number, size: number): readonly number[] {
   return above <= size && above !== below ? [below, above] : [below]
 }
 
-/** Hamming distance needs the original bits: IVF_FLAT, and a column of uint8 vectors. */
+/**
+ * Check that Hamming distance is possible. It needs the original bits, so only IVF_FLAT indexes on columns of uint8
+ * vectors support it. Throws `InvalidInput`.
+ */
 function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
   if (kind !== 'IVF_FLAT') {
     throw invalidInput(`an ${kind} index does not support distance_type hamming`, {
-      hint: 'IVF_FLAT does; others take l2, cosine or dot',
+      hint: 'use IVF_FLAT for hamming, or choose l2, cosine or dot',
     })
   }
   if (elementKind(type) === 'u8') return
   throw invalidInput(
-    `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(column)} is ${typeName(ofColumn)}`,
-    { hint: 'an index on it takes l2, cosine or dot' },
+    `distance_type hamming needs uint8 vectors, but column ${quote(column)} has the type ${typeName(ofColumn)}`,
+    { hint: 'use l2, cosine or dot' },
   )
 }
 
-/** Return the error for a column that no vector index can be built on. */
+/** Return the error for a column whose type vector indexes do not support. */
 export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
-  return invalidInput(
-    `column ${quote(column)} is of type ${typeName(type)}: an ${kind} index cannot be built on it`,
-    {
-      hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8, and for lists of such',
-    },
-  )
+  return invalidInput(`an ${kind} index does not support column ${quote(column)} of type ${typeName(type)}`, {
+    hint: 'vector indexes support fixed-size lists of float16, float32, float64, uint8 or int8, and lists of such vectors',
+  })
 }
 
 /** Return whether two definitions have the same metric and parameters. */
@@ -138,7 +141,7 @@ export function isSameDefinition(a: VectorDefinition | undefined, b: VectorDefin
   return a.metric === b.metric && parameterNames.every(name => a[name] === b[name])
 }
 
-/** Return the definition as wire fields. */
+/** Convert a definition to fields of the wire format. */
 export function definitionJson({
   metric,
   ...parameters

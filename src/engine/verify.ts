@@ -1,4 +1,4 @@
-/** Verification of roots. Its code is loaded with the first call. */
+/** Starts the verification of roots. The code of the verification is loaded at the first call. */
 
 import { checkRootPath } from '../client/root-path.js'
 import { type Verification, type VerifyOptions, verifyShape } from '../client/verification.js'
@@ -10,11 +10,11 @@ import type { Engine } from '../root/engine.js'
 const importVerify = lazyImport(() => import('../verify/verify.js'))
 
 /**
- * Verify the root in a directory, even if it cannot be opened. The call takes no pin: maintenance of another process
- * may delete files meanwhile, which then count as missing. Use `Namespace.verify` for a root that is in use.
+ * Verify the root in a directory, even if it cannot be opened. The call takes no pin. If another process deletes files
+ * during the verification, they are reported as missing, so use `Namespace.verify` for a root that is in use.
  *
- * Throws `NamespaceNotFound` if there is no root, `Unsupported` if a newer version of Sheaf wrote it, and errors of
- * the file system.
+ * Throws `NamespaceNotFound` if the directory has no root, `Unsupported` if a newer version of Sheaf wrote it, and
+ * errors of the file system.
  */
 export async function verify(path: string, options?: VerifyOptions): Promise<Verification>
 export async function verify(
@@ -29,7 +29,7 @@ export async function verify(
   return verifyAt(path, checkedOptions)
 }
 
-/** Verify an open root as it is now. */
+/** Verify an open root in its newest state. */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
   const checkedOptions = { ...options }
   const { verifyHeld } = await importVerify()

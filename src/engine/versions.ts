@@ -21,7 +21,7 @@ import { current, findCurrent } from './lance-versions.js'
 
 // ---- list, describe
 
-/** Records that are described between two turns of the event loop. */
+/** Number of records that are converted for a reply between two turns of the event loop. */
 const describedAtOnce = 256
 
 export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
@@ -47,7 +47,9 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
   return { versions, ...next }
 }
 
-/** Return the records of versions, in the given order. Leaves out versions whose manifests a Lance engine has deleted. */
+/**
+ * Return the records of versions, in the given order. Versions whose manifests a Lance engine has deleted are left out.
+ */
 async function recordsOf(
   engine: Engine,
   head: TableHead,
@@ -63,10 +65,10 @@ async function recordsOf(
     signal,
   )
   const byVersion = new Map(range.map(record => [record.version, record]))
-  // A version that was taken back since has no record.
+  // A version has no record if it was removed in the meantime because an engine took its number.
   const records = versions.flatMap(version => byVersion.get(version) ?? [])
   if (head.kind !== 'lance') return records
-  // A single manifest is looked up; several are listed.
+  // Look up a single manifest; list the folder for several.
   const existing = records.length === 1 ? null : await engine.versions.lance.list(head, signal)
   const found: VersionRecord[] = []
   for (const record of records) {
@@ -79,11 +81,11 @@ async function recordsOf(
 }
 
 /**
- * Check that a missing manifest may be missing. Lance engines delete manifests of old versions, but never of the
- * newest.
+ * Check that the manifest of a version may be missing. Lance engines delete the manifests of old versions, but never
+ * the manifest of the newest version.
  *
- * Throws `Internal` if the manifest of the newest version is missing. Throws `ServiceUnavailable` in a read-only
- * root, where newer versions are not recorded, and if the manifest does not have its final name yet.
+ * Throws `Internal` if the manifest of the newest version is missing. Throws `ServiceUnavailable` if it does not have
+ * its final name yet, and in a read-only root, where newer versions may exist that are not recorded.
  */
 async function checkDispensable(
   engine: Engine,
@@ -97,12 +99,12 @@ async function checkDispensable(
   const what = `the manifest of version ${version}, the newest of table ${idText(id)},`
   if (staged !== undefined && (await engine.store.stat(`${path}-${staged}`, signal)) !== null) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} has no final name yet`, {
-      hint: 'ask a process with write access: it gives the manifest its name',
+      hint: 'repeat the call in a process with write access: it gives the manifest its name',
     })
   }
   if (!engine.versions.adopts) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
-      hint: 'a Lance engine may have written newer versions: ask a process with write access, which records them',
+      hint: 'a Lance engine may have written newer versions: repeat the call in a process with write access, which records them',
     })
   }
   throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
@@ -117,7 +119,8 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   const head = await findCurrent(engine, request.id, options, request.version)
   const version = versionOf(head, request.version)
   const record = await engine.versions.history.find(head.uuid, version, signal)
-  if (record === null) throw versionNotFound(version, 'was taken back: a Lance engine was first')
+  if (record === null)
+    throw versionNotFound(version, 'was removed, because a Lance engine took its number first')
   if (head.kind === 'lance' && !(await engine.versions.lance.isThere(record, signal))) {
     await checkDispensable(engine, head, record, signal)
     throw versionNotFound(version, 'was deleted by a Lance engine')
@@ -134,7 +137,7 @@ type WireRecord = Reply<'describeTableVersion'>['version']
 function describeRecord(engine: Engine, head: TableHead, record: VersionRecord): WireRecord {
   const { version, ts, kind, manifest } = record
   if (manifest !== undefined) return describeManifest(engine, head.kind, version, ts, manifest)
-  // The log is authoritative. The file is a derived manifest that may be written later.
+  // The log is authoritative. The file is derived from it, and may be written later.
   const path = pathOf(engine, `${head.location}/_versions/${manifestName(version, 'V2')}`)
   return { version, manifest_path: path, timestamp_millis: ts, metadata: { operation: kind } }
 }
@@ -185,7 +188,7 @@ async function createVersion(
   const isNamed = await nameVersion(engine, staged)
   try {
     if (!isNamed) throw versionTaken(head, version)
-    // Giving the manifest its final name commits the version, so the signal no longer cancels the call.
+    // The version is committed once its manifest has the final name, so the signal no longer cancels the call.
     const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
     if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
       await engine.versions.lance.named(head, version, staged).catch(() => {})
@@ -199,8 +202,8 @@ async function createVersion(
 }
 
 /**
- * Give a staged manifest its final name (`LanceManifests.name`). If the store fails, the error says that the manifest
- * may have the name.
+ * Give a staged manifest its final name. Returns false if the name is taken (`LanceManifests.name`). If the store
+ * fails, the error says that the manifest may have the name.
  */
 async function nameVersion(engine: Engine, staged: StagedManifest): Promise<boolean> {
   try {
@@ -214,10 +217,10 @@ async function nameVersion(engine: Engine, staged: StagedManifest): Promise<bool
 function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
   return new SheafError(
     ErrorCode.ServiceUnavailable,
-    `it is not known whether the version was committed: its manifest may have its final name, ${path}`,
+    `the outcome of the commit is unknown: the manifest may have its final name, ${path}`,
     {
       kind: 'commit-state-unknown',
-      hint: 'describe the version: a manifest that has its final name is recorded then; or send the call again',
+      hint: 'describe the version, which records a manifest that has its final name; or send the call again',
       cause,
     },
   )
@@ -226,16 +229,16 @@ function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
 function versionTaken(head: TableHead, version: number): SheafError {
   return new SheafError(
     ErrorCode.ConcurrentModification,
-    `version ${version} of table ${idText(head.id)} was written by another process meanwhile`,
-    { hint: 'make the next version on top of it' },
+    `another process has written version ${version} of table ${idText(head.id)} in the meantime`,
+    { hint: 'read that version, and create the next version on it' },
   )
 }
 
 /**
- * Return the reply for a version that the log refused with `error`, if the version has this manifest nevertheless:
- * another process recorded it, or a repetition of this call committed first. Returns null if another manifest has the
- * number; the caller can then read that version. Throws `commit-state-unknown` if the manifest has its final name and
- * may be recorded later.
+ * Return the reply for a version that the log refused with `error`, although the version has the manifest of this call.
+ * This happens if another process recorded the version, or a repeated call committed it first. Returns null if the
+ * version number has another manifest; the caller can then read that version. Throws `commit-state-unknown` if the
+ * manifest has its final name and may be recorded later.
  */
 async function replyAfterConflict(
   engine: Engine,
@@ -251,21 +254,25 @@ async function replyAfterConflict(
     const now = known && (await current(engine, known))
     const repeatedReply = now && (await committedBefore(engine, now, request, undefined))
     if (repeatedReply != null) return repeatedReply
-    // Manifests at the location of a deregistered table are recorded when the table is registered again.
+    // The outcome is open if the table was deregistered, because registering it again records the manifests at its
+    // location.
     isOver = now !== undefined || engine.root.state.detached.get(location)?.uuid !== uuid
   } catch {
     isOver = false
   }
   if (!isNamed || isOver) return null
-  const message = `version ${request.version} of table ${idText(id)} has its final name and is not recorded yet`
+  const message = `version ${request.version} of table ${idText(id)} has its final name, but is not in the log yet`
   throw new SheafError(ErrorCode.ServiceUnavailable, message, {
     kind: 'commit-state-unknown',
-    hint: 'describe the version: it is recorded then; or send the call again',
+    hint: 'describe the version, which records it; or send the call again',
     cause: error,
   })
 }
 
-/** The same staging file, or the same bytes, mean that the same call is repeated because its reply was lost (STORAGE S5). */
+/**
+ * Return the reply of an earlier call for the same version, or null if there was none. The same staging file or the
+ * same bytes mean that the call is repeated because its reply was lost (STORAGE S5).
+ */
 async function committedBefore(
   engine: Engine,
   head: TableHead,
@@ -281,8 +288,8 @@ async function committedBefore(
 }
 
 /**
- * Read the manifest of a new version. Returns null for a path that is not ours to open. `head`: the table, brought up
- * to date by `current`.
+ * Read the manifest of a new version. Returns null if Sheaf does not open the path. `head`: the table, brought up to
+ * date by `current`.
  */
 export async function prepareVersion(
   engine: Engine,
@@ -311,17 +318,20 @@ async function checkScheme(
   const known = newest?.manifest?.scheme
   if (known === undefined || known === scheme) return
   throw invalidInput(
-    `the manifest staged as ${staged} has a name of scheme ${scheme}, those of table ${idText(head.id)} are of ${known}`,
+    `the manifest staged as ${staged} has a name of scheme ${scheme}, but the manifests of table ${idText(head.id)} have names of scheme ${known}`,
   )
 }
 
-/** A used version number cannot be committed again, so the staged file is not read: its writer may have deleted it. */
+/**
+ * Return the facts about a staged manifest without reading it. A used version number cannot be committed again, so its
+ * writer may already have deleted the file.
+ */
 function unreadManifest(path: string): StagedManifest {
   const { scheme, staging } = parseManifestName(path)!
   return { staged: staging!, path, scheme, size: 0, crc: 0 }
 }
 
-/** Return the operation that creates a version, and the version's record in replies. */
+/** Return the operation that creates a version, and the record of the version for replies. */
 export function newVersion(
   engine: Engine,
   head: TableHead,
@@ -331,7 +341,7 @@ export function newVersion(
 ): { readonly op: VersionOp; readonly record: WireRecord } {
   const { version, manifest_path, manifest_size, e_tag, metadata = {}, naming_scheme } = request
   const common = { ...(e_tag !== undefined && { etag: e_tag }), meta: metadata }
-  // The table may have become a pointer table since its manifest was read.
+  // The table may have become a pointer table after its manifest was read.
   const isPointer = staged === null || head.kind === 'pointer'
   const manifest: ManifestFile = isPointer
     ? {
@@ -346,9 +356,11 @@ export function newVersion(
 }
 
 /**
- * Check that the table is unchanged since the version was prepared. The writer of a version has given the previous
- * version its final name, so no other version may be committed between the two. Throws `ConcurrentModification` if a
- * Lance table has changed, or another table has its name.
+ * Check that the table is unchanged since the version was prepared. Throws `ConcurrentModification` if a Lance table
+ * has changed, or if another table has its name.
+ *
+ * The preparation of a version gives the previous version its final name. So no other version may be committed between
+ * the two.
  */
 export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined): void {
   if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
@@ -371,7 +383,7 @@ export const batchDeleteTableVersions: Handler<Engine, 'batchDeleteTableVersions
   return reply
 }
 
-/** Decide the deletion of version ranges. If no version is in the ranges, nothing is committed. */
+/** Decide the deletion of ranges of versions. If the ranges contain no version, nothing is committed. */
 export function deleteVersions(
   head: TableHead,
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],

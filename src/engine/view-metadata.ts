@@ -1,9 +1,9 @@
-/** Schema metadata of tables that are materialized views. */
+/** Builds the schema metadata of tables that are materialized views. */
 import { latestOf, type TableHead } from '../catalog/state.js'
 
 /**
- * Return the definition of a view as schema metadata, where Lance users expect it. The newest version also has the
- * source version that it shows.
+ * Return the definition of a view as schema metadata, under the keys that Lance clients read. For the newest version,
+ * it also contains the version of the source that the view shows.
  */
 export function viewMetadata(head: TableHead, version: number): Readonly<Record<string, string>> {
   if (head.view === null) return {}

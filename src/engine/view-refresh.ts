@@ -1,4 +1,4 @@
-/** The job that refreshes a materialized view from its source. */
+/** Runs the job that refreshes a materialized view from its source. */
 import type { CatalogJobRun } from '../catalog/log-types.js'
 import { checkRows, versionOf } from '../catalog/lookup.js'
 import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
@@ -28,12 +28,15 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { commitJob, tableOf } from './job-attempts.js'
 
-/** Run a refresh: compute the rows of the view and commit them. Runs again if the view has changed. */
+/**
+ * Run a refresh job: compute the rows of the view and commit them. If the view changes before the commit, the job
+ * computes them again.
+ */
 export function refreshView(engine: Engine, job: CatalogJobRun): Promise<void> {
   const { signal } = job
   return commitJob(engine, job, async () => {
     await engine.root.refresh(signal)
-    // Read both at once: a commit may change the root during an await.
+    // Read the state and the slot together, because a commit may change them during an `await`.
     const { state, head: slot } = engine.root
     const unpin = await engine.retained.pins.hold(slot, signal)
     try {
@@ -41,7 +44,7 @@ export function refreshView(engine: Engine, job: CatalogJobRun): Promise<void> {
       const { rows, shows, version } = await refreshed(engine, state, head, job)
       return await job.commit((state, { firstBlob }) => {
         const now = tableOf(state, job, 'refreshed')
-        // Compare the source as well: a refresh that changed no row created no version.
+        // Compare the source version as well, because a refresh that changes no rows creates no version of the view.
         if (now.mark !== head.mark || now.view!.src !== head.view!.src) return null
         const recordResult = (mode: RefreshMode, rows: number, published: number) =>
           resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
@@ -61,7 +64,7 @@ export function refreshView(engine: Engine, job: CatalogJobRun): Promise<void> {
 
 type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
 
-/** Return an operation that records the result on the job. */
+/** Return an operation that records the result of the job in the log. */
 function resultOf({ id }: CatalogJobRun, result: Readonly<Record<string, string | number>>): TxnOp {
   const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
   return { op: 'txn', id, set, unset: [] }
@@ -71,25 +74,25 @@ interface RefreshedView extends RefreshedRows {
   readonly fields: readonly number[]
   readonly nextRow: number
   readonly mode: RefreshMode
-  /** Number of rows that are new or have other values. */
+  /** Number of rows that are new or changed. */
   readonly written: number
 }
 
 interface Refreshed {
   /** The version of the source that the view shows after the refresh. */
   readonly version: number
-  /** The changed rows; null: no row changes. */
+  /** The changes of the view's rows. Null: no row changes. */
   readonly rows: RefreshedView | null
-  /** The source version to record; null: nothing to do. */
+  /** The source version to record in the log. Null: the view is already up to date. */
   readonly shows: ShowsOp['src'] | null
 }
 
 /**
- * If more than this share of the source's rows have moved, all rows of the view are rewritten. That reads and writes
- * at most twice as much, in one pass, and leaves no deleted rows.
+ * If more than this share of the source's rows have moved, all rows of the view are rewritten. This reads and writes at
+ * most twice as many rows, but in one pass, and leaves no deleted rows.
  */
 const rebuiltPart = 0.5
-/** Up to this number of moved rows, the rows are compared one by one in any case. */
+/** Number of moved rows up to which the rows are always compared one by one. */
 const comparedMin = 4096
 
 async function refreshed(
@@ -114,7 +117,7 @@ async function refreshed(
   if (isSameTable && src.version === version && query.isOfRow && !isFull) {
     return { version, rows: null, shows: null }
   }
-  // Rows of another table get ids that the view never used. Rows of the same table keep their ids.
+  // Rows of a new source table get ids that the view has never used. Rows of the same table keep their ids.
   const firstRow = isSameTable ? src.firstRow : head.next.row
   const pacer = new Pacer(signal)
   const work: RefreshWork = {
@@ -155,7 +158,10 @@ function sourceIsGone({ definition }: ViewState): SheafError {
   )
 }
 
-/** Bind the query of a view to a version of its source. Throws `InvalidInput` if it no longer yields the view's columns. */
+/**
+ * Bind the query of a view to a version of its source. Throws `InvalidInput` if the result no longer has the columns of
+ * the view.
+ */
 function bindTo(
   { source_query }: ViewDefinition,
   schema: TableSchema,
@@ -176,15 +182,16 @@ function bindTo(
     if (!(cause instanceof SheafError)) throw cause
     const what = `version ${version} of its source ${idText(source.id)}`
     throw invalidInput(`the query of the view does not fit ${what}: ${cause.message}`, {
-      hint: `give the source those columns again, refresh from an earlier version, or create the view again`,
+      hint: `restore these columns of the source, refresh from an earlier version, or create the view again`,
       cause,
     })
   }
 }
 
 /**
- * Return pairs of source versions whose differences together make the difference between `from` and `to`; null if
- * there is no such list. Compactions between pairs are left out, because they only move rows.
+ * Return pairs of source versions. The differences within these pairs together are the difference between `from` and
+ * `to`. Compactions lie between the pairs, because they only move rows. Returns null if a version is missing or the
+ * columns of the query have changed.
  */
 async function pairsBetween(
   engine: Engine,

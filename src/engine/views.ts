@@ -1,4 +1,4 @@
-/** Handlers of materialized views. engine/view-refresh refreshes them. */
+/** Handlers of the operations on materialized views. The job in engine/view-refresh refreshes them. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import { tableNamesIn } from '../catalog/listing.js'
@@ -25,7 +25,7 @@ import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
 import { departed } from './tables.js'
 
-/** Most characters of a definition, which is part of every checkpoint. */
+/** Maximum characters of the definition of a view. Each checkpoint contains the definition. */
 const definitionMax = 1024 * 1024
 
 export const createMaterializedView: Handler<Engine, 'createMaterializedView'> = async (
@@ -96,8 +96,8 @@ function schemaFrom(text: string): Schema {
 }
 
 /**
- * Find the source, and bind the query to it. Returns the schema of the resulting rows. Throws if it is not the
- * expected schema.
+ * Find the source table of a view, and bind the query to it. Returns the table, and the schema of the resulting rows.
+ * Throws if this schema is not `expected`.
  */
 async function checkedSource(
   engine: Engine,
@@ -112,14 +112,14 @@ async function checkedSource(
   return { source, schema: bound }
 }
 
-/** Throws `InvalidInput` if a view named `id` would be made of itself, by way of its source. */
+/** Check that the view `id` is not its own source, directly or through other views. Throws `InvalidInput`. */
 function checkNotItsSource(state: CatalogState, source: TableHead, id: readonly string[]): void {
   const visited = new Set<string>()
   for (let head: TableHead | undefined = source; head?.view && !visited.has(head.uuid); ) {
     visited.add(head.uuid)
     const { definition } = head.view
     if (definition.source !== null && idText(definition.source.id) === idText(id)) {
-      throw invalidInput(`view ${idText(id)} would be made of itself, by way of ${idText(head.id)}`)
+      throw invalidInput(`view ${idText(id)} would be its own source, through ${idText(head.id)}`)
     }
     head = sourceOf(state, head.view)
   }

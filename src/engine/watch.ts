@@ -1,13 +1,13 @@
-/** Watches a root for commits by any process. */
+/** Watches a root for commits of any process. */
 import type { Clock } from '../primitives/clock.js'
 import type { Root } from '../root/engine.js'
 
-/** Milliseconds between polls. A poll takes two microseconds on a local disk. */
+/** Interval between polls of the log, milliseconds. A poll takes two microseconds on a local disk. */
 const pollMs = 50
 
 /**
- * Yield the newest slot, first the current one, then each time it has changed. Several commits between two polls are
- * one event. Throws `signal.reason`.
+ * Yield the current newest slot, and again after each change. Several commits between two polls give one value. Throws
+ * `signal.reason` if the signal aborts.
  */
 export async function* watchRoot(
   root: Root,

@@ -1,6 +1,6 @@
 /**
- * Handlers that write rows, columns, indexes and views, and handlers of jobs. A process that only reads never loads
- * this file.
+ * Exports the handlers that write rows, columns, indexes and views, and the handlers of jobs. A process that only reads
+ * never loads this file.
  */
 
 export { refreshMaterializedView } from '../root/refresh-request.js'

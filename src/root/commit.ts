@@ -1,6 +1,6 @@
 /**
- * Commits of handlers. A decision is made on the state that its entry follows; a change that was prepared on an older
- * state is prepared again if another commit changed what it depends on.
+ * Commits the changes of handlers. A handler decides its change on the state that its entry will follow. If the change
+ * was prepared on an older state and another commit changed data that it depends on, it is prepared again.
  */
 import type { CatalogCommitted } from '../catalog/log-types.js'
 import type { CatalogOp } from '../catalog/ops.js'
@@ -18,32 +18,35 @@ import { type OpenTable, openVersion } from './open-table.js'
 
 // ---- one attempt
 
-/** The result of a decision: operations in order, their blobs, the state it depends on, and the reply. */
+/** A decided change: its operations in order, their blobs, the versions it depends on, and the reply. */
 export interface Decision<R> {
-  /** Empty: there is nothing to do. */
+  /** The operations of the entry. Empty: nothing is committed. */
   readonly ops: readonly CatalogOp[]
   readonly blobs?: readonly Uint8Array[]
   readonly req?: readonly Json[]
-  /** Features that a reader of the entry must know. */
+  /** Names of need features, which a reader of the entry must know. */
   readonly need?: readonly string[]
-  /** The whole reply of the call, including its transaction id: a repeated call gets the same reply. */
+  /**
+   * The whole reply of the call, with its transaction id. The log stores it, so that a repeated call gets the same
+   * reply.
+   */
   readonly reply: R
 }
 
 /**
- * Decide on a change, given the state that its entry will follow. May be called again on a newer state. `N`: null for
- * decisions that can conflict: they return null if another commit changed what they depend on.
+ * Decides a change on the state that its entry will follow. It may be called again with a newer state. `N` is null for
+ * decisions that can conflict: they return null if another commit changed data that they depend on.
  */
 export type Decide<R, N extends null = never> = (state: CatalogState, at: ProposalPosition) => Decision<R> | N
 
-/** The result of a commit. */
+/** The outcome of `commit`. */
 interface Outcome<R> {
   readonly reply: R
-  /** Null: there was nothing to do. */
+  /** The committed entry. Null: there was nothing to commit. */
   readonly committed: CatalogCommitted | null
 }
 
-/** Thrown when the call was committed before, under its idempotency key. */
+/** Thrown if a call with the same idempotency key was committed before. */
 export class AlreadyCommitted extends Error {
   override readonly name = 'AlreadyCommitted'
   readonly slot: number
@@ -57,25 +60,27 @@ export class AlreadyCommitted extends Error {
 }
 
 /**
- * Check an idempotency key. Throws `AlreadyCommitted` if the same call was committed with the key, `InvalidInput` if another
- * request or other rows were. The rows can be compared only after they were read.
+ * Check an idempotency key. Throws `AlreadyCommitted` if the same call was committed with this key. Throws
+ * `InvalidInput` if another request, or the same request with other rows, was committed with it. Rows are compared only
+ * after they were read.
  */
 export function checkKey(state: CatalogState, callKey: CallKey | undefined): void {
   if (callKey === undefined) return
   const known = state.keys.get(callKey.key)
   if (known === undefined) return
   if (!callKey.mayBe(known.hash)) {
-    throw invalidInput('the idempotency key was used before, for another request or for other rows', {
+    throw invalidInput('the idempotency key was already used for another request or for other rows', {
       status: 422,
-      hint: 'use a new key for every new call',
+      hint: 'use a new key for each new call',
     })
   }
   if (!callKey.lacksRows) throw new AlreadyCommitted(known.slot, known.entry)
 }
 
 /**
- * Commit what `decide` decides on the state that the entry will follow. `decide` runs again after a lost race, so it must take
- * everything it knows of the state from its argument. Returns null if `decide` returned null.
+ * Commit the change that `decide` returns for the state that its entry will follow. If another process writes the slot
+ * first, `decide` runs again on a newer state. So it must read the state only from its argument. Returns null if
+ * `decide` returns null.
  */
 export function commit<R>(engine: Engine, decide: Decide<R>, options?: HandlerOptions): Promise<Outcome<R>>
 export function commit<R>(
@@ -112,32 +117,33 @@ export async function commit<R>(
 
 // ---- repeated attempts
 
-/** Number of attempts before a call fails with `ConcurrentModification`. */
+/** Default number of attempts before a call fails with `ConcurrentModification`. */
 const attemptsMax = 20
-/** From this attempt on, the call has priority over other commits of this process. */
+/** Number of the first attempt that has priority over other commits of this process, unless the caller sets another. */
 const urgentAttempt = 3
-/** The pause after an attempt is random, at most 2 ms to the power of the number of attempts; at most this power. */
+/** Maximum exponent of a pause. The pause after attempt n is random, at most 2^n milliseconds. */
 const pausePowerMax = 6
 
-/** How `commitOptimistically` repeats. */
+/** The options of `commitOptimistically`. */
 export interface Attempts {
-  /** The object that other commits changed, for the error message: `the table`. */
+  /** The object that other commits changed, for the error message. Example: `the table`. */
   readonly subject: string
-  /** Return the uuids of the tables that the last attempt depended on. */
+  /** Returns the UUIDs of the tables on which the last attempt depended. */
   readonly tables: () => readonly string[]
   readonly signal: AbortSignal | undefined
-  /** Default 20. */
+  /** Maximum number of attempts. Default 20. */
   readonly attemptsMax?: number
-  /** The first attempt with priority on the tables. Default 3. */
+  /** Number of the first attempt that has priority on the tables. Default 3. */
   readonly urgentAttempt?: number
-  /** Calls with the same queue do not run attempts with priority at the same time. */
+  /**
+   * Name of a queue. Calls in the same queue run their attempts with priority one after the other. Default: no queue.
+   */
   readonly queue?: string
 }
 
 /**
- * Prepare a change on the newest state and commit it, until no other commit came between. `attempt` does both once, and
- * returns null if another commit changed what the change depends on. Throws `ConcurrentModification` after the last
- * attempt.
+ * Run `attempt` until it commits. `attempt` prepares a change on the newest state and commits it once. It returns null
+ * if another commit changed data that the change depends on. Throws `ConcurrentModification` after the last attempt.
  */
 export async function commitOptimistically<T>(
   { clock, writers }: Engine,
@@ -161,7 +167,7 @@ export async function commitOptimistically<T>(
     if (result !== null) return result
     if (attempts >= urgentAttempt) await pause()
   }
-  // A commit of this process that was already queued may still win once, so try twice with priority.
+  // Try twice with priority, because a commit of this process that was already queued may still be committed first.
   const twice = async () => (await once()) ?? (attempts < most ? once() : null)
   const urgently = async (): Promise<T> => {
     while (attempts < most) {
@@ -180,22 +186,28 @@ export async function commitOptimistically<T>(
 
 /** A change that depends on the newest version of a table. */
 export interface WorkOnNewest<P, R> {
-  /** The table's id: calls of this process on the same table take turns. */
+  /** The id of the table. Calls of this process on the same table wait for each other. */
   readonly id: readonly string[]
-  /** Find the table in a state; may throw. */
+  /** Finds the table in a state. May throw. */
   readonly find: (state: CatalogState) => TableHead | undefined
-  /** Find the rows and stage data; may read. */
+  /**
+   * Finds the affected rows and stages data. May read files. `open`: the newest version; null if the table has no
+   * version.
+   */
   readonly prepare: (open: OpenTable | null) => Promise<P>
-  /** Give numbers (version, fragments, rows) to what `prepare` returned. */
+  /** Decides the change on the newest state, with the version, fragment and row numbers that are free there. */
   readonly decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision<R>
-  /** Whether the result of `prepare` stays valid after a later change. Default: no change leaves it valid. */
+  /** Returns whether the result of `prepare` is still valid after a later change. Default: it never is. */
   readonly outlives?: (prepared: P, recent: RecentChange) => boolean
 }
 
 /**
- * Commit a change if its version is still the newest, or if later changes leave its result valid; otherwise prepare it again.
- * Calls on one table take turns. So a call loses only to appends that it must look at, to transactions, and to other processes.
- * Throws `ConcurrentModification` after 20 lost races, and when another table got the name meanwhile.
+ * Commit a change that was prepared on the newest version of a table. If there are newer versions at the commit, the
+ * change is still committed if `outlives` returns true for each of them. Otherwise it is prepared again.
+ *
+ * Calls of this process on one table wait for each other. So a change conflicts only with appends of this process that
+ * it depends on, with transactions, and with other processes. Throws `ConcurrentModification` after 20 attempts, and if
+ * another table got the name in the meantime.
  */
 export function commitOnNewest<P, R>(
   engine: Engine,
@@ -240,24 +252,27 @@ async function tryOnNewest<P, R>(
   return commit(engine, decideIfNewest, options)
 }
 
-/** Throw if the name now belongs to another table: a change for one table must not be applied to another. */
+/**
+ * Check that the name still belongs to the same table, because a change for one table must not be applied to another.
+ * Throws `ConcurrentModification`.
+ */
 function checkSame(id: readonly string[], named: string | undefined, head: TableHead | undefined): void {
   if (head?.uuid === named) return
   throw new SheafError(
     ErrorCode.ConcurrentModification,
-    `table ${idText(id)} was replaced by another while this call was running`,
+    `table ${idText(id)} was replaced by another table while this call was running`,
     { hint: 'try again' },
   )
 }
 
 // ---- parts of decisions
 
-/** Where to stage rows of a table. */
+/** Return the folder in which rows of a table are staged, and what is needed to write there. */
 export function stageTarget({ store, clock, root }: Engine, { location }: TableHead): StageTarget {
   return { store, clock, location, birth: root.head }
 }
 
-/** The version that an entry depends on, for audits of the log. */
+/** Return the version on which an entry depends. It is stored in the entry, for audits of the log. */
 export function requirementsOf(head: TableHead | undefined): readonly Json[] {
   return head === undefined ? [] : [{ table: head.uuid, version: latestOf(head) ?? 0 }]
 }

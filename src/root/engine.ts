@@ -1,4 +1,4 @@
-/** An opened root: the parts that handlers work on. */
+/** The interface of an open root, with the objects that handlers use. */
 import type { CatalogCommit, CatalogCommitted, CatalogJobRunner } from '../catalog/log-types.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { SlotReader } from '../commit/slots.js'
@@ -17,13 +17,13 @@ import type { UnderWay } from '../write/under-way.js'
 import type { SessionTokens } from './session-tokens.js'
 import type { TableWriters } from './table-writers.js'
 
-/** The log as handlers see it: that of the committer, or a snapshot, which does not change. */
+/** The log, as handlers see it. It is the log of the committer, or that of a snapshot, which does not change. */
 export interface Root {
   readonly state: CatalogState
   /** The newest slot in `state`. */
   readonly head: number
   refresh(signal?: AbortSignal): Promise<CatalogState>
-  /** Commit, as `Committer.commit` does. */
+  /** Commits an entry, like `Committer.commit`. */
   readonly commit: CatalogCommit
 }
 
@@ -34,25 +34,28 @@ export interface Versions {
   readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'> & Partial<Pick<LayoutStore, 'known'>>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
-  /** Whether to record versions that a Lance engine wrote directly. False in read-only roots, snapshots and transactions. */
+  /**
+   * Whether to record versions in the log that a Lance engine wrote. False in read-only roots, snapshots and
+   * transactions.
+   */
   readonly adopts: boolean
 }
 
 /** The readers and writers whose files garbage collection must keep. */
 export interface Retained {
   readonly pins: Pins
-  /** Multipart uploads that this process serves. */
+  /** Pins of the uploads in parts that this process serves. */
   readonly uploads: Holds
-  /** Read sessions that this process serves, and the encryption of their tokens. */
+  /** Pins of the read sessions that this process serves. */
   readonly sessions: Holds
   readonly tokens: SessionTokens
-  /** Writing calls of this process that have not ended. */
+  /** The running writes of this process. */
   readonly underWay: UnderWay
 }
 
-/** The parts of an opened root. Handlers receive it as their first argument. */
+/** An open root. Each handler receives it as its first argument. */
 export interface Engine {
-  /** Address of the root, for `location` in answers: an absolute path, or `memory://`. */
+  /** Address of the root, from which `location` in replies is derived: an absolute path, or a `memory://` address. */
   readonly location: string
   readonly store: BlobStore
   readonly clock: Clock
@@ -63,11 +66,11 @@ export interface Engine {
   readonly writers: TableWriters
   readonly retained: Retained
   readonly jobs: CatalogJobRunner
-  /** Notified of every commit; works in the background (maintenance/). */
+  /** Notified of each commit of this process. Works in the background (maintenance/). */
   readonly maintenance: { afterCommit(committed: CatalogCommitted): void }
-  /** The calls and the transactions of callers that have not ended. */
+  /** The running calls and transactions of callers. */
   readonly running: { readonly calls: Activity; readonly transactions: Activity }
-  /** Functions that can fill columns. */
+  /** Registered functions that compute columns. */
   readonly functions: readonly ColumnFunction[]
   /** Maximum number of threads that build one index. */
   readonly buildThreads: number

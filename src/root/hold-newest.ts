@@ -1,22 +1,22 @@
-/** Pins the state of a root, so that garbage collection keeps its files. */
+/** Pins the newest state of a root, so that garbage collection keeps its files. */
 import type { CatalogState } from '../catalog/state.js'
 import type { Engine } from './engine.js'
 
-/** A pinned state. */
+/** A pinned state. `release` removes the pin. */
 export interface HeldRoot {
   readonly state: CatalogState
   readonly head: number
   readonly release: () => Promise<void>
 }
 
-/** Pin the newest state of a root until the caller releases it. */
+/** Pin the newest state of a root. The pin exists until the caller calls `release`. */
 export async function holdNewest(
   { root, retained }: Pick<Engine, 'root' | 'retained'>,
   signal?: AbortSignal,
 ): Promise<HeldRoot> {
   for (;;) {
     await root.refresh(signal)
-    // Take both before the next await: a commit may replace them meanwhile.
+    // Read the state and the slot together, because a commit may change them during an `await`.
     const { state, head } = root
     const release = await retained.pins.hold(head, signal)
     try {
@@ -26,7 +26,8 @@ export async function holdNewest(
       await release()
       throw error
     }
-    // Garbage collection that did not see the pin has passed the pinned slot: try again with a newer state.
+    // Garbage collection did not see the pin, and its watermark is now above the pinned slot. Try again with a newer
+    // state.
     await release()
   }
 }

@@ -1,10 +1,10 @@
-/** Converts locations between the form that callers write and keys of the store (STORAGE S17). */
+/** Converts locations between the forms that callers write and the keys of the store (STORAGE S17). */
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
 
-/** Maximum characters of a location, so that paths of its files are valid. */
+/** Maximum characters of a location. The limit keeps the paths of its files valid. */
 const locationMax = 512
 
 /** Return a location as a URI. */
@@ -13,8 +13,9 @@ export function uriOf(location: string): string {
 }
 
 /**
- * Return the folder in the root at `root` that `location` names: an absolute path, a `file://` URI, or a path relative to the
- * root. Throws `InvalidInput` for a location outside the root, for the root itself, and for folders that Sheaf reserves.
+ * Return the folder of a location, relative to the root at `root`. `location`: an absolute path, a `file://` URI, or a
+ * path relative to the root. Throws `InvalidInput` for a location outside the root, for the root itself, and for
+ * folders that Sheaf reserves.
  */
 export function folderAt(root: string, location: string): string {
   const path = plainPath(location).replaceAll('\\', '/').replace(/\/+$/, '')
@@ -23,14 +24,14 @@ export function folderAt(root: string, location: string): string {
   const isAbsolute = path.startsWith('/') || /^[a-z]:\//i.test(path) || /^[a-z0-9+.-]+:\/\//i.test(path)
   if (isAbsolute && !isBelow) {
     throw invalidInput(`location ${quote(location)} is not a folder below the root ${quote(root)}`, {
-      hint: 'tables must be below the root; without location, Sheaf chooses one',
+      hint: 'tables must be below the root; if location is left out, Sheaf chooses a folder',
     })
   }
-  // The root `memory://` ends with slashes.
+  // Remove slashes at the beginning, because the root `memory://` ends with slashes.
   const folder = isBelow ? path.slice(base.length).replace(/^\/+/, '') : path
   if (!isKey(folder) || folder.startsWith('_') || folder.length > locationMax) {
-    throw invalidInput(`location ${quote(location)} does not name a folder that can hold a table`, {
-      hint: 'use plain names without . and .., not starting with _, 512 characters at most',
+    throw invalidInput(`location ${quote(location)} is not the name of a folder for a table`, {
+      hint: 'use plain names without . and .. that do not begin with _, and at most 512 characters',
     })
   }
   return folder
@@ -45,11 +46,16 @@ function plainPath(location: string): string {
   }
 }
 
-/** Fields of a reply that may hold an address in the root, and fields whose content belongs to the caller. */
+/**
+ * The fields of a reply that may contain an address in the root (`addressFields`), and the fields whose content belongs
+ * to the caller (`foreignFields`).
+ */
 const addressFields = new Set(['location', 'manifest_path'])
 const foreignFields = new Set(['properties', 'metadata', 'storage_options'])
 
-/** Make the addresses in a reply relative to the root, so that the reply stays right if the root is moved. */
+/**
+ * Make the addresses in a reply relative to the root, so that a stored reply is still correct after the root is moved.
+ */
 export function withoutRoot(reply: Json, root: string): Json {
   return mapAddresses(reply, address => {
     return typeof address === 'string' && address.startsWith(root)
@@ -58,7 +64,7 @@ export function withoutRoot(reply: Json, root: string): Json {
   })
 }
 
-/** The inverse of `withoutRoot`, for the current address of the root. */
+/** Make the addresses in a reply absolute, with the current address of the root. The inverse of `withoutRoot`. */
 export function withRoot(reply: Json, root: string): Json {
   return mapAddresses(reply, address => {
     const isBelow = typeof address === 'object' && address !== null && '$root' in address

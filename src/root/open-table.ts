@@ -1,4 +1,4 @@
-/** Opens tables at a version: their catalog entry, manifest and reader. */
+/** Opens a table at a version: finds its catalog entry, its manifest and its reader. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { TableHead } from '../catalog/state.js'
 import { assert } from '../errors.js'
@@ -22,7 +22,10 @@ export interface OpenTable {
   readonly reader: TableReader
 }
 
-/** Open a table of the newest state at `version`, default its latest. Throws `Unsupported`, `TableNotFound`, `TableVersionNotFound`. */
+/**
+ * Open a table of the newest state. `version`: the version to open; undefined: the newest. Throws `TableNotFound` or
+ * `TableVersionNotFound`, and `Unsupported` if Sheaf does not store the rows of the table.
+ */
 export async function openTable(
   engine: Engine,
   id: readonly string[],
@@ -34,7 +37,7 @@ export async function openTable(
   return openVersion(engine, head, versionOf(head, version), signal)
 }
 
-/** Open a version of a table that the state has. */
+/** Open a version that exists in the state of `head`. */
 export async function openVersion(
   engine: Engine,
   head: TableHead,
@@ -44,7 +47,10 @@ export async function openVersion(
   return { head, version, ...(await readerOf(engine, head, version, signal)) }
 }
 
-/** Read a committed version, also one that has expired, as long as its files exist. */
+/**
+ * Return the manifest and the reader of a committed version. This works also for an expired version while its files
+ * exist.
+ */
 export async function readerOf(
   engine: Engine,
   table: TableAddress,
@@ -55,7 +61,7 @@ export async function readerOf(
   const { source } = engine
   const { layouts } = engine.versions
   const { location } = table
-  // Nearly always the manifest is in memory.
+  // The manifest is in memory in nearly all cases.
   const layout = layouts.known?.(table, version) ?? (await layoutOf(engine, table, version, signal))
   let reader = readers.get(layout)
   if (reader === undefined) {
@@ -82,15 +88,15 @@ async function layoutOf(
   }
 }
 
-/** Return the schema of a table's newest version. Reads nothing if the schema is in memory. */
+/** Return the schema of the newest version of a table. Reads no file if the schema is in memory. */
 export function schemaOf(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableSchema> {
   return engine.versions.layouts.schemaOf(head, head.schemaId, versionOf(head), signal)
 }
 
-/** The reader of each manifest: manifests are immutable, and a reader keeps what it learned of the files. */
+/** The reader of each manifest. Manifests never change, and a reader caches facts about its files. */
 const readers = new WeakMap<Layout, TableReader>()
 
-/** Return the record of a version that the state has. */
+/** Return the record of a version that exists in the state of `head`. */
 export async function recordOf(
   engine: Engine,
   head: TableHead,
@@ -102,12 +108,12 @@ export async function recordOf(
   return record
 }
 
-/** The folder of a table as callers see it: below the root's address. */
+/** Return the address of a table's folder, as callers see it: the address of the root and the folder. */
 export function locationOf(engine: Engine, head: Pick<TableHead, 'location'>): string {
   return pathOf(engine, head.location)
 }
 
-/** A key of the store as callers see it: below the root's address. */
+/** Return the address of a key of the store, as callers see it: the address of the root and the key. */
 export function pathOf(engine: Engine, key: string): string {
   return engine.location.endsWith('/') ? engine.location + key : `${engine.location}/${key}`
 }

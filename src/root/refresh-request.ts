@@ -1,4 +1,4 @@
-/** Handles the request to refresh a view: queues a job (engine/view-refresh). */
+/** Handles requests to refresh a view: queues a job, which engine/view-refresh runs. */
 import { findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition } from '../catalog/ops.js'
 import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
@@ -11,7 +11,10 @@ import { commit } from './commit.js'
 import type { Engine } from './engine.js'
 import { refreshJob } from './job-names.js'
 
-/** Return the source table of a view, even if it was renamed. If the table was dropped, return the table that has its name. */
+/**
+ * Return the source table of a view, also if it was renamed. If it was dropped, return the table that has its name now.
+ * Undefined if there is none.
+ */
 export function sourceOf(state: CatalogState, { definition, src }: ViewState): TableHead | undefined {
   if (definition.source === null) return undefined
   const { id, uuid } = definition.source
@@ -20,19 +23,19 @@ export function sourceOf(state: CatalogState, { definition, src }: ViewState): T
 
 /** The parameters of a refresh job. */
 export interface RefreshSpec {
-  /** Version of the source; absent: the newest when the job begins. */
+  /** The version of the source to show. Default: the newest version when the job begins. */
   readonly version?: number
   readonly rowsMax?: number
-  /** Whether to rebuild all rows. */
+  /** Whether to rebuild all rows of the view. */
   readonly full?: true
-  /** Versions that the job reads: they stay until the job has ended. */
+  /** Versions that the job reads. They do not expire before the job has ended. */
   readonly pinned: readonly { readonly table: string; readonly version: number }[]
 }
 
-/** Maximum characters of a job's properties. */
+/** Maximum characters of the properties of a job. */
 const notesMax = 65_536
 
-/** Queue a refresh; the reply has the id of its job. */
+/** Queue the refresh of a view. The reply contains the id of the job. */
 export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'> = async (
   engine,
   request,
@@ -66,7 +69,9 @@ function checkOptions(request: RefreshOptions, definition: ViewDefinition): void
   if (definition.kind !== 'chunker') {
     for (const name of ['source_task_size', 'output_limit'] as const) {
       if (request[name] !== undefined) {
-        throw invalidInput(`${name} is for views of kind chunker; this one is of kind ${definition.kind}`)
+        throw invalidInput(
+          `${name} is only for views of kind chunker, but this view has the kind ${definition.kind}`,
+        )
       }
     }
   }
@@ -81,7 +86,7 @@ export function refreshOp(
 ): JobQueuedOp | string {
   const view = head.view!
   const source = sourceOf(state, view)
-  // If the source is gone, the job fails with that error.
+  // Check the version only if the source exists. If the source was dropped, the job fails with an error that says so.
   if (source !== undefined && request.src_version !== undefined) versionOf(source, request.src_version)
   const props = notesOf(request)
   for (const [id, job] of state.jobs) {
@@ -94,7 +99,7 @@ export function refreshOp(
   return { ...queuedOp(refreshJob, spec, head.uuid), ...(Object.keys(props).length > 0 && { props }) }
 }
 
-/** The options of the request, as properties of the job. */
+/** Return the options of the request as properties of the job. */
 function notesOf(request: RefreshOptions): Properties {
   const { src_version, max_rows_per_fragment, concurrency, intra_applier_concurrency } = request
   const { cluster, manifest, full } = request
@@ -111,7 +116,9 @@ function notesOf(request: RefreshOptions): Properties {
   const props = Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
   const length = JSON.stringify(props).length
   if (length > notesMax) {
-    throw invalidInput(`the options of the refresh have ${length} characters, more than ${notesMax}`)
+    throw invalidInput(
+      `the options of the refresh have ${length} characters; at most ${notesMax} are allowed`,
+    )
   }
   return props
 }
@@ -139,9 +146,9 @@ export function specOf(
 export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
   return kind === 'query'
     ? unsupported('Sheaf cannot run the source_query of the view, so the view cannot be refreshed', {
-        hint: 'Sheaf runs JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
+        hint: 'source_query must be JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
       })
     : unsupported(
-        `a view of kind ${kind} is computed by a function, which Sheaf does not run: it cannot be refreshed`,
+        `Sheaf cannot refresh a view of kind ${kind}, because it does not run the function that computes the view`,
       )
 }

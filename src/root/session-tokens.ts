@@ -1,10 +1,11 @@
 /**
- * Tokens of read sessions: the state of a session, encrypted with a key that is stored in the root. Every server of the root can
- * read every token. No other process can create, change or decrypt one.
+ * Encrypts and decrypts the tokens of read sessions. A token contains the state of a session, encrypted with a key that
+ * is stored in the root. Each server of the root can read all tokens. No other process can create, change or decrypt a
+ * token.
  *
  *     _keys/read-sessions      {"key":"<64 hexadecimal digits>"}, written with the first session
  *
- * A token is base64url of nonce (12 bytes), ciphertext and tag (16 bytes): AES-256-GCM, NIST SP 800-38D.
+ * A token is the base64url form of nonce (12 bytes), ciphertext and tag (16 bytes): AES-256-GCM, NIST SP 800-38D.
  */
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
 import { corrupted, invalidInput } from '../errors.js'
@@ -25,7 +26,7 @@ export class SessionTokens {
   /** Whether the key exists only in this process. */
   #isUnwritten = false
 
-  /** `readOnly`: if the root has no key, none is written, and tokens are valid only in this process. */
+  /** `readOnly`: do not write a key. If the root has no key, tokens are valid only in this process. */
   constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
     this.#store = store
     this.#clock = clock
@@ -47,7 +48,7 @@ export class SessionTokens {
   async open(token: string): Promise<unknown> {
     const bytes = Buffer.from(token, 'base64url')
     const key = await this.#loaded()
-    // Another process may have written a key since.
+    // Another process may have written a key in the meantime.
     const written = this.#isUnwritten ? await this.#read() : null
     let cause: unknown
     for (const each of written === null ? [key] : [key, written]) {
@@ -57,7 +58,7 @@ export class SessionTokens {
         cause = error
       }
     }
-    throw invalidInput('the token is not of this root, or was changed', {
+    throw invalidInput('the token does not belong to this root, or was changed', {
       hint: 'use the complete tokens that createTableReadSession returned, or begin a new session',
       cause,
     })
@@ -80,7 +81,7 @@ export class SessionTokens {
       return key
     }
     const bytes = Buffer.from(JSON.stringify({ key: key.toString('hex') }))
-    // Another process may have written its key first.
+    // Use the stored key if another process has written its key first.
     return (await this.#store.putIfAbsent(keyPath, bytes)) === 'won' ? key : ((await this.#read()) ?? key)
   }
 
@@ -94,13 +95,13 @@ export class SessionTokens {
     })
   }
 
-  /** 32 random bytes, from two UUIDs with 122 random bits each. */
+  /** Return 32 random bytes, derived from two UUIDs with 122 random bits each. */
   #random(): Buffer {
     return createHash('sha256').update(`${this.#clock.uuid()}${this.#clock.uuid()}`).digest()
   }
 }
 
-/** Throws if another key encrypted the token, or if it is not a token. */
+/** Return the text of a token. Throws if another key encrypted it, or if it is not a token. */
 function decrypted(token: Buffer, key: Uint8Array): string {
   const opened = createDecipheriv(cipher, key, token.subarray(0, nonceBytes), { authTagLength: tagBytes })
   opened.setAuthTag(token.subarray(Math.max(nonceBytes, token.length - tagBytes)))

@@ -1,10 +1,11 @@
 /**
- * The order of the calls of this process that write to the same table. It prevents repeated work, not wrong results: a
- * commit is decided on the state that its entry follows, whichever call comes first.
+ * Orders the calls of this process that write to the same table, so that they do not repeat work after conflicts.
+ * Results are correct in any order, because a commit is decided on the state that its entry follows.
  *
- * - A call on a table's newest version takes a turn. No turn waits for a client.
- * - A call that creates a table holds its name while it receives rows. The next such call finds the created table.
- * - A call that lost several races has priority. Other calls wait before they commit, at most 200 ms.
+ * - Calls that change the newest version of a table run one after the other. None of them waits for a client.
+ * - Calls that create a table of the same name run one after the other, each while it receives its rows. The next call
+ *   finds the created table.
+ * - A call that has conflicted several times gets priority. Other calls wait at most 200 ms before they commit.
  */
 import { pathKey } from '../catalog/state.js'
 import type { Clock } from '../primitives/clock.js'
@@ -22,30 +23,35 @@ export class TableWriters {
   }
 
   /**
-   * Run `work` after earlier work in a turn of any of the tables. Rejects with `signal.reason` while it waits.
-   *
-   * `ids`: paths of tables, which may repeat.
+   * Run `work` after all earlier work on any of the tables has ended. `ids`: the paths of the tables; duplicates are
+   * allowed. Rejects with `signal.reason` if the signal aborts during the wait.
    */
   inTurn<T>(ids: readonly (readonly string[])[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#turns.runAll(ids.map(pathKey), work, signal)
   }
 
-  /** Run `work`, which creates the table of path `id`, after earlier work that does. Rejects with `signal.reason` while it waits. */
+  /**
+   * Run `work`, which creates the table with the path `id`, after all earlier work that creates this table has ended.
+   * Rejects with `signal.reason` if the signal aborts during the wait.
+   */
   creating<T>(id: readonly string[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#creations.run(pathKey(id), work, signal)
   }
 
-  /** Wait until no call with priority runs on the tables `uuids`, at most 200 ms for each. Rejects with `signal.reason`. */
+  /**
+   * Wait until no call with priority runs on the tables `uuids`, at most 200 ms per table. Rejects with `signal.reason`
+   * if the signal aborts.
+   */
   async yield(uuids: readonly string[], signal?: AbortSignal): Promise<void> {
     for (const uuid of uuids) await this.#urgent.yield(uuid, signal)
   }
 
   /**
-   * Run `work` with priority on the tables `uuids`. A caller that passed `yield` before may still win one race against
+   * Run `work` with priority on the tables `uuids`. A call that passed `yield` earlier may still commit once before
    * `work`, so `work` should try twice.
    */
   urgently<T>(uuids: readonly string[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    // All callers take tables in the same order, so none waits for a call that waits for it.
+    // All calls lock the tables in the same order, so that no two calls wait for each other.
     return [...new Set(uuids)]
       .sort()
       .reduceRight((next, uuid) => () => this.#urgent.run(uuid, next, signal), work)()

@@ -286,7 +286,7 @@ describe('a batch has its slot before its final names', () => {
     const { send, error } = await takenBatch(1, [1], 'k')
     expect(error).toMatchObject({
       ...conflict,
-      message: expect.stringMatching(/version 1 of table "t".* did change table "other"/),
+      message: expect.stringMatching(/version 1 of table "t".* the batch changed table "other"/),
     })
     expect(await recorded()).toEqual(['version 1', 'version 1', 'taken 1'])
     expect(await versionsOf()).toEqual([1])

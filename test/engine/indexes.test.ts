@@ -202,7 +202,7 @@ test('A-083 an equal definition changes nothing, another one replaces it or is r
     expect(await failure(create({ ...other, replace }))).toMatchObject({
       code: 7,
       status: 409,
-      message: 'table "t" has an index "id_idx" already: BTREE on "id"',
+      message: 'table "t" already has an index "id_idx": BTREE on "id"',
     })
   }
   const second = await create({ ...other, replace: true })

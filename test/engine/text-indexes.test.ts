@@ -337,7 +337,7 @@ describe('defined', () => {
     expect(await create({ stem: false, language: 'english', max_ngram_length: 3 })).toEqual(first)
     expect(await failure(create({ replace: false }))).toMatchObject({
       code: 7,
-      message: 'table "t" has an index "text_idx" already: FTS on "text"',
+      message: 'table "t" already has an index "text_idx": FTS on "text"',
     })
     const second = await create({ custom_stop_words: ['a'], replace: true })
     expect(second.transaction_id).not.toBe(first.transaction_id)
@@ -383,7 +383,7 @@ describe('a change of the column', () => {
     await table.alterColumns({ text: { type: 'int32' } })
     release()
     expect(await failure(table.waitForIndex('text_idx'))).toMatchObject({
-      message: expect.stringContaining('was made int32 before it was indexed'),
+      message: expect.stringContaining('got the type int32 before it was indexed'),
     })
   })
 

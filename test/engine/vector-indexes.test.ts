@@ -137,7 +137,7 @@ test('A-083 an equal definition changes nothing; another metric or parameter mak
   for (const other of [{}, { num_partitions: 3 }, { num_partitions: 2, distance_type: 'dot' }]) {
     expect(await failure(create({ ...other, replace: false }))).toMatchObject({
       code: 7,
-      message: 'table "t" has an index "v_idx" already: IVF_PQ on "v"',
+      message: 'table "t" already has an index "v_idx": IVF_PQ on "v"',
     })
   }
   const second = await create({ num_partitions: 3, replace: true })

@@ -97,8 +97,8 @@ export function indexSuite({ name, open }: Door): void {
       [{ id: ['no'] }, { code: 4, status: 404 }],
       [{ column: 'idd' }, { code: 12, status: 404, hint: 'did you mean "id"?' }],
       [{ column: 'meta.lag' }, { code: 12, hint: 'did you mean "meta.lang"?' }],
-      [{ column: 'tags' }, { code: 13, status: 400, hint: 'an index on it is LABEL_LIST' }],
-      [{ index_type: 'LABEL_LIST' }, { code: 13, hint: 'an index on it is BTREE or BITMAP' }],
+      [{ column: 'tags' }, { code: 13, status: 400, hint: 'use LABEL_LIST' }],
+      [{ index_type: 'LABEL_LIST' }, { code: 13, hint: 'use BTREE or BITMAP' }],
       [{ column: 'meta' }, { code: 13, message: expect.stringContaining('struct<lang: utf8>') }],
       [{ column: 'vector', index_type: 'LABEL_LIST' }, { code: 13 }],
       [
@@ -111,15 +111,15 @@ export function indexSuite({ name, open }: Door): void {
       ],
       [
         { column: 'text', index_type: 'IVF_FLAT' },
-        { code: 13, status: 400, hint: expect.stringContaining('lists of a fixed size') },
+        { code: 13, status: 400, hint: expect.stringContaining('fixed-size lists') },
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', distance_type: 'hamming' },
-        { code: 13, status: 400, hint: 'IVF_FLAT does; others take l2, cosine or dot' },
+        { code: 13, status: 400, hint: 'use IVF_FLAT for hamming, or choose l2, cosine or dot' },
       ],
       [
         { column: 'vector', index_type: 'IVF_FLAT', distance_type: 'hamming' },
-        { code: 13, status: 400, hint: 'an index on it takes l2, cosine or dot' },
+        { code: 13, status: 400, hint: 'use l2, cosine or dot' },
       ],
       [
         { column: 'vector', index_type: 'IVF_PQ', num_sub_vectors: 3 },

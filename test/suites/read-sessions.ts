@@ -159,8 +159,8 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       const refused: readonly [ScanOptions, RegExp][] = [
         [{ where: 'id > 3' }, /files and filter/],
         [{ withRowId: true }, /files and with_row_id/],
-        [{ select: { double: 'id * 2' } }, /files contain only columns/],
-        [{ select: ['_rowid'] }, /files contain only columns/],
+        [{ select: { double: 'id * 2' } }, /only columns of the table/],
+        [{ select: ['_rowid'] }, /only columns of the table/],
       ]
       for (const [options, message] of refused) {
         expect(await failure(scanned({ ...options, files: true }))).toMatchObject({ code: 13, message })

@@ -114,7 +114,7 @@ describe('records', () => {
     const all = async () => {
       for (;;) await splitter.push(filler)
     }
-    await expect(all()).rejects.toThrow('line 2 begins a record of more than 67108864 bytes')
+    await expect(all()).rejects.toThrow('line 2 begins a record that is longer than 67108864 bytes')
   })
 })
 

@@ -144,9 +144,9 @@ describe('columns', () => {
   })
 
   test.each<[string, string, ReadCsvOptions, RegExp]>([
-    ['a name twice', 'a,b,a\n', {}, /line 1 names the column "a" twice/],
-    ['too few cells', 'a,b\n1,2\n"x\ny"\n', {}, /line 3 has 1 cells where there are 2 columns/],
-    ['too many', 'a,b\n1,2,3\n', {}, /line 2 has 3 cells where there are 2 columns/],
+    ['a name twice', 'a,b,a\n', {}, /line 1 has the column name "a" twice/],
+    ['too few cells', 'a,b\n1,2\n"x\ny"\n', {}, /line 3 has 1 cells, but the file has 2 columns/],
+    ['too many', 'a,b\n1,2,3\n', {}, /line 2 has 3 cells, but the file has 2 columns/],
     ['a column the schema lacks', 'c,e\n', typed({ kind: 'bool' }), /no column named "e"/],
     ['a type of no column', 'a\n', { types: { b: 'string' } }, /no column named "b"/],
     ['an unknown type', 'a\n1\n', { types: { a: 'txt' } }, /"txt" is not a type/],
@@ -160,7 +160,7 @@ describe('columns', () => {
       'more columns than any table has',
       ','.repeat(10_000),
       {},
-      /line 1 names 10001 columns, more than 10000/,
+      /line 1 has 10001 column names; at most 10000 are allowed/,
     ],
     [
       'a delimiter that is none',
@@ -247,7 +247,7 @@ describe('types are inferred', () => {
     const cells = [...Array.from({ length: 10_000 }, (_, i) => `${i}`), cell]
     const error = await failure(column(cells))
     expect(error.code).toBe(ErrorCode.SchemaValidation)
-    expect(error.message).toBe(`line 10002: column "c" is ${type}, got "${cell}"`)
+    expect(error.message).toBe(`line 10002: column "c" has the type ${type}, got "${cell}"`)
     expect(error.hint).toContain('pass types: { "c": \'string\' }, a schema, or infer: false')
     expect(await column(cells, { types: { c: 'string' } })).toHaveLength(10_001)
   })
@@ -260,7 +260,7 @@ describe('types are inferred', () => {
     ['booleans', 'true', 'yes', 'bool'],
   ])('a later cell that is none of the %s before it is refused', async (_, cell, later, type) => {
     const error = await failure(column([...Array.from({ length: 10_000 }, () => cell), later]))
-    expect(error.message).toContain(`line 10002: column "c" is ${type}, got `)
+    expect(error.message).toContain(`line 10002: column "c" has the type ${type}, got `)
   })
 })
 
@@ -355,6 +355,6 @@ describe('types of a schema', () => {
   ])('%j is not %s', async (type, cell) => {
     const error = await failure(column([cell], typed(type)))
     expect(error).toMatchObject({ code: ErrorCode.SchemaValidation, hint: undefined })
-    expect(error.message).toMatch(/^line 2: column "c" is .*, got "/)
+    expect(error.message).toMatch(/^line 2: column "c" has the type .*, got "/)
   })
 })

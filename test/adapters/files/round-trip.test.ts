@@ -44,7 +44,7 @@ async function through(
     for await (const row of read(pipe)) found.push(row)
   } catch (error) {
     const cause = await writing
-    if (cause !== null && /beyond the years ISO 8601 has texts for|rows without columns/.test(cause.message))
+    if (cause !== null && /beyond the year range of ISO 8601|rows without columns/.test(cause.message))
       return null
     throw cause ?? error
   }

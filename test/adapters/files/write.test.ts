@@ -101,7 +101,7 @@ describe('what is written', () => {
     expect(error.message).toContain('row 1: column "i" is int8, got 300')
     const late = [...Array.from({ length: 1024 }, () => ({ i: 1 })), { i: 'x' }]
     expect((await failure(writeArrow(path, late))).message).toMatch(
-      /of the rows from 1024 on, row 0: column "i"/,
+      /in the rows from row 1024 on: row 0: column "i"/,
     )
   })
 })
@@ -210,9 +210,9 @@ describe('refused', () => {
     ['a row that is none', [{ a: 1 }, null], /row 1 is not an object of columns: null/],
     ['an array of arrays', [[1]], /row 0 is not an object of columns: \[1\]/],
     ['another column', [{ a: 1 }, { b: 2 }], /row 1 has the unknown key "b"/],
-    ['a function', [{ a: () => 1 }], /row 0: column "a" holds a function/],
-    ['a set', [{ a: 1 }, { a: new Set() }], /row 1: column "a" holds a Set/],
-    ['a Date that is none', [{ a: new Date(Number.NaN) }], /row 0: column "a" holds an invalid Date/],
+    ['a function', [{ a: () => 1 }], /row 0: column "a" contains a function/],
+    ['a set', [{ a: 1 }, { a: new Set() }], /row 1: column "a" contains a Set/],
+    ['a Date that is none', [{ a: new Date(Number.NaN) }], /row 0: column "a" contains an invalid Date/],
     ['a circle', [{ a: circle }], /row 0: column "a" is nested deeper than 48 levels/],
     [
       'half of a character, in CSV',

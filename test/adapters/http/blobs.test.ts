@@ -65,10 +65,10 @@ test('fetch_blobs returns the bytes in the order of the row ids, with nulls and 
 })
 
 test.each([
-  ['id', [0], 400, /not a blob column: it is int32/],
+  ['id', [0], 400, /not a blob column: it has the type int32/],
   ['no', [0], 404, /no column named "no"/],
   ['image', [0, 77], 400, /no row with the id 77/],
-  ['image', [3], 406, /lies at a URI, which the server does not open/],
+  ['image', [3], 406, /is stored at a URI, and the server does not open URIs/],
 ])('fetch_blobs of column %s and rows %s is refused', async (column, row_ids, status, message) => {
   const response = await post('fetch_blobs', { column, row_ids })
   expect(response.status).toBe(status)

@@ -257,7 +257,10 @@ describe('errors', () => {
     async text => {
       const url = await listening(createServer((_, response) => response.end(text)))
       const { operations } = client(url)
-      const broken = { code: ErrorCode.Internal, message: expect.stringContaining('is not as specified') }
+      const broken = {
+        code: ErrorCode.Internal,
+        message: expect.stringContaining('does not follow the specification'),
+      }
       await expect(operations.listAllTables({})).rejects.toMatchObject(broken)
       await expect(operations.queryTable(query)).rejects.toMatchObject(broken)
     },

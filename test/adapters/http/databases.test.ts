@@ -96,7 +96,7 @@ describe('databases', () => {
 
   test('a request without a database gets the default one, or an error', async () => {
     const strict = await start(open({ create: true }))
-    expect(await spaces(strict, {})).toEqual([400, 13, 'the request names no database'])
+    expect(await spaces(strict, {})).toEqual([400, 13, 'the request has no database'])
     const nameless = { 'x-lancedb-database-prefix': 'a' }
     expect(await spaces(strict, nameless)).toEqual([400, 13, expect.stringContaining('is empty')])
     const kind = await start(open({ create: true, default: 'main' }))

@@ -245,8 +245,8 @@ describe('authentication', () => {
   })
 
   test.each([
-    ['nothing', {}, 'lets nobody in'],
-    ['no secrets', { tokens: {}, apiKeys: {} }, 'lets nobody in'],
+    ['nothing', {}, 'would refuse every caller'],
+    ['no secrets', { tokens: {}, apiKeys: {} }, 'would refuse every caller'],
     ['a way there is not', { token: { a: 'b' } }, 'auth.token'],
     ['no object', 'secret', 'auth must be an object'],
     ['no URL', { jwt: { jwksUrl: 'keys.json' } }, '"keys.json"'],

@@ -148,21 +148,21 @@ describe('rows in', () => {
   })
 
   test.each([
-    ['application/json', '[{"id":1},{"id":"x"}]', 'row 1: column "id" is int64, got "x"'],
+    ['application/json', '[{"id":1},{"id":"x"}]', 'row 1: column "id" has the type int64, got "x"'],
     ['application/json', '[{"id":1},{"id":2,}]', 'row 1 is not valid JSON'],
     ['application/json', '[{"id":1},{"nope":2}]', 'row 1: no column named "nope"'],
     ['application/json', '[{"id":1},[2]]', 'row 1 is not a JSON object: it begins with "["'],
-    ['application/json', '[{"id":1}{"id":2}]', 'after row 0 comes "{"'],
+    ['application/json', '[{"id":1}{"id":2}]', 'expected "," or "]" after row 0, got "{"'],
     ['application/json', '[{"id":1},]', 'row 1 is not a JSON object: it begins with "]"'],
-    ['application/json', '[{"id":1}] 2', 'after the end of the JSON array comes "2"'],
+    ['application/json', '[{"id":1}] 2', 'expected the end of the text after the JSON array, got "2"'],
     ['application/json', '[{"id":1},{"id":2}', 'ends after 2 complete rows'],
     ['application/json', '{"id":1}', 'must be a JSON array of objects'],
     ['application/json', '', 'the body is empty'],
     ['application/json', '[{"title":"x"}]', 'id'],
-    ['application/x-ndjson', '{"id":1}\n\n{"id":2.5}\n', 'line 3: column "id" is int64, got 2.5'],
+    ['application/x-ndjson', '{"id":1}\n\n{"id":2.5}\n', 'line 3: column "id" has the type int64, got 2.5'],
     ['application/x-ndjson', '{"id":1}\n[]\n', 'line 2 is not a JSON object'],
-    ['text/csv', 'id,title\n1,a\nx,b\n', 'line 3: column "id" is int64, got "x"'],
-    ['text/csv', 'id,title\n1\n', 'line 2 has 1 cells where there are 2 columns'],
+    ['text/csv', 'id,title\n1,a\nx,b\n', 'line 3: column "id" has the type int64, got "x"'],
+    ['text/csv', 'id,title\n1\n', 'line 2 has 1 cells, but the file has 2 columns'],
     ['text/csv', 'id,wrong\n1,2\n', 'no column named "wrong"'],
   ])('%s %j is refused, and nothing is stored', async (type, body, message) => {
     const { ns, url } = await withBooks()
@@ -395,9 +395,9 @@ describe('GET /v1/table/{id}/rows', () => {
   test.each([
     ['?colums=id', 'colums is not a known parameter'],
     ['?columns=', 'columns must be names separated by commas, got ""'],
-    ['?columns=id,id', 'columns names "id" twice'],
+    ['?columns=id,id', 'columns has the name "id" twice'],
     ['?columns=nope', 'nope'],
-    ['?order=-', 'order must name a column after "-"'],
+    ['?order=-', 'order must have a column name after "-"'],
     ['?limit=-1', 'limit must be an integer from 0'],
     ['?limit=1&limit=2', 'limit is given 2 times'],
     ['?offset=x', 'offset must be an integer from 0'],
