@@ -1,5 +1,5 @@
 /**
- * Locates the rows of a slice in files, for readers with access to the files: paths, row positions, and deleted rows.
+ * Locates the rows of a slice in data files, so that a client with access to the files can read them directly.
  */
 import { filePath } from '../manifest/file-names.js'
 import { type DataFile, type Fragment, liveRows } from '../manifest/layout.js'
