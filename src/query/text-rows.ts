@@ -1,7 +1,7 @@
-/** Sets of rows with scores, and their combinations. */
+/** Combines sets of rows with scores. */
 import { joinNumbers } from '../primitives/join-numbers.js'
 
-/** Rows by position (`rowPlace`), each once. */
+/** A set of rows with scores. */
 export interface ScoredPlaces {
   /** Positions of the rows as encoded by `rowPlace`, without duplicates. */
   readonly places: Float64Array
