@@ -4,8 +4,7 @@
  * the same bits.
  *
  * Let o and q be the differences of a vector and a query from a centroid, P a rotation, and b the signs of Po (each 1
- * or -1). In
- * |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product o.q is unknown. Its estimate is (|o|^2 / b.Po) (b.Pq).
+ * or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product o.q is unknown. Its estimate is (|o|^2 / b.Po) (b.Pq).
  *
  * The estimate is unbiased, because b / (b.Po / |o|^2) differs from Po by a vector that is orthogonal to Po, and the
  * rotation gives this vector a random direction. b.Po is the sum of the absolute elements of Po. So each row has two

@@ -300,7 +300,8 @@ class Extreme implements Accumulator {
   readonly #isGreatest: boolean
   readonly #best: Scalar[] = []
   /**
-   * By group: the row with the minimum or maximum in the current call of `add`, or -1. All are -1 between two calls.
+   * By group, during a call of `add`: the row with the minimum or maximum, or -1. Between two calls, every element is
+   * -1.
    */
   #first = new Int32Array(0)
 

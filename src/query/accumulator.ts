@@ -17,8 +17,8 @@ export interface Accumulator {
    */
   add(groups: Uint32Array, arg: Column | null, count: number): void
   /**
-   * Compute after the last row whatever takes too long for `finish`, without blocking the event loop. Called once,
-   * before `finish`. `count`: number of groups.
+   * Do the long computations after the last row, so that `finish` does not block the event loop. Called once, before
+   * `finish`. `count`: number of groups.
    */
   prepare?(count: number, pacer: Pacer): Promise<void>
   /** Return one result for each group from `from` to `to - 1`, in the type of the aggregate. */

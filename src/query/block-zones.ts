@@ -3,7 +3,7 @@
  * later filter for one value of an ascending key then reads only one stretch.
  *
  * - The second filter on a column computes the statistics, because many columns are filtered only once.
- * - The statistics are dropped with the column. They take less than 1 % of its memory.
+ * - When the cache evicts a column, its statistics are dropped too. They take less than 1 % of the column's memory.
  * - If the statistics of a column exclude hardly any stretches, filters no longer use them.
  * - A filter that can fail is evaluated on every row. Otherwise its failure would depend on earlier filters.
  */
@@ -100,7 +100,7 @@ export function stretchesOf(
     const zone = zones.get(column.path[0]!)?.all
     return zone === undefined ? others(column) : { zone, rows }
   }
-  // Conditions that the statistics of the whole part do not decide, but the statistics of single stretches may.
+  // Conditions that the statistics of the whole part do not decide. The statistics of single stretches may decide them.
   const open: Bound[] = []
   let isRestSure = true
   for (const condition of filter.conditions) {
@@ -159,8 +159,9 @@ export class BlockZones {
   }
 
   /**
-   * Return the computed statistics of a part. Return null if no filtered column has useful ones, besides the stored
-   * statistics, which the caller has already used. The batch has all rows of the part, as cached columns.
+   * Return the computed statistics of a part for a filter. Return null if no column of the batch has computed
+   * statistics that may exclude stretches. The batch must have all rows of the part, as cached columns. `stored`: the
+   * stored statistics of the part. Columns with stored statistics need no computed statistics.
    */
   static of(
     filter: BoundExpression,

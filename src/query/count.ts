@@ -40,7 +40,8 @@ export async function countMatching(
 }
 
 /**
- * Count the matches of a fragment from indexes only, without opening its files. Return null if this is not possible.
+ * Count the matches of a fragment from indexes only, without opening its files. Return null if the indexes do not
+ * answer the whole filter for all rows of the fragment, or if it has deleted rows.
  */
 function countFound({ named, probed, residual }: PreparedFilter, fragment: Fragment): number | null {
   if (named !== null || probed === null || residual !== null || fragment.dead.count > 0) return null

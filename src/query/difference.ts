@@ -1,7 +1,7 @@
 /**
  * Finds the rows of one version that another version of the table does not have at the same position. Two rows have the
  * same position if they have the same fragment and offset, and their common columns are in the same files. Then their
- * values are equal. A row at another position may be unchanged: compaction moves rows.
+ * values are equal. A row at another position may have the same values too, because compaction moves rows.
  *
  * Files that both versions share are not opened. So the cost is proportional to the difference, plus one check per
  * fragment.
@@ -63,7 +63,8 @@ export class Difference {
 
 function elsewhereIn(fragment: Fragment, before: Fragment, shared: readonly number[]): Elsewhere {
   if (!sameFiles(fragment.files, before.files, shared)) return 'all'
-  // Within the same files, the other version lacks exactly the rows of those deletion vector parts that only it has.
+  // Both versions have the same files here, so the other version lacks only rows that it has deleted. These are in the
+  // parts of its deletion vector that this version does not have.
   const dead = new Set(fragment.dead.parts.map(runsKey))
   return before.dead.parts.filter(part => !dead.has(runsKey(part)))
 }

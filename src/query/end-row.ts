@@ -10,14 +10,15 @@ import { decoded } from '../sql/kernels/dictionary.js'
 import { type Accumulator, rowsOfGroups } from './accumulator.js'
 
 /**
- * Kept values that later rows have replaced are removed when there are more than this number plus the number of groups.
+ * Values that later rows have replaced are removed from memory when there are more of them than this number plus the
+ * number of groups.
  */
 const maxReplaced = 16 * 1024
 
 export class EndRow implements Accumulator {
   readonly #type: DataType
   readonly #isLast: boolean
-  /** Kept values: of rows that were the first or last of their group when they were added. */
+  /** Values of rows that were the first or last row of their group when they were added. Some are replaced by now. */
   #pieces: Column[] = []
   #length = 0
   /** By group: the row of its value in `#pieces`; -1 if the group has no row yet. */

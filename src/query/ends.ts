@@ -16,7 +16,7 @@ import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
 import type { Plan } from './plan.js'
 
-/** The end or ends of the sorted values of a column whose rows a plan needs. */
+/** The rows that a plan needs: those with the minimum values of a column, with the maximum values, or both. */
 interface Ends {
   readonly column: ColumnNode
   readonly least: boolean

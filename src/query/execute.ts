@@ -217,9 +217,11 @@ async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch>
   return withHighlights(rows, run, hits)
 }
 
-/** In an answer to several query vectors, a batch is complete when it has at least this many rows, */
+/** In an answer to several query vectors: number of rows at which a batch is complete. */
 const joinedRows = 1024
-/** or the rows of this many query vectors. */
+/**
+ * In an answer to several query vectors: number of query vectors at which a batch is complete, even with fewer rows.
+ */
 const joinedQueries = 256
 
 /** Return the nearest rows of each query vector, one query vector after the other. */
@@ -233,7 +235,7 @@ async function batchAnswers(
   const batches: Batch[] = []
   let pieces: Batch[] = []
   let rows = 0
-  // Join the rows of several query vectors, because every batch of the answer becomes a message of its own.
+  // Join the rows of several query vectors, because every batch of the answer becomes a separate message.
   const join = () => {
     if (pieces.length > 0) batches.push(pieces.length === 1 ? pieces[0]! : concatBatches(pieces))
     pieces = []
@@ -298,8 +300,8 @@ function* windowOf(run: Run): TaskStream<RowHits> {
     return
   }
   const enough = offset + limit
-  // Pass steps of their own to `foundRows`. The time between two requests includes the time of the consumer, so it must
-  // not change the steps of the filter.
+  // `stepsOf([])`: do not learn step sizes for an expression here. The time until the consumer's next request includes
+  // the time in which the consumer computes the output, so it is not the cost of an expression.
   const rows = order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf([]), enough)
   let skip = offset
   let want = limit

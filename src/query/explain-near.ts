@@ -42,7 +42,7 @@ export async function describeVectorSearch(
   const own = reader.vectorIndexes.find(known => known.name === name)!
   const asked = `name=${name}, k=${countText(k)}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
-  const few = isFiltered ? ', or exact where few rows pass' : ''
+  const few = isFiltered ? ', or exact if few rows pass the filter' : ''
   const poor = isEffortGiven(index) ? '' : await poorText(own, isFiltered, pacer)
   const left = await uncoveredText(own, fast, reader, pacer)
   return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}${sum}, candidates measured${few}${poor}${left}`
@@ -84,7 +84,7 @@ function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
 
 function skippedText(field: VectorField, reader: TableReader): string {
   const hasCover = coversOf(field, reader).length > 0
-  return hasCover ? ', rows that no index covers skipped' : ', all rows skipped: it has no index'
+  return hasCover ? ', unindexed rows skipped' : ', all rows skipped: the column has no index'
 }
 
 async function uncoveredText(
@@ -97,5 +97,5 @@ async function uncoveredText(
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
   if (rows === 0) return ''
-  return `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'measured'}`
+  return `, ${rows} unindexed rows ${fast ? 'skipped' : 'measured'}`
 }

@@ -70,6 +70,6 @@ async function columnText(
   let rows = 0
   for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
-  const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'skipped' : 'read'}`
+  const left = rows === 0 ? '' : `, ${rows} unindexed rows ${fast ? 'skipped' : 'read'}`
   return `${name} by ${index.name}, deltas=${index.segments.length}${left}`
 }

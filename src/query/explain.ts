@@ -180,7 +180,7 @@ function unusedIndexes(
   const reason =
     used.length > 0
       ? 'evaluating the rows that the other indexes find is cheaper'
-      : `a scan is cheaper, of ${rows} rows in about ${milliseconds(scanCost)}`
+      : `a scan of ${rows} rows in about ${milliseconds(scanCost)} is cheaper`
   const offered = new Set([...used, ...unused].flatMap(({ conjunct }) => indexesOf(conjunct.probes)))
   const lines = unused.map(({ conjunct, estimate, cost }) => {
     const query = printProbes(conjunct.probes)
@@ -188,7 +188,9 @@ function unusedIndexes(
   })
   for (const index of indexes) {
     if (offered.has(index) || !filter.columns.includes(index.path[0]!)) continue
-    lines.push(`not used: ${index.name}(${index.kind}): the filter has no condition that it answers`)
+    lines.push(
+      `not used: ${index.name}(${index.kind}): the filter has no condition that this index can answer`,
+    )
   }
   return lines
 }

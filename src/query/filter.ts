@@ -57,15 +57,15 @@ interface Asked {
   readonly filter: BoundExpression | null
   /** Number of live rows of the version to skip; default 0. */
   readonly from?: number
-  /** Number of live rows of the version at which the scan ends; default: none. */
+  /** Number of live rows of the version, counted from its start, after which the scan ends. Default: all rows. */
   readonly until?: number
-  /** Number of matches after which the scan may stop; default: none. */
+  /** Number of matches after which the scan may stop. Default: no limit. */
   readonly enough?: number
   /** Columns that will be read, in addition to those of the filter. */
   readonly names: readonly string[]
 }
 
-/** A filter prepared for one version. A row passes if all its conditions hold. */
+/** A filter prepared for one version. A row passes if all conditions are true. */
 export interface PreparedFilter extends SplitFilter {
   /** The rows that indexes returned; null: no index is used. */
   readonly probed: ProbedRows | null
@@ -257,8 +257,8 @@ export function mayHold(source: RowSource, prepared: PreparedFilter, fragment: F
 }
 
 /**
- * Return the conditions to evaluate on the rows of a fragment. Null: all rows pass. 'none': no row passes. The answer
- * uses statistics and the indexes.
+ * Return the conditions that must still be evaluated on the rows of a fragment, after the index lookups and the check
+ * of its statistics. Null: all rows pass. 'none': no row passes.
  */
 function remainingIn(
   source: RowSource,
@@ -273,7 +273,8 @@ function remainingIn(
 }
 
 /**
- * Return whether the fragment may have rows that the comparison of versions, row numbers and indexes do not exclude.
+ * Return whether a fragment may have rows that pass the comparison of versions, the conditions on row numbers and the
+ * index lookups.
  */
 function mayChoose(
   { reader, difference }: RowSource,
@@ -526,7 +527,7 @@ function* slices(
     chosen !== null || isSparse || batch === null
       ? null
       : BlockZones.of(filter, batch, stretches?.zones ?? new Map())
-  // Number of rows of the sparse batch before the current run.
+  // If `isSparse`, `batch` has only the rows of the stretches to evaluate: number of its rows before the current range.
   let before = 0
   for (const { from: start, to, isSure } of runs) {
     const missing = isSparse ? start - before : 0

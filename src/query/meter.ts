@@ -30,7 +30,7 @@ interface NearFigures {
   candidates: number
   /** Number of rows whose exact distance was measured without an index. */
   exact: number
-  /** How searches in index segments ended. */
+  /** The ways in which searches in index segments ended. */
   readonly endings: Set<Ending>
 }
 

@@ -11,11 +11,11 @@ import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
 
-/** A set of integers: all integers from `least` to `greatest`, or only `members` if it is not null. */
+/** A set of integers: the numbers `members`, or all integers from `least` to `greatest` if `members` is null. */
 interface Numbers {
   readonly least: number
   readonly greatest: number
-  /** Numbers between `least` and `greatest`, ascending and distinct. */
+  /** The numbers of the set, ascending and distinct. Null: all integers from `least` to `greatest`. */
   readonly members: Float64Array | null
 }
 

@@ -53,8 +53,8 @@ export class NearCandidates {
   }
 
   /**
-   * Return the distance of the last of the nearest measured rows that the stopping rule watches. `k`: number of wanted
-   * rows.
+   * Return the greatest distance of the watched rows. These are the nearest measured rows, at least `k` of them, whose
+   * changes the stopping rule watches.
    */
   farthest(k: number): number {
     const { distances, measured } = this

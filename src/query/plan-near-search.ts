@@ -14,7 +14,10 @@ export interface NearIndex {
   readonly field: number
 }
 
-/** The value that some clients send for all three options of probes if their caller has not set any of them. */
+/**
+ * Some clients send this value for `nprobes`, `minimum_nprobes` and `maximum_nprobes` if their caller sets none of
+ * them.
+ */
 const clientDefault = 20
 
 /**

@@ -114,7 +114,7 @@ function unordered(what: string, name: string, type: DataType) {
 /** Refuse options that have no meaning for groups, for distinct rows or for searches. Throws `InvalidInput`. */
 function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   if (request.having !== undefined && !isGrouped) {
-    throw invalidInput('having is a condition on groups, and this query has no groups', {
+    throw invalidInput('having is a condition on groups, but this query has no groups', {
       hint: 'use filter (where) for a condition on rows, or group_by (groupBy)',
     })
   }
@@ -159,7 +159,7 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   const aliases = Object.entries(columns.column_aliases!)
   if (aliases.length === 0) throw invalidInput('columns.column_aliases must have at least one column, got {}')
   if (aliases.length > maxExpressions) {
-    throw invalidInput(`${aliases.length} expressions are selected, more than ${maxExpressions}`, {
+    throw invalidInput(`at most ${maxExpressions} expressions can be selected, got ${aliases.length}`, {
       hint: 'select fewer expressions; an array of plain column names has no limit',
     })
   }
@@ -458,8 +458,8 @@ function orderTree(name: string, source: Schema): Expr | null {
     const tree = parseExpression(name)
     return tree.kind === 'column' ? null : tree
   } catch (error) {
-    // A text without operators is probably the name of a column that does not exist. Then null leads to the better
-    // error.
+    // A text without operators is probably the name of a column that does not exist. So return null, and the caller
+    // throws `ColumnNotFound`.
     if (/^[^-+*/%<>=|()[\]]*$/.test(name)) return null
     return inColumn(name, () => {
       throw error

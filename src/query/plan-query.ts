@@ -34,7 +34,7 @@ const unindexed: Searchable = {
 
 /**
  * Plan a request. `binding`: the loaded binder; may be null if the query has no expressions (`hasExpressions`).
- * `searchable`: default: no indexes.
+ * `searchable`: the search indexes; default: none.
  *
  * Throws `ColumnNotFound` for unknown columns, `InvalidInput` for values that do not fit the table, `SchemaValidation`
  * for types that do not fit, and `Unsupported` for options that this engine does not support.

@@ -32,7 +32,7 @@ const depthMax = 64
 export function checkDepth(depth: number): void {
   if (depth > depthMax)
     throw invalidInput(
-      `operators of a full-text query are nested ${depth} deep, at most ${depthMax} are allowed`,
+      `operators of a full-text query may be nested at most ${depthMax} levels deep, got ${depth}`,
     )
 }
 
@@ -72,7 +72,7 @@ export function planTextSearch(
     const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
       `column ${quote(bare.path.join('.'))} has no full-text index${isAwaited ? ' yet' : ''}, and require_index is given`,
-      { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create one of type FTS' },
+      { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create an index of type FTS' },
     )
   }
   return { columns: planner.columns, query, fast: fast_search === true, unused: planner.unused }

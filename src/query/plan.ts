@@ -68,7 +68,7 @@ export interface OutputColumn {
 /** An aggregate over the rows of each group. */
 export interface Aggregate {
   readonly fn: AggregateFunction
-  /** Whether equal values count once. */
+  /** Whether the aggregate uses each distinct value of a group only once. */
   readonly distinct: boolean
   /** The argument. Null for `count(*)`. */
   readonly arg: BoundExpression | null
@@ -146,7 +146,7 @@ export interface Plan {
   readonly counted: 'found' | 'answer'
   /** Number of rows to skip. */
   readonly offset: number
-  /** Maximum number of rows after the offset. No limit is a number that is larger than any table. */
+  /** Maximum number of rows after the offset. It may exceed the number of rows of any table, which means no limit. */
   readonly limit: number
 }
 

@@ -62,9 +62,9 @@ function* evaluatingTask(values: readonly BoundExpression[], batch: Batch, pacer
 }
 
 /**
- * Stream all rows that match, step by step. A search returns the best row first, a scan returns row order. `names`:
- * columns that the caller reads. `steps`: sizes of the steps. `enough`: number of rows after which the caller stops;
- * default: no limit.
+ * Stream all rows that match, step by step. A search returns the best row first, a scan returns rows in row order.
+ * `names`: columns that the caller reads. `steps`: sizes of the steps. `enough`: number of rows after which the caller
+ * stops; default: no limit.
  */
 export function* foundRows(
   { plan, source, pacer }: Run,
@@ -138,7 +138,7 @@ function* rankingTask(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits
       found = yield* fused(near, found, fusion, most, reader, pacer)
     }
   }
-  assert(found !== null, 'rows that are ranked are searched by something')
+  assert(found !== null, 'a ranked plan has a vector search or a text search')
   if (counted === 'answer' && near !== null) {
     const placeOf = ({ fragment, first }: Part) => rowPlace(reader.positionOf(fragment.id)!, first)
     found = yield* inRowOrder(found, placeOf, pacer)

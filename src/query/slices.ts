@@ -107,8 +107,8 @@ function cut(pieces: readonly Piece[], total: number, count: number): readonly S
 }
 
 /**
- * Return the row at byte `at` of a piece. If the start or end of the piece is at most `near` bytes away, return this
- * instead.
+ * Return the row at which a piece is cut: the row at byte `at`, or the start or end of the piece if that is at most
+ * `near` bytes away.
  */
 function cutIn({ rows, bytes }: Piece, at: number, near: number): number {
   if (at <= near) return 0

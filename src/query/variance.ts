@@ -6,7 +6,8 @@ import { type Accumulator, doublesOfNumbers, grown, present, results } from './a
 
 /**
  * Computes the variance with Welford's method (Note on a method for calculating corrected sums of squares and products,
- * 1962). It is exact enough because it never subtracts two large sums. The result depends on the order of the rows.
+ * 1962). Its rounding errors are small, because it never subtracts two large sums. The caller must add the values in
+ * row order, because the rounding errors depend on the order.
  */
 export class Variance implements Accumulator {
   readonly #isSample: boolean
