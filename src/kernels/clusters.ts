@@ -41,8 +41,8 @@ const finalRounds = 1
 type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
 
 /**
- * Prepares the assignment of the `rows` vectors of a sample. The returned function accepts any centroids that are not
- * more than those in `most`.
+ * Prepares the assignment of the `rows` vectors of a sample. The returned function can be called with different
+ * centroids, whose number must not exceed that of `most`.
  */
 export type OpenSample = (sample: Float32Array, rows: number, most: Centroids) => AssignRows
 
@@ -91,7 +91,7 @@ export interface TrainingSample {
   readonly dim: number
 }
 
-/** Trains the centroids of each sample like `trainCentroids`. Returns them in the order of the samples. */
+/** Trains centroids for each sample separately, like `trainCentroids`. Returns them in the order of the samples. */
 export type TrainEach = (
   samples: AsyncIterable<TrainingSample>,
   count: number,
@@ -132,9 +132,9 @@ async function trainTogether(
 }
 
 /**
- * Train in two stages. The first stage trains a few clusters. The second stage trains centroids for the rows of each
- * cluster, in proportion to their number. This takes much less time than one stage. The mean distance to the nearest
- * centroid grows by a few percent, of which the final rounds over all rows recover half.
+ * Train in two stages. The first stage divides the rows into a few clusters. The second stage trains centroids for each
+ * cluster separately; their number is proportional to the number of rows. This takes much less time than one stage, but
+ * the mean distance to the nearest centroid is a few percent greater. The final rounds over all rows halve this loss.
  */
 async function trainApart(
   sample: Float32Array,
@@ -327,9 +327,9 @@ class Clusters {
   }
 
   /**
-   * Fill empty clusters: split one of the largest clusters for each. The centroids of the two parts move in opposite
-   * directions on the line to the farthest row, so that the next assignment divides the rows. A cluster whose rows are
-   * all equal cannot be split.
+   * Fill each empty cluster: split one of the largest clusters into two. Their centroids are the old centroid, moved in
+   * opposite directions along the line to the cluster's farthest row. So the next assignment divides the rows. A
+   * cluster whose rows are all equal cannot be split.
    */
   async fillEmpty(pacer: Pacer): Promise<void> {
     const dim = this.#dim

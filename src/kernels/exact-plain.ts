@@ -65,8 +65,8 @@ export function chooseHits(
 }
 
 /**
- * Return the sum of the squares of a query's elements, which the kernel needs for cosine. `exact`: whether the query is
- * compared with bytes as bytes.
+ * Return the sum of the squares of a query's elements, which the kernel needs for cosine. `exact`: whether the rows and
+ * the query are bytes, so that the sum is computed exactly.
  */
 export function squaredNorm(query: Float32Array, exact: boolean): number {
   return (exact ? productOfBytes : productOfFloats)(query, 0, query, 0, query.length)

@@ -204,7 +204,7 @@ function placeQuery(
 function checkFit(rows: VectorRows, query: MeasuredQuery): void {
   const { length } = query.values
   if (length !== rows.dim)
-    throw invalidInput(`the query must have ${rows.dim} dimensions like the vectors, got ${length}`)
+    throw invalidInput(`the query must have ${rows.dim} dimensions (those of the vectors), got ${length}`)
   assert(
     query.metric !== 'hamming' || (rows.kind === 'u8' && query.isBytes),
     'hamming needs rows and a query of bytes',

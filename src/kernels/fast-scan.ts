@@ -35,7 +35,7 @@ export function roundedBytes(parts: number): number {
 /**
  * Round tables of 16 f32s per part to bytes. Entries that are rounded to the bytes b1, b2, ... have a sum of about bias
  * + step * (b1 + b2 + ...). The sum of the bytes fits a u16 for any codes. `out`: address of `roundedBytes(parts)`
- * bytes. Infinite values and NaN are replaced by the greatest float32, negative infinity by the least.
+ * bytes. Infinity and NaN count as the greatest finite float32, and -Infinity as the least.
  */
 export function roundTables(arena: Arena, table: number, parts: number, out: number): void {
   const { buffer, kernel } = arena

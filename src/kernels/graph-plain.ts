@@ -66,7 +66,9 @@ function rise(keys: Float64Array, hole: number, key: number): number {
 /** Partial sums. Stores into this array round to float32. */
 const lanes = new Float32Array(16)
 
-/** Implements `GraphKernel` with plain loops. The functions of the same names in `wasm/graph.ts` have the comments. */
+/**
+ * Implements `GraphKernel` with plain loops. The comments are at the functions of the same names in `wasm/graph.ts`.
+ */
 export class PlainGraph {
   readonly #shape: GraphShape
   readonly #bytes: Uint8Array

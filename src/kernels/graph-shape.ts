@@ -75,8 +75,8 @@ export const endOfCount = 0xffff
 export const insertedTogether = 1024
 
 /**
- * Maximum number of allowed rows behind excluded rows that a walk collects before it measures them, not counting those
- * of one list.
+ * A filtered walk collects the allowed neighbours of excluded rows before it measures them. It measures them as soon as
+ * it has more rows than this number.
  */
 export const gatheredTogether = 512
 
@@ -124,8 +124,8 @@ export interface Scratch {
 }
 
 /**
- * Words of the block: parameters of the kernel. The words from `epoch` on are also state that the kernel keeps for the
- * next call.
+ * Indexes of the words of the block, which has the parameters of the kernel. The kernel also writes some words, such as
+ * `epoch`, and reads them in the next call.
  */
 export const Word = {
   kind: 0,

@@ -7,8 +7,9 @@
  * A `Graph` object may contain several separate graphs, each with its own entry. Rows that are inserted from different
  * entries are never connected.
  *
- * Several threads may concurrently insert into a graph and walk in it. Each thread has its own `Graph` object with the
- * same addresses in a shared arena, but with its own scratch. Then the resulting edges depend on the timing.
+ * Several threads may concurrently insert into a graph and walk in it. Each thread has its own `Graph` object. These
+ * objects use the same addresses in a shared arena, but each has its own scratch. The resulting edges then depend on
+ * the timing of the threads.
  */
 import { assert } from '../errors.js'
 import type { GraphArena } from './arena.js'
@@ -68,8 +69,8 @@ export interface WalkRule {
   /** Number of the last changes that the rule ignores. It must not exceed the width of the walk. */
   readonly late: number
   /**
-   * Minimum number of nodes, at least 1, that the walk must have found and that are nearer than all nodes it has still
-   * to expand.
+   * Minimum number of kept nodes, at least 1. The rule does not end the walk before this many kept nodes are nearer
+   * than all nodes that the walk has not expanded yet.
    */
   readonly least: number
   /** Maximum number of nodes that the walk measures. */
@@ -77,7 +78,9 @@ export interface WalkRule {
 }
 
 const noSeeds = new Uint32Array(0)
-/** Ends a walk, as in the paper, when the nearest node to expand is farther than all `width` kept nodes. */
+/**
+ * The rule of the paper: a walk ends when all nodes that it has not expanded are farther than the `width` kept nodes.
+ */
 const widthRule: WalkRule = { factor: 0, more: 0, watched: 0, late: 0, least: 0, most: 0 }
 
 /** The nodes of a graph. Of several rows with equal vectors, one row represents the node. */
@@ -207,9 +210,11 @@ export class Graph {
   }
 
   /**
-   * Insert `count` consecutive rows, with `efConstruction` candidates for the edges. The heuristic of the paper chooses
-   * the edges; if it chooses fewer than allowed, the nearest of the other candidates are added. 100 rows take about 10
-   * ms, so callers insert many rows in several calls and let the event loop run between them.
+   * Insert `count` consecutive rows. `efConstruction`: number of candidates for the edges of a row. The heuristic of
+   * the paper chooses the edges. If it chooses fewer than a list can have, the nearest of the other candidates are
+   * added.
+   *
+   * 100 rows take about 10 ms, so callers insert many rows in several calls and let the event loop run between them.
    */
   insert(firstRow: number, count: number, entry: Entry, efConstruction: number): void {
     this.insertRows(
@@ -236,7 +241,7 @@ export class Graph {
    * does not find a row whose vector equals that of an earlier row.
    */
   insertBeside(rows: Uint32Array, entry: number, efConstruction: number): void {
-    assert(this.#shared !== null, 'a graph of one thread')
+    assert(this.#shared !== null, 'only graphs that threads share have insertBeside')
     this.#insert(rows, this.#shared.entries + 8 * entry, efConstruction)
   }
 
@@ -245,7 +250,7 @@ export class Graph {
    * 1,000 rows take less than 1 ms.
    */
   join(rows: Uint32Array): void {
-    assert(this.#shared !== null, 'a graph of one thread')
+    assert(this.#shared !== null, 'only graphs that threads share have join')
     const kernel = this.#kernel as SharedKernel
     this.#inLists(rows, (list, count) => kernel.graphJoin(this.#scratch.block, list, count))
   }
@@ -355,7 +360,10 @@ export class Graph {
   }
 
   #checkWidth(ef: number): void {
-    assert(ef >= 1 && ef <= this.#shape.efMax, `${ef} candidates, allowed are 1 to ${this.#shape.efMax}`)
+    assert(
+      ef >= 1 && ef <= this.#shape.efMax,
+      `the number of candidates must be from 1 to ${this.#shape.efMax}, got ${ef}`,
+    )
   }
 }
 

@@ -249,8 +249,8 @@ export function openSharedMemory(bytes: number): SharedMemory | null {
 }
 
 /**
- * Create this thread's kernel for a shared memory. The kernels of the threads share only the memory, and no state of
- * the instances.
+ * Create this thread's kernel for a shared memory. The kernels of the threads share the memory, but each has its own
+ * global variables.
  */
 export function sharedKernelOn(memory: SharedMemory): SharedKernel {
   const module = compileShared()

@@ -26,7 +26,7 @@ export function nearestBytes(k: number): number {
 }
 
 /**
- * Begin to collect the `k` nearest rows, at least 1. Drops rows that were collected in this arena before. `heap`:
+ * Begin to collect the `k` nearest rows; `k` must be at least 1. Drops rows that this arena collected before. `heap`:
  * address of `nearestBytes(k)` bytes. `allowed`: address of a bit per ordinal, as in `Bitset.words`; 0: all rows are
  * allowed.
  */

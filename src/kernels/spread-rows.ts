@@ -5,7 +5,7 @@
 import type { Pacer } from '../primitives/pacer.js'
 import { type Centroids, squaredDistance } from './assigner.js'
 
-/** Choose `count` of the rows. The first row is always chosen. `random`: returns uniform random numbers in [0, 1). */
+/** Choose `count` of the rows, among them the first row. `random`: returns uniform random numbers in [0, 1). */
 export async function spreadRows(
   rows: Centroids,
   count: number,

@@ -9,7 +9,7 @@ import { bytesOfWords, operandOf } from './values/vector.js'
 /** Return the column of a batch with the given path. A path with several names leads to a field inside structs. */
 export function columnAt(batch: Batch, path: readonly string[]): Column {
   const index = batch.schema.fields.findIndex(field => field.name === path[0])
-  assert(index !== -1, `the batch holds the column ${path[0]}`)
+  assert(index !== -1, `the batch has the column ${path[0]}`)
   return fieldAt(batch.columns[index]!, path.slice(1))
 }
 

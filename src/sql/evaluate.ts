@@ -359,7 +359,7 @@ function isMember(node: InNode, frame: Frame): Truth {
   const operand = plain(node.operand, frame)
   const { column } = operand
   if (column.type.kind === 'null') return constantTruth(null, length)
-  // A constant operand (with members that are not constant) has one row, so it is looked up once.
+  // The operand may be constant if some members are not. Then its column has one row, so it is looked up once.
   const found = memberRows(node.members, column, column.length, operand.constant ? null : rows)
   const isMatch = operand.constant ? constantTruth(found[0] === 1, length).isTrue : found
   let truth = strictTruth(isMatch, [operand], length)

@@ -164,8 +164,8 @@ function writeNot(operand: Bound): readonly [text: string, level: number] {
 }
 
 /**
- * Print the other side of an operator with `operand` on one side. The binder gives a constant the type of `operand`, so
- * it is printed without a cast.
+ * Print the side of an operator whose other side is `operand`. If the node is a constant with the type of `operand`, it
+ * is printed without a cast, because the binder gives it this type.
  */
 function printBeside(node: Bound, operand: Bound, least: number): string {
   const type = valueType(operand.type)
@@ -174,8 +174,8 @@ function printBeside(node: Bound, operand: Bound, least: number): string {
 }
 
 /**
- * Print an operand of an arithmetic operator. Here the binder adapts only the type of numbers to the other side,
- * `operand`.
+ * Print a side of an arithmetic operator whose other side is `operand`. Unlike in comparisons, the binder changes only
+ * the types of number constants, so other constants are printed with a cast.
  */
 function printFactor(node: Bound, operand: Bound, least: number): string {
   const isNumber = node.type.kind === 'int' || equalTypes(node.type, float64)

@@ -13,7 +13,9 @@
  *   begin with -Infinity, so that they are never the greatest.
  */
 
-/** Bytes of panels that are multiplied with all groups, before the next panels. They stay in the L2 cache. */
+/**
+ * Bytes of panels that stay in the L2 cache. All groups are multiplied with this many panels before the next panels.
+ */
 const BLOCK_BYTES: usize = 256 * 1024
 
 /**
@@ -206,10 +208,11 @@ function notePairs(bits: u32, row: u32, point: u32, at: usize): usize {
  * Before rounding, a row is scaled to the norm SHORT_NORM, so that the sums of products fit 32 bits. Rows with a norm
  * below `least` are scaled as if their norm were `least`.
  *
- * A panel first has eight f32s -|c|^2 / 2, and eight f32s, the factors that undo the scaling of the centroids. Then,
- * for each two elements, it has these two elements of each of the eight centroids. If the number of elements is odd,
- * the last element is followed by zero. A group has the elements of four rows in the same order. `scales`: address of
- * four f32s per group, the factors by which its rows are scaled.
+ * A panel has eight centroids. It begins with eight f32s -|c|^2 / 2. Then it has eight f32s, the factors that undo the
+ * scaling of the centroids. Then it has the elements: first elements 0 and 1 of each of the eight centroids, then
+ * elements 2 and 3, and so on. If the number of elements is odd, the last element is followed by zero. A group has the
+ * elements of four rows in the same order. `scales`: address of four f32s per group, the factors by which its rows are
+ * scaled.
  */
 export function assignShorts(
   vectors: usize, rows: u32, dim: usize, origin: usize, least: f32, groups: usize, scales: usize, panels: usize, panelCount: u32, bests: usize, out: usize,

@@ -8,14 +8,13 @@
  *
  * The caller must provide:
  * - the rows, from address 0: `dim` elements per row, without padding. READ_AHEAD + 64 bytes must follow the rows,
- *   because the last step of a row reads beyond it (and masks the other elements), and because later rows are
- *   prefetched
+ *   because the last step of a row reads beyond the row (it masks the excess), and because later rows are prefetched
  * - the query, padded with zeros to a multiple of 16 elements: f32s, or i16s if rows and query are bytes, or u8s for
  *   hamming
  * - directly before the query: 64 bytes with all bits set, then 64 zero bytes. Masks are read from them
  *
- * The rows are read one after the other. Reading several rows in parallel would halve the speed, because then the
- * hardware prefetcher does not detect a single sequence of addresses.
+ * The rows are read one after the other. Reading several rows in parallel would be up to two times slower, because then
+ * the hardware prefetcher does not detect a single sequence of addresses.
  */
 
 /**

@@ -13,8 +13,8 @@
  * If the module is compiled with threads, instances of several threads can insert into a graph concurrently. Each has
  * its own scratch. A thread that changes a list holds the lock of the list's row. Readers take no lock:
  * - The lists of a row are written before an edge leads to it. Lists that readers can reach never get shorter. So all
- *   edges up to the count in the head are valid, before and after a change. Heads are read and written atomically, and
- *   these atomic accesses also order the other accesses.
+ *   edges up to the count in the head are valid before and after every change.
+ * - Heads are read and written atomically. A reader that sees a new count also sees the edges that were written before.
  * - Two rows that are inserted at the same time may not find each other. So two rows with equal vectors may become two
  *   nodes.
  * - If an edge led to a twin, walks would treat the twin as a node. So insertion only marks twins, and `graphJoin`
@@ -391,9 +391,10 @@ function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize)
 }
 
 /**
- * Choose edges, and write them to the list from edge number `first` on, until it has `maxEdges` edges. The candidates are
- * the ascending keys from address `from` to `end`. First, candidates are chosen that are at least as near to the list's
- * own row as to every row chosen before. If the list is not full then, the nearest of the other candidates are added.
+ * Choose edges, and write them to the list from edge number `first` on, until it has `maxEdges` edges. The candidates
+ * are the ascending keys from address `from` to `end`. First, candidates are chosen that are at least as near to the
+ * list's own row as to every row chosen before. If the list is not full then, the nearest of the other candidates are
+ * added.
  */
 function choose<Kind>(from: usize, end: usize, list: usize, first: u32, maxEdges: u32): void {
   const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>maxEdges << 2)

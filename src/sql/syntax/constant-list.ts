@@ -135,7 +135,7 @@ function blankEnd(text: string, at: number): number {
 
 /**
  * Return the elements of a parameter as a constant list. Return null if there are fewer than 64 elements, or if they
- * are neither all integers nor all strings. A Float64Array with other numbers is returned itself.
+ * are neither all integers nor all strings. A Float64Array whose numbers are not all integers is returned unchanged.
  */
 export function constantsOf(items: ArrayLike<unknown>): Constants | null {
   if (items.length < leastLength) return null

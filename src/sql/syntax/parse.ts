@@ -22,12 +22,12 @@ import {
   type TypeName,
 } from './syntax.js'
 
-/** Maximum length of an expression, in UTF-16 units. */
+/** Maximum length of an expression in UTF-16 code units. */
 const maxLength = 16 * 1024 * 1024
 
 /**
- * Maximum number of digits of an integer that becomes a bigint. It is the maximum of a decimal. Longer integers stay
- * texts.
+ * Maximum number of digits of an integer that becomes a bigint. It is the maximum number of digits of a decimal. A
+ * longer integer becomes a `DecimalExpr`.
  */
 const maxIntegerDigits = 76
 
@@ -65,10 +65,10 @@ const callOps: Readonly<Record<string, { name: string; level: number; swapped?: 
 /** Keywords that are column names only in quotes. Without quotes they are operators or constants. */
 const reserved = new Set('AND OR NOT IS IN BETWEEN LIKE ILIKE ESCAPE NULL TRUE FALSE'.split(' '))
 
-/** Keywords that are column names only in quotes between CASE and END. */
+/** Keywords that, between CASE and END, are column names only in quotes. */
 const caseWords = new Set('WHEN THEN ELSE END'.split(' '))
 
-/** Keywords that are column names if an operator follows, but keywords if an operand follows. */
+/** Words that are column names if an operator follows, and keywords if an operand follows. */
 const leading = new Set('ARRAY CASE INTERVAL DISTINCT ALL BOTH LEADING TRAILING'.split(' '))
 
 /** Types whose name before a string makes a typed literal, for example `DATE '2026-01-31'`. */
@@ -89,7 +89,7 @@ export function isBareName(word: string): boolean {
 
 /**
  * Parse one expression. Throws `InvalidInput` for a syntax error, for more than 16 Mi UTF-16 code units, and for more
- * than 200 levels of nesting. The error of a syntax error has a position `at`, and its message shows an excerpt of the
+ * than 200 levels of nesting. For a syntax error, it has the position `at`, and the message shows an excerpt of the
  * text.
  */
 export function parseExpression(text: string): Expr {

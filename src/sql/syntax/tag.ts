@@ -202,7 +202,7 @@ function hidden(text: string, position: SourceSpan, index: number): SheafError {
 function snapshot(value: unknown): unknown {
   if (Array.isArray(value)) return Object.freeze(Array.from(value, snapshot))
   if (value instanceof Date) return new Date(value)
-  // `Buffer.slice` does not copy.
+  // Do not use `slice` here, because `Buffer.slice` does not copy.
   if (value instanceof Uint8Array) return new Uint8Array(value)
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? (value as Int32Array).slice() : value
 }
