@@ -63,7 +63,7 @@ export class Assigner {
     return Math.max(groupRows, Math.min(rows, maxRowsAtOnce))
   }
 
-  /** Replace the centroids. Their number must not exceed that of the centroids given to the constructor. */
+  /** Replace the centroids. Their number must not exceed the number of centroids given to the constructor. */
   use(centroids: Centroids): void {
     const { count, dim } = centroids
     assert(dim === this.dim && count > 0 && count <= this.#most, `${count} centroids of ${dim} elements`)

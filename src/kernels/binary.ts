@@ -3,12 +3,13 @@
  * passed as addresses in the arena. The plain loops are the reference implementation of `wasm/binary.ts`: they compute
  * the same bits.
  *
- * Let o and q be the differences of a vector and a query from a centroid, P a rotation, and b the signs of Po (each 1
- * or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product o.q is unknown. Its estimate is (|o|^2 / b.Po) (b.Pq).
+ * Let o be the difference between a vector and a centroid, and q the difference between a query and the centroid. Let P
+ * be a rotation, and b the signs of the elements of Po (1 or -1). In |o - q|^2 = |o|^2 + |q|^2 - 2 o.q only the product
+ * o.q is unknown. Its estimate is (|o|^2 / b.Po) (b.Pq).
  *
- * The estimate is unbiased, because b / (b.Po / |o|^2) differs from Po by a vector that is orthogonal to Po, and the
- * rotation gives this vector a random direction. b.Po is the sum of the absolute elements of Po. So each row has two
- * factors: |o|^2 and 2 |o|^2 / b.Po.
+ * The estimate is unbiased: b / (b.Po / |o|^2) differs from Po by a vector that is orthogonal to Po. The rotation gives
+ * this vector a random direction. b.Po is the sum of the absolute elements of Po. So each row has two factors: |o|^2
+ * and 2 |o|^2 / b.Po.
  *
  * b.Pq is computed from tables, one table for every four elements of Pq (`fast-scan.ts`). A block has the codes of 32
  * rows, then the first factors of these rows, then the second factors.

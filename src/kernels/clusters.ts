@@ -14,8 +14,8 @@ export { Assigner, type Centroids }
 const rowsAtOnce = 1024
 
 /**
- * Distance between each of the two centroids of a split cluster and the old centroid, as a share of the distance
- * between the old centroid and its farthest row.
+ * When a cluster is split, its two centroids move away from the old centroid by this share of the distance to the
+ * farthest row.
  */
 const splitShare = 1 / 8
 
@@ -42,7 +42,7 @@ type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Prom
 
 /**
  * Prepares the assignment of the `rows` vectors of a sample. The returned function can be called with different
- * centroids, whose number must not exceed that of `most`.
+ * centroids, but not with more centroids than `most` has.
  */
 export type OpenSample = (sample: Float32Array, rows: number, most: Centroids) => AssignRows
 

@@ -3,9 +3,8 @@
  * So a table fits in a register, and one instruction looks up the entries of 16 rows. Buffers are passed as addresses
  * in the arena. The plain loops are the reference implementation of `wasm/fast-scan.ts`: they compute the same bits.
  *
- * Rows are stored in blocks of 32. Each part takes 16 bytes of a block. Byte i of a part has the code of row i in the
- * low bits and the code of row 16 + i in the high bits. If the last block has fewer than 32 rows, the other codes have
- * no meaning.
+ * Rows are stored in blocks of 32. Each part takes 16 bytes of a block. The low bits of byte i are the code of row i.
+ * The high bits are the code of row 16 + i. If the last block has fewer than 32 rows, the other codes have no meaning.
  */
 import type { Arena } from './arena.js'
 import { offerNearest } from './nearest-lists.js'

@@ -105,9 +105,8 @@ interface GraphSizes {
 }
 
 /**
- * Return, for each row, the number of levels above the lowest level. The distribution is that of the paper with the
- * factor 1/ln(m). The number depends only on the row number, so that the same rows give the same graph on every
- * machine.
+ * Return, for each row, the number of levels above the lowest level. The paper defines the distribution; its factor is
+ * 1/ln(m). The number depends only on the row number, so that the same rows give the same graph on every machine.
  */
 export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array {
   const levels = new Uint8Array(rows)
@@ -151,8 +150,8 @@ export class Graph {
 
   /**
    * The allowed nodes of the next filtered walks, which the caller writes: one bit per row that represents a node. A
-   * node is allowed if at least one of the rows with its vector is allowed. If no vectors are equal, the bits are those
-   * of `allowed`.
+   * node is allowed if at least one of the rows with its vector is allowed. If no vectors are equal, `allowedNodes` has
+   * the same bits as `allowed`.
    */
   readonly allowedNodes: Uint32Array
 
@@ -238,7 +237,7 @@ export class Graph {
   /**
    * Insert rows like `insertRows`, concurrently with other threads. `entry`: number of the entry at
    * `SharedPlaces.entries`. When all threads are done, one of them must call `join` with all rows. Before that, a walk
-   * does not find a row whose vector equals that of an earlier row.
+   * does not find a row with the same vector as an earlier row.
    */
   insertBeside(rows: Uint32Array, entry: number, efConstruction: number): void {
     assert(this.#shared !== null, 'only graphs that threads share have insertBeside')

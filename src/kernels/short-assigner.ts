@@ -10,8 +10,8 @@ import { type Centroids, groupRows, midstOf, panelsOf, panelWidth } from './pane
 const headBytes = 2 * panelWidth * 4
 
 /**
- * Rows very near to the center are scaled less than other rows: if the distance of a row from the center is below this
- * share of the distance between the center and the farthest centroid, the row is scaled as if it had that distance.
+ * Minimum distance from the center for the scaling of rows, as a share of the distance of the farthest centroid. A
+ * nearer row is scaled as if it had this distance.
  */
 const minShare = 2 ** -10
 

@@ -168,8 +168,8 @@ function strideOf(kind: ElementKind, dim: number): number {
 }
 
 /**
- * Assign addresses. The list and the distances are directly after the rows, because the kernel reads a little past the
- * last row and must not reach the end of the memory. Directly before the query there are masks: 64 bytes with all bits
+ * Assign addresses. The list and the distances are directly after the rows. So the kernel can read a little past the
+ * last row without reaching the end of the memory. Directly before the query there are masks: 64 bytes with all bits
  * set, then 64 zero bytes. If threads share the rows, the scratch of each thread follows that of the thread before it.
  */
 function layOut(rowBytes: number, dim: number, rows: number, workerIndex = 0) {

@@ -1,6 +1,6 @@
 /**
- * Executes a plan and prints it with measurements. The steps are those of `explain.ts`. For each step the text has the
- * number of rows that it returned, and its milliseconds without the time of its input steps.
+ * Executes a plan and prints it with measurements. The steps are the same as in `explain.ts`. For each step the text
+ * has the number of rows that it returned, and its milliseconds without the time of its input steps.
  *
  * The bytes of a step include bytes from disk and from memory. A column counts at its first use in the query. A vector
  * counts each time its distance is measured or estimated. Pages of scalar indexes do not count.

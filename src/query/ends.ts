@@ -16,7 +16,10 @@ import type { TableReader } from '../table/table-reader.js'
 import { countMatching } from './count.js'
 import type { Plan } from './plan.js'
 
-/** The rows that a plan needs: those with the minimum values of a column, with the maximum values, or both. */
+/**
+ * The rows that a plan needs: the rows with the minimum values of a column (`least`), with the maximum values
+ * (`greatest`), or with both.
+ */
 interface Ends {
   readonly column: ColumnNode
   readonly least: boolean
@@ -30,8 +33,8 @@ interface Ends {
 /** Index kinds that store values in sort order. */
 const sortedKinds: readonly ScalarKind[] = ['BTREE']
 /**
- * The first bound leaves at least `least` rows and at least `factor` times the needed rows, because some of the rows
- * may be deleted or not match the filter.
+ * The first bound leaves at least `least` rows and at least `factor` times the needed rows. Some of these rows may be
+ * deleted or not match the filter.
  */
 const spare = { least: 64, factor: 4 } as const
 /** Growth factor of the number of rows per retry. */

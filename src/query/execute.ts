@@ -81,7 +81,7 @@ export async function executePlan(
 export interface Scan {
   readonly schema: Schema
   /**
-   * The same rows as those of `executePlan`, but a batch may be a view of cached memory. A batch is read when the
+   * The rows that `executePlan` would return, but a batch may be a view of cached memory. A batch is read when the
    * caller requests it.
    */
   readonly batches: TaskStream<Batch>

@@ -48,7 +48,8 @@ export async function maxSims(
     }
     for (let i = 0; i < sums.length; i++) {
       offsets[found] = slice.rows[i]!
-      // NaN is the sum of an infinite and a negatively infinite distance. Such a row ranks last, as in `metric.ts`.
+      // NaN is the sum of an infinite and a negatively infinite distance. Replace it by Infinity, as in `metric.ts`, so
+      // that the row ranks last.
       distances[found++] = Number.isNaN(sums[i]!) ? Infinity : sums[i]!
     }
   }

@@ -22,7 +22,7 @@ const clientDefault = 20
 
 /**
  * Choose the index and the metric of a vector search. `indexes`: all vector indexes of the version. The default metric
- * is that of the first index on the field. Without an index it is l2, for lists of vectors cosine (rule A-044).
+ * is the metric of the first index on the field. Without an index it is l2, for lists of vectors cosine (rule A-044).
  */
 export function planNearSearch(
   request: QueryRequest,

@@ -120,7 +120,7 @@ export interface Plan {
   /** The grouping of rows. Null: the query does not group rows. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
-  /** Metadata of the answer's schema: that of the table, unless the query has groups or distinct rows. */
+  /** Metadata of the answer's schema. It is the metadata of the table, unless the query has groups or distinct rows. */
   readonly metadata: Schema['metadata']
   /** Whether to remove duplicate rows from the answer. */
   readonly distinct: boolean

@@ -11,7 +11,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
 import { indexesOf, type Probes, printProbes } from './probes.js'
 
-/** Rows by fragment id. Fragments without such rows are missing. */
+/** Rows by fragment id. Fragments without rows are missing. */
 type RowsByFragment = ReadonlyMap<number, RowSet>
 
 /** The result of the index lookups of one filter. */

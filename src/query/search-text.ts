@@ -1,5 +1,5 @@
 /**
- * Full-text search with BM25. The statistics of BM25 cover all segments of an index and all unindexed rows together, so
+ * Full-text search with BM25. The statistics of BM25 cover all segments of an index and all unindexed rows together. So
  * scores do not depend on the division of the rows into segments.
  *
  * The number of rows and their average length count only live rows. The number of rows with a term also counts rows

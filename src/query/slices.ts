@@ -23,7 +23,7 @@ export interface Slice {
 
 /** Approximate bytes of a slice if the caller does not set the number of slices. */
 const sliceBytes = 64 * 1024 * 1024
-/** If the end of a part is at most this share of a slice away from a cut, the cut is made at the end of the part. */
+/** Maximum distance, as a share of a slice, for which a cut is moved to the end of a part. */
 const nearPart = 1 / 10
 /** Number of files whose footers are read in parallel. */
 const readAhead = 16

@@ -257,8 +257,8 @@ export class LikeNode extends OperationNode implements LikeOptions {
   }
 
   /**
-   * Compile the pattern of one row. With `ignoreCase`, the escape character is replaced by a backslash before the
-   * pattern is converted to lower case, because an escape character `A` must not match `a`.
+   * Compile the pattern of one row. With `ignoreCase`, it first replaces the escape character by a backslash, and then
+   * converts the pattern to lower case. Otherwise an escape character `A` would also match `a`.
    */
   compile(text: string): LikePattern {
     return this.ignoreCase

@@ -19,8 +19,8 @@
 const BLOCK_BYTES: usize = 256 * 1024
 
 /**
- * Bytes of the results of a group. For each of the four rows they have four f32s, the greatest sum of each lane, and
- * four u32s, the numbers of the centroids with these sums.
+ * Bytes of the results of a group. For each of the four rows they have the greatest sum of each lane (four f32s). Then
+ * they have the numbers of the centroids with these sums (four u32s).
  */
 const BEST_BYTES: usize = 128
 

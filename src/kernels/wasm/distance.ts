@@ -8,7 +8,7 @@
  *
  * The caller must provide:
  * - the rows, from address 0: `dim` elements per row, without padding. READ_AHEAD + 64 bytes must follow the rows,
- *   because the last step of a row reads beyond the row (it masks the excess), and because later rows are prefetched
+ *   because the last step of a row reads beyond the row, and later rows are prefetched
  * - the query, padded with zeros to a multiple of 16 elements: f32s, or i16s if rows and query are bytes, or u8s for
  *   hamming
  * - directly before the query: 64 bytes with all bits set, then 64 zero bytes. Masks are read from them

@@ -34,7 +34,7 @@ const NO_ROW: u32 = 0xffffffff
  */
 const TO_JOIN: u32 = 0x40000000
 /**
- * Number of locks, which are u32s. The first lock is that of the entry. Rows share the other locks. Must equal
+ * Number of locks, which are u32s. The first lock protects the entry. Rows share the other locks. Must equal
  * `locksShared` of `../graph-shape.ts`.
  */
 const LOCKS: u32 = 4096
@@ -128,7 +128,7 @@ let nearest: u32 = 0
 /** The bits of the distance of `nearest`. */
 let nearestBits: u32 = 0
 
-/** Read the parameters from the block. The order of its words is that of `Word` in `../graph-shape.ts`. */
+/** Read the parameters from the block. `Word` in `../graph-shape.ts` defines the order of its words. */
 function use(block: usize): void {
   kind = load<i32>(block)
   stride = load<u32>(block, 4)
