@@ -10,7 +10,10 @@ import { spreadRows } from './spread-rows.js'
 
 export { Assigner, type Centroids }
 
-/** Number of rows that are processed between two checks of the pacer, in loops that need almost no time per row. */
+/**
+ * Number of rows that are processed between two checks whether to let the event loop run, in loops that need almost no
+ * time per row.
+ */
 const rowsAtOnce = 1024
 
 /**

@@ -4,7 +4,7 @@ import type { Pacer } from '../primitives/pacer.js'
 /** Marks an empty element of the hash table. */
 const free = -1
 
-/** Number of rows that are processed between two checks of the pacer. */
+/** Number of rows that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 1024
 
 /**

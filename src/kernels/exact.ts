@@ -1,6 +1,6 @@
 /**
- * Exact vector search in one segment: measures every row. A search of 64 MiB takes a few milliseconds, so callers with
- * several segments let the event loop run between them. Distances are defined in `metric.ts`.
+ * Exact vector search in one segment: computes the distance of every row. A search of 64 MiB takes a few milliseconds,
+ * so callers with several segments let the event loop run between them. Distances are defined in `metric.ts`.
  */
 import { assert, invalidInput, quote } from '../errors.js'
 import { chooseHits, distancesPlain, type SearchOptions, searchPlain, squaredNorm } from './exact-plain.js'

@@ -29,7 +29,7 @@ const quick: readonly string[] = ['int', 'float', 'date', 'time', 'timestamp', '
 /** Statistics of one column. */
 class ColumnZones {
   /** Number of filters that started to read the column. */
-  looks = 0
+  filterCount = 0
   checks = 0
   skipped = 0
   readonly #column: Column
@@ -39,8 +39,8 @@ class ColumnZones {
     this.#column = column
   }
 
-  get isWorthAsking(): boolean {
-    return this.looks > 1 && (this.checks < trial.checks || this.skipped * trial.oneIn >= this.checks)
+  get isUseful(): boolean {
+    return this.filterCount > 1 && (this.checks < trial.checks || this.skipped * trial.oneIn >= this.checks)
   }
 
   of(block: number): KnownColumn {
@@ -178,8 +178,8 @@ export class BlockZones {
         own = new ColumnZones(column)
         known.set(column, own)
       }
-      own.looks++
-      if (own.isWorthAsking) zones.set(schema.fields[i]!.name, own)
+      own.filterCount++
+      if (own.isUseful) zones.set(schema.fields[i]!.name, own)
     }
     return zones.size === 0 ? null : new BlockZones(filter, zones, stored, length)
   }

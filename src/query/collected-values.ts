@@ -17,9 +17,9 @@ import { sortedPositions } from './group-order.js'
 /** Maximum size of the values of all groups. Joining more values would block the event loop. */
 const maxMebibytes = 32
 const maxBytes = maxMebibytes * 1024 * 1024
-/** Number of bytes of values that are copied between two checks of the pacer. */
+/** Number of bytes of values that are copied between two checks whether to let the event loop run. */
 const bytesAtOnce = 1024 * 1024
-/** Number of texts that are joined between two checks of the pacer. */
+/** Number of texts that are joined between two checks whether to let the event loop run. */
 const textsAtOnce = 4096
 
 /** Collects the values of all groups, and sorts them by group after the last row. */

@@ -10,7 +10,7 @@ export interface DifferingIds {
   readonly both: Float64Array
 }
 
-/** Number of ids that are processed between two checks of the pacer. */
+/** Number of ids that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 64 * 1024
 
 /** Convert row ids to numbers. This is exact because all ids are below 2^53. */

@@ -239,7 +239,7 @@ function* storedStretches(
   part: Part,
   pacer: Pacer,
 ): Task<Stretches | null> {
-  // Whether a filter fails must not depend on the division of a file into stretches.
+  // Whether a filter fails must not depend on the statistics that a file has.
   if (filter === null || filter.expr.cost.mayFail) return null
   const { fragment } = part
   const zones = yield* source.stretches(part, filter.columns)

@@ -17,7 +17,7 @@ interface FusedRow {
   relevance: number
 }
 
-/** Number of rows that are processed between two checks of the pacer. */
+/** Number of rows that are processed between two checks whether to let the event loop run. */
 const rowsAtOnce = 1024
 
 /**
@@ -113,8 +113,8 @@ function positionOf({ fragment, first }: Part, offset: number, reader: TableRead
 }
 
 /**
- * Return what each row of a result adds to its relevance. `worths`: values of the rows, descending. RRF uses the rank
- * of a row, the other kind of fusion its value, normalized to 0 .. 1.
+ * Return what each row of a result adds to its relevance. `worths`: the negative distances or the scores of the rows,
+ * descending. RRF uses the rank of a row, the other kind of fusion its value, normalized to 0 .. 1.
  */
 function sharesOf(worths: Float32Array, fusion: Fusion): Float64Array {
   if (fusion.kind === 'rrf') return Float64Array.from(worths, (_, rank) => 1 / (fusion.k + rank))

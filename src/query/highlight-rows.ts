@@ -13,7 +13,7 @@ import type { Highlighting, TextSearch } from './text-plan.js'
 import { matchingTerms } from './wanted-terms.js'
 
 /**
- * Maximum number of UTF-16 code units of a text that are searched for matches. More would block the event loop too
+ * Maximum number of UTF-16 code units of a text that are searched for matches. More would block the event loop for too
  * long.
  */
 const unitsMax = 16 * 1024

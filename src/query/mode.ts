@@ -7,7 +7,7 @@ import { uint32 } from '../sql/values/types.js'
 import { type Accumulator, columnOfGroups, grown, present, rowsOfGroups } from './accumulator.js'
 import { Grouper } from './group.js'
 
-/** Number of pairs that are processed between two checks of the pacer. */
+/** Number of pairs that are processed between two checks whether to let the event loop run. */
 const pairsAtOnce = 64 * 1024
 
 /**

@@ -17,7 +17,7 @@ const maxValues = 16 * 1024 * 1024
 /** Maximum number of values that are sorted in one call, which takes a few milliseconds. */
 const maxSorted = 32 * 1024
 
-/** Number of values that are sorted between two checks of the pacer. */
+/** Number of values that are sorted between two checks whether to let the event loop run. */
 const valuesAtOnce = 16 * 1024
 
 export class Percentile implements Accumulator {

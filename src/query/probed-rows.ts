@@ -41,7 +41,7 @@ export class ProbedRows {
     let partial: PartialCover = new Map()
     for (const index of new Set(all.flatMap(indexesOf))) {
       const own = yield* partialCover(index, reader, pacer)
-      partial = partial.size === 0 ? own : lessCovered(partial, own)
+      partial = partial.size === 0 ? own : coveredByBoth(partial, own)
     }
     return new ProbedRows(found!, partial)
   }
@@ -156,7 +156,7 @@ export function* partialCover(index: Covering, { layout }: TableReader, pacer: P
 }
 
 /** Return the rows that both indexes cover. */
-function lessCovered(a: PartialCover, b: PartialCover): PartialCover {
+function coveredByBoth(a: PartialCover, b: PartialCover): PartialCover {
   const less = new Map(a)
   for (const [fragment, rows] of b) less.set(fragment, a.get(fragment)?.and(rows) ?? rows)
   return less

@@ -112,7 +112,10 @@ export class FoundRows {
     this.#lists.push(ranked(hits, limit, this.parts))
   }
 
-  /** Measure rows of a part. Add the `limit` nearest rows that have a vector and are within the distance bounds. */
+  /**
+   * Compute the exact distances of rows of a part. Add the `limit` nearest rows that have a vector and whose distance
+   * is within the bounds.
+   */
   *measure(
     part: Part,
     rows: RowSet,

@@ -114,7 +114,7 @@ class NearSearch {
       if (each instanceof Promise) yield each
       else if (!each.rows.isNone) passing.push(each)
     }
-    if (!(yield* this.#isWorthAsking(passing))) {
+    if (!(yield* this.#isIndexWorthwhile(passing))) {
       yield* this.#measure(this.#search.fast ? passing.map(each => within(each, this.#index)) : passing)
       return
     }
@@ -136,16 +136,18 @@ class NearSearch {
   }
 
   /**
-   * Return whether searching the index costs less than measuring all matching rows. Opens the index only if there are
-   * many rows.
+   * Return whether searching the index costs less than computing the exact distances of all matching rows. Opens the
+   * index only if there are many rows.
    */
-  *#isWorthAsking(passing: readonly PartRows[]): Task<boolean> {
+  *#isIndexWorthwhile(passing: readonly PartRows[]): Task<boolean> {
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
     if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
     return yield* this.#isCheaper(rows, passing.length)
   }
 
-  /** Return whether searching the index costs less than measuring `rows` rows in `parts` parts. */
+  /**
+   * Return whether searching the index costs less than computing the exact distances of `rows` rows in `parts` parts.
+   */
   *#isCheaper(rows: number, parts: number): Task<boolean> {
     const { query, multi } = this.#search
     const column = this.#column(columnBytes(this.#search))
@@ -252,7 +254,7 @@ class NearSearch {
     return false
   }
 
-  /** Measure the candidates with the ranks from `candidates.measured` to `to - 1`. */
+  /** Compute the exact distances of the candidates with the ranks from `candidates.measured` to `to - 1`. */
   *#measureCandidates(
     segment: SegmentReader<VectorIndexSegment>,
     candidates: NearCandidates,
@@ -295,7 +297,7 @@ class NearSearch {
     candidates.measured = to
   }
 
-  /** Measure the distances of rows. All rows must have a vector. */
+  /** Compute the exact distances of rows. All rows must have a vector. */
   *#distances(vectors: Vectors, rows: Uint32Array): Task<Float32Array> {
     const { metric, multi } = this.#search
     const { meter } = this.#source
@@ -311,7 +313,7 @@ class NearSearch {
     return found.distances
   }
 
-  /** Measure those rows of a fragment that are in `rows` and live. */
+  /** Compute the exact distances of the live rows of a fragment that are in `rows`. */
   *#measureIn(fragment: Fragment, rows: RowSet): Task<void> {
     const { reader } = this.#source
     for (const part of yield* wait(reader.partsOf(fragment, this.#pacer.signal))) {

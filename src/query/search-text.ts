@@ -44,7 +44,7 @@ import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
 /** Maximum number of rows for which insertion sort is faster than `sort()`. */
 const fewRows = 32
-/** Number of rows that are ranked between two checks of the pacer. */
+/** Number of rows that are ranked between two checks whether to let the event loop run. */
 const rankedAtOnce = 8192
 
 /**

@@ -5,7 +5,7 @@
  */
 import type { Pacer } from '../primitives/pacer.js'
 
-/** Number of values that are processed between two checks of the pacer. */
+/** Number of values that are processed between two checks whether to let the event loop run. */
 const valuesAtOnce = 64 * 1024
 const buckets = 1 << 16
 const signBit = 0x80000000

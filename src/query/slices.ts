@@ -23,7 +23,7 @@ export interface Slice {
 
 /** Approximate bytes of a slice if the caller does not set the number of slices. */
 const sliceBytes = 64 * 1024 * 1024
-/** Maximum distance, as a share of a slice, for which a cut is moved to the end of a part. */
+/** Maximum distance, as a share of a slice, by which a cut is moved so that it is at the start or end of a part. */
 const nearPart = 1 / 10
 /** Number of files whose footers are read in parallel. */
 const readAhead = 16

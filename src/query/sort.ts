@@ -15,7 +15,7 @@ const fewRows = 16 * 1024
 
 /** Minimum number of kept rows at which the sorter drops rows that cannot be among the first rows. */
 const keepAtLeast = 64 * 1024
-/** Number of rows that are sorted or merged between two checks of the pacer. */
+/** Number of rows that are sorted or merged between two checks whether to let the event loop run. */
 const runRows = 4 * 1024
 
 /** Sorts rows of key columns. Call `add` for each batch, then `finish` once. */

@@ -95,7 +95,7 @@ function* indexed(
  * belongs to one version.
  */
 const countedTexts = new WeakMap<SegmentReader<TextSegment>, LiveTexts>()
-/** Number of rows that are counted between two checks of the pacer. */
+/** Number of rows that are counted between two checks whether to let the event loop run. */
 const countedAtOnce = 256 * 1024
 
 function* liveTexts(
