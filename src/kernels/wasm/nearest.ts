@@ -5,8 +5,9 @@
  * - The upper half of a key has the bits of the distance, mapped so that the order of unsigned integers is the order of
  *   distances. The lower half is the ordinal of the row. So keys are ordered by (distance, ordinal).
  * - Callers compare a distance `d` with `worst` before they call `offer`, which saves most calls.
- * - If rows are offered in ascending order of ordinals, a row with the same distance as the worst row ranks after it. So
- *   only rows with `!(d >= worst)` can enter the heap. If rows are offered in any order, rows with `!(d > worst)` can.
+ * - If rows are offered in ascending order of ordinals, a row with the same distance as the worst row ranks after it.
+ *   So only rows with `!(d >= worst)` can enter the heap. If rows are offered in any order, rows with `!(d > worst)`
+ *   can.
  * - `offer` tests the bounds and the allowed bit, and replaces NaN by Infinity. So this is done only for rows that
  *   could enter.
  */
